@@ -1,0 +1,51 @@
+"""fairopt: exact fair allocations of several resources in a heterogeneous cluster.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]], users=["alice", "bob"], resources=["cpu", "memory"])
+>>> fo.solve(instance, "drfh").tasks_per_user
+array([10., 10.])
+"""
+
+from __future__ import annotations
+
+from fairopt.allocation import Allocation, Level
+from fairopt.certificate import Certificate
+from fairopt.errors import (
+    CertificateError,
+    FairoptError,
+    InvalidInstance,
+    NoSolution,
+    SolverUnavailable,
+    Unsupported,
+)
+from fairopt.formats import load, save
+from fairopt.instance import Instance
+from fairopt.models import NOTIONS, Notion, Property, ShareNotion
+from fairopt.program import Program
+from fairopt.solve import formulate, solve
+from fairopt.solvers import SOLVERS
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NOTIONS",
+    "SOLVERS",
+    "Allocation",
+    "Certificate",
+    "CertificateError",
+    "FairoptError",
+    "Instance",
+    "InvalidInstance",
+    "Level",
+    "NoSolution",
+    "Notion",
+    "Program",
+    "Property",
+    "ShareNotion",
+    "SolverUnavailable",
+    "Unsupported",
+    "formulate",
+    "load",
+    "save",
+    "solve",
+]

@@ -1,0 +1,200 @@
+"""The answer: who runs how many tasks where, with everything that follows from it.
+
+>>> import fairopt as fo
+>>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"]), "drf")
+>>> allocation
+Allocation(drf, sharing rdm, by water-filling: A 3, B 2 tasks; worst residual 0.0e+00)
+>>> allocation.utilization
+array([[1.        , 0.77777778]])
+>>> allocation.dominant_resources
+('memory', 'cpu')
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.certificate import Certificate
+from fairopt.instance import FloatArray, Instance, safe_ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Allocation", "Level"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """One level of a leximin: the users who stop there, and the prices that prove it.
+
+    Attributes
+    ----------
+    value : float
+        The common share U[n] / phi[n].
+    users : tuple of str
+    prices : array (servers, resources) or (servers, 1), or None
+        How much this level would rise with one more unit of a resource (or, under time division, with one more of each server's
+        whole time). None for whole tasks, which have no prices.
+    """
+
+    value: float
+    users: tuple[str, ...]
+    prices: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Allocation:
+    """An allocation of the servers of ``instance`` to its users.
+
+    Attributes
+    ----------
+    instance : Instance
+    notion, solver, sharing : str
+        What was asked for and which engine answered.
+    tasks : array (users, servers)
+        x[n,i]. Only ``tasks_per_user`` is unique; this is one way to realise it.
+    shares : array (users,) or (users, servers)
+        The notion's own share, weights included; per server where the notion is.
+    prices : array (servers, resources) or (servers, 1), or None
+        Dual price of capacity (of a server's time): what the goal gains with one more unit. For a leximin, of the lowest level that a
+        bottleneck stops; ``levels`` has them all.
+    levels : tuple of Level
+        Ascending; empty where the goal has none.
+    certificate : Certificate
+    seconds : dict
+        Time to merge and formulate, to solve and to certify.
+    details : dict
+        What the engine tells: iterations, programs solved, gap and bound for whole tasks.
+    """
+
+    instance: Instance
+    notion: str
+    solver: str
+    sharing: str
+    tasks: FloatArray
+    shares: FloatArray
+    prices: FloatArray | None
+    levels: tuple[Level, ...]
+    certificate: Certificate
+    seconds: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tasks_per_user(self) -> FloatArray:
+        """x[n] = sum_i x[n,i], (users,)."""
+        return self.tasks.sum(axis=1)
+
+    @property
+    def usage(self) -> FloatArray:
+        """sum_n x[n,i] d[n,r], (servers, resources)."""
+        return self.tasks.T @ self.instance.demands
+
+    @property
+    def utilization(self) -> FloatArray:
+        """Usage / capacity, (servers, resources); 0 where there is no capacity. Under time division see ``time_utilization``."""
+        capacity = self.instance.row_capacity
+        return np.divide(self.usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
+
+    @property
+    def time_utilization(self) -> FloatArray:
+        """sum_n x[n,i] / gamma[n,i], (servers,)."""
+        rates = self.instance.rates
+        usable = (rates > 0) & np.isfinite(rates)
+        return np.divide(self.tasks, rates, out=np.zeros_like(self.tasks), where=usable).sum(axis=0)
+
+    @property
+    def dominant_resources(self) -> tuple[str, ...]:
+        """Resource of which a task of each user takes the largest part of the whole cluster; "" for a user who demands nothing."""
+        parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
+        best = parts.argmax(axis=1)
+        return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
+
+    @property
+    def level_of_user(self) -> tuple[int | None, ...]:
+        """Number of the level at which each user stops, from 1; None for one who has all its tasks, or where there are no levels."""
+        number: dict[str, int] = {}
+        for k, level in enumerate(self.levels, start=1):
+            for user in level.users:
+                number[user] = k
+        return tuple(number.get(user) for user in self.instance.users)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per user: tasks, share, level, dominant resource, weight, and tasks on each server."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"tasks": self.tasks_per_user}
+        if self.shares.ndim == 1:
+            columns["share"] = self.shares
+        columns["level"] = pd.array(self.level_of_user, dtype="Int64")
+        columns["dominant_resource"] = list(self.dominant_resources)
+        if self.instance.weights.ndim == 1:
+            columns["weight"] = self.instance.weights
+        frame = pd.DataFrame(columns, index=pd.Index(self.instance.users, name="user"))
+        placed = pd.DataFrame(self.tasks, index=frame.index, columns=[f"tasks @ {server}" for server in self.instance.servers])
+        return pd.concat([frame, placed], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: notion, solver, sharing, users, servers, levels, certificate, seconds."""
+        instance = self.instance
+        per_user, shares = self.tasks_per_user, self.shares
+        usage, utilization = self.usage, self.utilization
+        users = []
+        for n, (name, dominant, level) in enumerate(zip(instance.users, self.dominant_resources, self.level_of_user, strict=True)):
+            held = np.flatnonzero(self.tasks[n])
+            users.append(
+                {
+                    "name": name,
+                    "tasks": float(per_user[n]),
+                    "share": shares[n].tolist(),
+                    "level": level,
+                    "dominant_resource": dominant,
+                    "servers": {instance.servers[i]: float(self.tasks[n, i]) for i in held},
+                }
+            )
+        servers = [
+            {
+                "name": name,
+                "count": int(instance.counts[i]),
+                "usage": dict(zip(instance.resources, usage[i].tolist(), strict=True)),
+                "utilization": dict(zip(instance.resources, utilization[i].tolist(), strict=True)),
+            }
+            for i, name in enumerate(instance.servers)
+        ]
+        certificate = self.certificate
+        return {
+            "notion": self.notion,
+            "solver": self.solver,
+            "sharing": self.sharing,
+            "users": users,
+            "servers": servers,
+            "levels": [{"value": level.value, "users": list(level.users)} for level in self.levels],
+            "certificate": {
+                "feasibility": certificate.feasibility,
+                "optimality": certificate.optimality,
+                "fairness": certificate.fairness,
+                "worst": certificate.worst,
+                "whole_tasks": certificate.whole_tasks,
+            },
+            "unservable": list(instance.unservable),
+            "seconds": dict(self.seconds),
+            "details": dict(self.details),
+        }
+
+    def plot(self) -> Figure:
+        """Draw tasks per user and utilization per server; returns a matplotlib figure."""
+        from fairopt.plots import plot_allocation
+
+        return plot_allocation(self)
+
+    def __repr__(self) -> str:
+        tasks = [f"{user} {x:.6g}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]
+        if len(tasks) > 6:
+            tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
+        return (
+            f"Allocation({self.notion}, sharing {self.sharing}, by {self.solver}: {', '.join(tasks)} tasks; "
+            f"worst residual {self.certificate.worst:.1e})"
+        )

@@ -1,0 +1,199 @@
+r"""Proof that an answer is what it claims to be, recomputed from the answer and its prices. Nothing that a solver says of itself is believed.
+
+Feasibility. The largest relative excess over any limit, and any negative task count.
+
+Optimality and fairness of a leximin. Let the users be settled level by level, t[1] < t[2] < ..., and look at level k: F are the users settled before, at
+levels L[n], R the others. Take any prices p >= 0 of the limits and let
+
+    q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair],        sigma = sum of q over R,
+
+the cheapest price at which user n can be lifted by one unit of level. For every feasible x with levels s[n], s >= L on F,
+
+    p.b >= p.Ax >= sum_n q[n] s[n] >= sum_F q[n] L[n] + sum_R q[n] s[n].
+
+So min over R of s is at most  bound = (p.b - sum_F q L) / sigma,  and where s >= t[k] on R, user n of R has
+s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative to t[k]:
+
+    optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
+    fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
+
+for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks, the allocation is
+the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere: those below 1e-12 of the largest part of
+p.b are set to 0 first (they are a solver's noise, and would make q positive by accident). Capacities are taken to be known to 14 digits: 1e-14 p.b is
+subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the rounding of the others.
+
+Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
+
+Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut, as the engine reports it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.errors import CertificateError
+from fairopt.instance import FloatArray, Instance
+from fairopt.program import Equalize, Leximin, LimitKind, Program, Solution, Total
+
+__all__ = ["Certificate", "allocation_excess", "certify"]
+
+_NOISE = 1e-12  # a price below this part of the largest is none
+_DIGITS = 1e-14  # relative precision to which limits are taken to be known
+_FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Relative residuals of an answer: 0 is perfect, rounding leaves about 1e-15.
+
+    Attributes
+    ----------
+    feasibility : float
+        Largest relative excess over a limit.
+    optimality : float
+        How much higher some level (or the total) could be at most.
+    fairness : float
+        How much some user could rise at most without hurting one at or below its level; 0 where the goal has no levels.
+    whole_tasks : bool
+        Then optimality is the gap that branch and cut reports, not recomputed.
+
+    >>> Certificate(1e-16, 2e-12, 3e-11).worst
+    3e-11
+    """
+
+    feasibility: float
+    optimality: float
+    fairness: float
+    whole_tasks: bool = False
+
+    @property
+    def worst(self) -> float:
+        """The largest of the three."""
+        return max(self.feasibility, self.optimality, self.fairness)
+
+    def require(self, tolerance: float, notion: str, engine: str) -> None:
+        """Raise where the worst residual exceeds the tolerance (or is not a number)."""
+        if not self.worst <= tolerance:
+            raise CertificateError(
+                f'the answer of "{engine}" for "{notion}" fails its check: feasibility {self.feasibility:.1e}, optimality {self.optimality:.1e}, '
+                f"fairness {self.fairness:.1e}, allowed {tolerance:.1e}; try another solver or a larger tolerance"
+            )
+
+    @classmethod
+    def combine(cls, parts: list[Certificate]) -> Certificate:
+        """Return the worst of each residual."""
+        return cls(
+            max((part.feasibility for part in parts), default=0.0),
+            max((part.optimality for part in parts), default=0.0),
+            max((part.fairness for part in parts), default=0.0),
+            any(part.whole_tasks for part in parts),
+        )
+
+
+def certify(program: Program, solution: Solution) -> Certificate:
+    """Recompute the residuals of a solution of a program with one of the goals Leximin, Equalize and Total."""
+    feasibility = _excess(program, solution.x)
+    if program.integral:
+        fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
+        return Certificate(max(feasibility, fractional), float(solution.gap or 0.0), 0.0, whole_tasks=True)
+    if isinstance(program.goal, Total):
+        return Certificate(feasibility, _total_gap(program, program.goal, solution), 0.0)
+    assert isinstance(program.goal, Leximin | Equalize)
+    optimality, fairness = _level_gaps(program, program.goal, solution)
+    return Certificate(feasibility, optimality, fairness)
+
+
+def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:
+    """Return the largest relative violation of the instance by (users, servers) tasks, straight from the instance's own arrays."""
+    worst = float(np.abs(tasks[~instance.eligibility]).max(initial=0.0))
+    worst = max(worst, float(-tasks.min(initial=0.0)))
+    per_user = tasks.sum(axis=1)
+    limited = np.isfinite(instance.tasks)
+    worst = max(worst, _relative(per_user[limited], instance.tasks[limited]))
+    if sharing == "tdm":
+        rates = instance.rates
+        used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
+        return max(worst, _relative(used, np.ones_like(used)))
+    return max(worst, _relative(tasks.T @ instance.demands, instance.row_capacity))
+
+
+def _relative(used: FloatArray, allowed: FloatArray) -> float:
+    excess = used - allowed
+    if not excess.size:
+        return 0.0
+    return float(np.max(np.divide(excess, allowed, out=excess.copy(), where=allowed > 0), initial=0.0))
+
+
+def _excess(program: Program, x: FloatArray) -> float:
+    return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)))
+
+
+def _total_gap(program: Program, goal: Total, solution: Solution) -> float:
+    worth = goal.weights[program.pair_users] * program.utilities
+    prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
+    reduced = worth - program.limits.matrix.T @ prices
+    bound = prices @ program.limits.bounds + np.maximum(reduced, 0.0) @ program.largest()
+    reached = worth @ solution.x
+    return float(max(bound - reached, 0.0) / bound) if bound > 0 else 0.0
+
+
+def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
+    """Return the worst optimality and fairness residuals over all levels."""
+    users, limits = program.pair_users, program.limits
+    number = len(program.users)
+    per_level = program.utilities / goal.weights[users]
+    levels = program.per_user(solution.x * per_level)
+    open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
+
+    value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
+    complete = ~open_to | _has_all_tasks(program, solution.x, per_level)
+    value[complete] = levels[complete]
+    for stage in solution.stages:
+        value[stage.users] = stage.value
+    if np.isinf(value).any():  # somebody was never settled
+        return 0.0, float("inf")
+    if isinstance(goal, Equalize):
+        spread = levels[open_to]
+        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
+    else:
+        unequal = 0.0
+
+    optimality, fairness = unequal, 0.0
+    for stage in solution.stages:
+        if stage.value <= 0 or stage.prices is None:
+            return float("inf"), float("inf")  # a user with room left at level 0, or a level without proof
+        parts = np.maximum(stage.prices, 0.0) * limits.bounds
+        prices = np.where(parts > _NOISE * parts.max(initial=0.0), stage.prices, 0.0)
+        q = np.full(number, np.inf)
+        np.minimum.at(q, users, (limits.matrix.T @ prices) / per_level)
+        q[np.isinf(q)] = 0.0
+        # R: settled here or later. Who has all its tasks at a level below this one counts as settled before.
+        rising = value >= stage.value
+        rising[stage.users] = True
+        sigma = float(q[rising].sum())
+        if sigma <= 0:
+            return float("inf"), float("inf")
+        worth = float(prices @ limits.bounds) * (1 - _DIGITS)
+        bound = (worth - float(q[~rising] @ np.minimum(levels, value)[~rising])) / sigma
+        reached = float(np.minimum(levels[rising], stage.value).min())
+        gap = max(bound - reached, 0.0)
+        optimality = max(optimality, gap / stage.value)
+        own = q[stage.users]
+        if isinstance(goal, Leximin):
+            fairness = max(fairness, float(sigma * gap / (own.min() * stage.value)) if own.min() > 0 else float("inf"))
+    return float(optimality), float(fairness)
+
+
+def _has_all_tasks(program: Program, x: FloatArray, per_level: FloatArray) -> np.ndarray:
+    """Which users run all the tasks that they have, where a task is worth the same on every server, (users,)."""
+    limits, users = program.limits, program.pair_users
+    rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
+    who = limits.keys[rows, 0]
+    low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
+    np.minimum.at(low, users, per_level)
+    np.maximum.at(high, users, per_level)
+    complete = np.zeros(len(program.users), bool)
+    complete[who] = (program.per_user(x)[who] >= limits.bounds[rows] * (1 - _FULL)) & (low[who] == high[who])
+    return complete

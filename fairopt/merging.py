@@ -1,0 +1,145 @@
+"""Make an instance smaller without changing its answer, and bring the answer back.
+
+Identical rows merge exactly, for divisible tasks:
+
+* servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
+* users with the same demand, eligibility, rates (and utilities) and the same tasks per weight become one, whose weight
+  and tasks are the sums of theirs.
+
+Users who demand nothing have no column in any program: the way back gives them all their tasks.
+
+The answer spreads back evenly over servers (by count) and over users by weight. Averaging over the symmetry keeps feasibility and every
+share, and the fair shares are unique: so nothing is lost. It turns the 12,583 servers of the Google cluster into ten rows.
+
+>>> instance = Instance([[1, 2], [1, 2], [4, 4]], [[1, 1], [1, 1]], weights=[1, 3])
+>>> merging = merge(instance)
+>>> merging.instance
+Instance(1 user, 3 servers in 2 rows, 2 resources: 6 resource-1, 8 resource-2)
+>>> merging.spread([[2.0, 4.0]])
+array([[0.25, 0.25, 1.  ],
+       [0.75, 0.75, 3.  ]])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.instance import FloatArray, Instance, IntArray
+
+__all__ = ["Merging", "expand", "merge"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merging:
+    """A smaller instance and the way back.
+
+    Attributes
+    ----------
+    original, instance : Instance
+        Before and after.
+    user_group, server_group : int arrays (users,), (servers,)
+        Row of ``instance`` that each original row became.
+    user_part, server_part : arrays (users,), (servers,)
+        Fraction of the merged row's tasks that each original row receives.
+    """
+
+    original: Instance
+    instance: Instance
+    user_group: IntArray
+    server_group: IntArray
+    user_part: FloatArray
+    server_part: FloatArray
+
+    def restrict(self, pair_data: FloatArray | None) -> FloatArray | None:
+        """Take data about pairs, (users, servers) or (users, 1), to the merged rows."""
+        if pair_data is None:
+            return None
+        users, servers = _first(self.user_group), _first(self.server_group)
+        return pair_data[users] if pair_data.shape[1] == 1 else pair_data[np.ix_(users, servers)]
+
+    def spread(self, x: npt.ArrayLike) -> FloatArray:
+        """Bring tasks (merged users, merged servers) back to (users, servers)."""
+        by_user = np.asarray(x, float)[self.user_group] * self.user_part[:, None]
+        tasks: FloatArray = by_user[:, self.server_group] * self.server_part
+        for n in np.flatnonzero(self.original.effortless & self.original.servable):
+            tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = self.original.tasks[n]
+        return tasks
+
+
+def merge(instance: Instance, pair_data: FloatArray | None = None) -> Merging:
+    """Merge identical rows; ``pair_data``, (users, servers) or (users, 1), must be equal too where it is given."""
+    one_weight = instance.weights.ndim == 1
+    server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
+    tasks_per_weight = instance.tasks / instance.weights if one_weight else instance.tasks
+    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, tasks_per_weight.reshape(instance.n_users, -1)]
+    if not one_weight:
+        user_keys.append(instance.weights)
+    for data in (instance.rates_per_server, pair_data):
+        if data is not None:
+            user_keys.append(data)
+            if data.shape[1] == instance.n_servers:
+                server_keys.append(data.T)
+    user_group, server_group = _groups(user_keys), _groups(server_keys)
+    first_user, first_server = _first(user_group), _first(server_group)
+
+    counts = np.bincount(server_group, weights=instance.counts)
+    server_part = np.divide(instance.counts, counts[server_group], out=np.zeros(instance.n_servers), where=instance.counts > 0)
+    weights = instance.weights if one_weight else np.ones(instance.n_users)
+    sums = np.bincount(user_group, weights=weights)
+    merged = Instance(
+        instance.capacities[first_server],
+        instance.demands[first_user],
+        weights=sums if one_weight else instance.weights[first_user] * sums[:, None],
+        eligibility=instance.eligibility[np.ix_(first_user, first_server)],
+        counts=counts,
+        tasks=np.bincount(user_group, weights=instance.tasks),
+        rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
+        users=[instance.users[n] for n in first_user],
+        servers=[instance.servers[i] for i in first_server],
+        resources=instance.resources,
+    )
+    return Merging(instance, merged, user_group, server_group, weights / sums[user_group], server_part)
+
+
+def expand(instance: Instance) -> tuple[Instance, IntArray]:
+    """Give every server a row of its own (whole tasks lie on single servers); also return the original row of each.
+
+    >>> expand(Instance([[1], [2]], [[1]], counts=[2, 1]))[1]
+    array([0, 0, 1])
+    """
+    if (instance.counts == 1).all():
+        return instance, np.arange(instance.n_servers)
+    row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(int))
+    number = np.arange(row.size) - np.searchsorted(row, row)
+    return (
+        Instance(
+            instance.capacities[row],
+            instance.demands,
+            weights=instance.weights,
+            eligibility=instance.eligibility[:, row],
+            tasks=instance.tasks,
+            rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
+            users=instance.users,
+            servers=[f"{instance.servers[i]}#{j + 1}" for i, j in zip(row, number, strict=True)],
+            resources=instance.resources,
+        ),
+        row,
+    )
+
+
+def _groups(keys: list[npt.NDArray[np.generic]]) -> IntArray:
+    """Number the distinct rows of these arrays side by side, in order of first appearance."""
+    table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
+    as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+    _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
+    order = np.empty(first.size, dtype=np.int64)
+    order[np.argsort(first)] = np.arange(first.size)
+    return order[inverse]
+
+
+def _first(group: IntArray) -> IntArray:
+    """Return the first original row of each group."""
+    return np.unique(group, return_index=True)[1]

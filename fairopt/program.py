@@ -1,0 +1,346 @@
+"""The optimisation model that a notion of fairness declares and that an engine solves.
+
+A small closed vocabulary, not a modelling language: with one column x[p] >= 0 for each eligible pair p = (user, server),
+
+    U[n] = sum over the pairs p of n of u[p] x[p]          utilities, sparse: one coefficient a pair
+    A x <= b,  A >= 0, b >= 0                              limits, named rows
+    one goal over the U[n]                                 Leximin, Equalize, Total, Separate
+
+Nothing but the eligible pairs is ever allocated. All limits have coefficients >= 0 (resources are only used up), which engines and
+certificates rely on: giving less is always feasible. ``print(program)`` is the mathematics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray, safe_ratio
+
+__all__ = [
+    "Equalize",
+    "Feature",
+    "Goal",
+    "Leximin",
+    "LimitKind",
+    "Limits",
+    "Program",
+    "Separate",
+    "Solution",
+    "Stage",
+    "Total",
+]
+
+
+class Feature(Enum):
+    """What a program needs of an engine; its value completes the sentence "this program has ..."."""
+
+    LEXIMIN = "a lexicographic max-min goal"
+    EQUALIZE = "a goal of one equal level for all"
+    TOTAL = "a linear goal"
+    INTEGRAL = "whole tasks"
+    SEVERAL_SERVERS = "users who may run on several servers"
+
+
+# Goals ---------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leximin:
+    """Maximise the smallest U[n] / weights[n], then the second smallest, and so on."""
+
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equalize:
+    """Maximise the common value t of all U[n] / weights[n] = t."""
+
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """Maximise the sum of weights[n] U[n]."""
+
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Separate:
+    """Every server pursues the goal for itself, in order, seeing only its own columns (and the tasks that earlier servers left)."""
+
+    goal: Leximin
+
+
+Goal: TypeAlias = Leximin | Equalize | Total | Separate
+
+_FEATURE_OF_GOAL = {Leximin: Feature.LEXIMIN, Equalize: Feature.EQUALIZE, Total: Feature.TOTAL}
+
+
+# Limits --------------------------------------------------------------------------------------------------------------------------
+
+
+class LimitKind(IntEnum):
+    """What a limit row bounds, and what its two keys mean."""
+
+    CAPACITY = 0  # (server, resource): use of the resource
+    TIME = 1  # (server, -1): sum of x[n,i] / gamma[n,i]
+    TASKS = 2  # (user, -1): tasks that the user has
+    SLICE = 3  # (user, server): the part of a server that is set aside for a user
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limits:
+    """Rows ``matrix @ x <= bounds``; row j is of kind ``kinds[j]`` and belongs to ``keys[j]``."""
+
+    matrix: sp.csr_array
+    bounds: FloatArray
+    kinds: IntArray
+    keys: IntArray
+
+    @classmethod
+    def of(cls, kind: LimitKind, matrix: sp.csr_array, bounds: npt.ArrayLike, keys: npt.ArrayLike) -> Limits:
+        """Build rows of one kind; ``keys`` has one or two columns. Rows without an entry are dropped."""
+        matrix = sp.csr_array(matrix)
+        pairs = np.full((matrix.shape[0], 2), -1, dtype=np.int64)
+        given = np.asarray(keys, dtype=np.int64).reshape(matrix.shape[0], -1)
+        pairs[:, : given.shape[1]] = given
+        limits = cls(matrix, np.asarray(bounds, float), np.full(matrix.shape[0], int(kind), dtype=np.int64), pairs)
+        return limits.select(np.diff(matrix.indptr) > 0)
+
+    @classmethod
+    def stack(cls, blocks: Iterable[Limits]) -> Limits:
+        """Put blocks of rows over the same columns below each other."""
+        parts = list(blocks)
+        return cls(
+            sp.csr_array(sp.vstack([part.matrix for part in parts], format="csr")),
+            np.concatenate([part.bounds for part in parts]),
+            np.concatenate([part.kinds for part in parts]),
+            np.concatenate([part.keys for part in parts]),
+        )
+
+    def select(self, rows: npt.NDArray[np.bool_] | IntArray) -> Limits:
+        """Keep some rows."""
+        return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
+
+    def __len__(self) -> int:
+        return int(self.bounds.size)
+
+
+# Program -------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A notion of fairness applied to an instance.
+
+    Attributes
+    ----------
+    name, title : str
+        Of the notion.
+    users, servers, resources : tuples of str
+        Labels.
+    pair_users, pair_servers : int arrays (pairs,)
+        The columns, sorted by user, then by server.
+    utilities : array (pairs,)
+        u[p] > 0.
+    limits : Limits
+    goal : Goal
+        Its weights are (users,); users without a pair are in no goal.
+    integral : bool
+        Whole tasks only.
+    """
+
+    name: str
+    title: str
+    users: tuple[str, ...]
+    servers: tuple[str, ...]
+    resources: tuple[str, ...]
+    pair_users: IntArray
+    pair_servers: IntArray
+    utilities: FloatArray
+    limits: Limits
+    goal: Goal
+    integral: bool = False
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of columns."""
+        return int(self.pair_users.size)
+
+    @property
+    def members(self) -> IntArray:
+        """The users who have a column, and so are in the goal."""
+        return np.unique(self.pair_users)
+
+    def features(self) -> frozenset[Feature]:
+        """Return what an engine must be able to do to solve this."""
+        goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        needs = {_FEATURE_OF_GOAL[type(goal)]}
+        if self.integral:
+            needs.add(Feature.INTEGRAL)
+        if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
+            needs.add(Feature.SEVERAL_SERVERS)
+        return frozenset(needs)
+
+    def per_user(self, values: FloatArray) -> FloatArray:
+        """Sum a value per pair over the pairs of each user, (users,)."""
+        return np.bincount(self.pair_users, weights=values, minlength=len(self.users))
+
+    def largest(self) -> FloatArray:
+        """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,)."""
+        best = np.full(self.n_pairs, np.inf)
+        entries = self.limits.matrix.tocoo()
+        np.minimum.at(best, entries.col, safe_ratio(self.limits.bounds[entries.row], entries.data))
+        return best
+
+    def part(self, server: int, x: FloatArray) -> tuple[Program, IntArray]:
+        """Return the program of one server's own columns when x is given elsewhere, and which columns those are."""
+        assert isinstance(self.goal, Separate)
+        columns = np.flatnonzero(self.pair_servers == server)
+        rest = x.copy()
+        rest[columns] = 0.0
+        matrix = sp.csr_array(self.limits.matrix[:, columns])
+        left = np.maximum(self.limits.bounds - self.limits.matrix @ rest, 0.0)
+        limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)
+        return (
+            Program(
+                self.name,
+                self.title,
+                self.users,
+                self.servers,
+                self.resources,
+                self.pair_users[columns],
+                self.pair_servers[columns],
+                self.utilities[columns],
+                limits,
+                self.goal.goal,
+                self.integral,
+            ),
+            columns,
+        )
+
+    # Mathematics ---------------------------------------------------------------------------------------------------------------
+
+    def limit_name(self, row: int) -> str:
+        """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``."""
+        kind = LimitKind(self.limits.kinds[row])
+        first, second = self.limits.keys[row]
+        if kind is LimitKind.CAPACITY:
+            return f"{self.resources[second]} @ {self.servers[first]}"
+        if kind is LimitKind.TIME:
+            return f"time of {self.servers[first]}"
+        if kind is LimitKind.TASKS:
+            return f"tasks of {self.users[first]}"
+        return f"slice of {self.users[first]} @ {self.servers[second]}"
+
+    def to_text(self, lines: int | None = None, terms: int | None = None) -> str:
+        """Write the program as mathematics; ``lines`` a block and ``terms`` a sum at most (default: all)."""
+        return "\n".join(self._text(lines, terms)) + "\n"
+
+    def __str__(self) -> str:
+        return self.to_text(lines=30, terms=8)
+
+    def __repr__(self) -> str:
+        goal = type(self.goal).__name__
+        return f"Program({self.name}: {goal} over {self.members.size} users, {self.n_pairs} pairs, {len(self.limits)} limits)"
+
+    def _text(self, lines: int | None, terms: int | None) -> Iterator[str]:
+        yield f"{self.name}: {self.title}"
+        yield ""
+        yield f"maximise    {self._goal_text()}"
+        yield "where"
+        columns = np.split(np.arange(self.n_pairs), np.flatnonzero(np.diff(self.pair_users)) + 1) if self.n_pairs else []
+        rows = [(f"U[{self.users[n]}]", own) for n, own in zip(self.members, columns, strict=True)]
+        width = max((len(name) for name, _ in rows), default=0)
+        for name, own in rows[:lines]:
+            yield f"  {name:<{width}} = {self._sum_text(self.utilities[own], own, terms)}"
+        yield from _more(len(rows), lines, "utilities")
+        yield "subject to"
+        shown = range(len(self.limits))[:lines]
+        names = [self.limit_name(row) for row in shown]
+        width = max(map(len, names), default=0)
+        matrix = self.limits.matrix
+        for row, name in zip(shown, names, strict=True):
+            span = slice(matrix.indptr[row], matrix.indptr[row + 1])
+            left = self._sum_text(matrix.data[span], matrix.indices[span], terms)
+            yield f"  {name:<{width}} : {left} <= {self.limits.bounds[row]:.6g}"
+        yield from _more(len(self.limits), lines, "limits")
+        whole = ", whole numbers" if self.integral else ""
+        yield f"  x >= 0{whole} for {self.n_pairs} eligible pairs of {self.members.size} users and {len(self.servers)} servers"
+
+    def _goal_text(self) -> str:
+        goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        weights = goal.weights[self.members]
+        each = "U[n]"
+        if (weights != 1).any():
+            operator = "" if isinstance(goal, Total) else " / "
+            listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
+            each = f"phi[n] U[n], phi = ({listed})" if not operator else f"U[n] / phi[n], phi = ({listed})"
+        text = {Leximin: "leximin of ", Equalize: "the common value of ", Total: "sum of "}[type(goal)] + each
+        return f"on each server by itself, {text}" if isinstance(self.goal, Separate) else text
+
+    def _sum_text(self, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:
+        parts = [
+            f"{'' if value == 1 else f'{value:.6g} '}x[{self.users[self.pair_users[p]]}, {self.servers[self.pair_servers[p]]}]"
+            for value, p in zip(coefficients[:terms], columns[:terms], strict=True)
+        ]
+        hidden = len(columns) - len(parts)
+        return " + ".join(parts) + (f" + ... ({hidden} more terms)" if hidden else "")
+
+
+def _more(total: int, shown: int | None, what: str) -> Iterator[str]:
+    if shown is not None and total > shown:
+        yield f"  ... and {total - shown:,} more {what}"
+
+
+# Solution ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One level of a leximin: these users' U[n] / weights[n] cannot exceed ``value`` without lowering somebody at or below it.
+
+    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.certificate``; None for whole tasks, where there are none.
+    """
+
+    value: float
+    users: IntArray
+    prices: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solution:
+    """What an engine returns.
+
+    Attributes
+    ----------
+    x : array (pairs,)
+    stages : of Leximin and Equalize, in ascending order
+    prices : array (limits,), or None
+        Multipliers of the limits, of Total
+    gap : float, or None
+        For whole tasks: the largest relative gap between incumbent and bound that the engine reports of its stages
+    bound : float, or None
+        For whole tasks and Total: the engine's bound on the goal (on the smallest level, of Leximin)
+    iterations : int
+        Of the engine, in its own units
+    programs_solved : int
+        LPs or MILPs solved
+    """
+
+    x: FloatArray
+    stages: tuple[Stage, ...] = ()
+    prices: FloatArray | None = None
+    gap: float | None = None
+    bound: float | None = None
+    iterations: int = 0
+    programs_solved: int = 1
+    notes: tuple[str, ...] = field(default=())

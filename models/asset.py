@@ -1,0 +1,41 @@
+"""Asset fairness, the classical baseline: equal sums of resource fractions.
+
+    w[n] = sum_r d[n,r] / sum_i counts[i] c[i,r],        leximin of  s[n] = w[n] x[n] / phi[n].
+
+Every resource counts as worth the same in total. Ghodsi et al. (2011), section 4.1, introduce it to reject it: a user may receive less than
+1/N of every resource, so it gives no sharing incentive.
+
+>>> import fairopt as fo
+>>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "asset").tasks_per_user.round(2)
+array([2.52, 2.16])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.models.notion import Property, ShareNotion
+
+__all__ = ["Asset"]
+
+_SOURCE = "Ghodsi et al. (2011), table 2, for one server"
+
+
+class Asset(ShareNotion):
+    """Asset fairness: leximin of sum_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the whole cluster."""
+
+    name = "asset"
+    title = "Asset fairness"
+    source = "Ghodsi et al. (2011), section 4.1"
+    satisfies: ClassVar = {
+        Property.ENVY_FREENESS: _SOURCE,
+        Property.PARETO: _SOURCE,
+        Property.STRATEGY_PROOFNESS: _SOURCE,
+        Property.SINGLE_RESOURCE_FAIRNESS: _SOURCE,
+        Property.POPULATION_MONOTONICITY: _SOURCE,
+    }
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """sum_r d[n,r] / sum_i counts[i] c[i,r]."""
+        return safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)

@@ -1,0 +1,44 @@
+"""Containerised dominant resource fairness (CDRF).
+
+gamma[n,i] is what user n could run with row i to itself. Alone in the whole cluster, *within its placement constraints*, it would run
+sum_i gamma[n,i] tasks; CDRF is the leximin of the fraction of that which each user receives,
+
+    s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
+
+Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. It reduces to DRF on one server. Since a user
+who declares fewer eligible servers has a smaller denominator, it is strategy-proof only without placement constraints: "tsf" mends that.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+>>> fo.solve(instance, "cdrf").tasks_per_user.round(9)
+array([2., 2., 8.])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.models.notion import Property, ShareNotion
+
+__all__ = ["CDRF"]
+
+_SOURCE = "Friedman, Ghodsi and Psomas (2014), without placement constraints"
+
+
+class CDRF(ShareNotion):
+    """CDRF: leximin of x[n] / (phi[n] sum_i gamma[n,i]), gamma within the placement constraints."""
+
+    name = "cdrf"
+    title = "Containerised dominant resource fairness"
+    source = "Friedman, Ghodsi and Psomas (2014); Khamse-Ashari et al. (2017), section II-B"
+    satisfies: ClassVar = {
+        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.ENVY_FREENESS: _SOURCE,
+        Property.PARETO: _SOURCE,
+        Property.STRATEGY_PROOFNESS: _SOURCE,
+    }
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """1 / sum_i gamma[n,i]; inf for a user who cannot run anywhere, who has no column."""
+        return safe_ratio(1.0, instance.rates.sum(axis=1))

@@ -1,0 +1,59 @@
+"""Dominant resource fairness on one server.
+
+The dominant share of one task of user n is w[n] = max_r d[n,r] / c[r]: the largest fraction of any resource that the task takes.
+DRF is the leximin of the weighted dominant shares
+
+    s[n] = w[n] x[n] / phi[n]       subject to   sum_n d[n,r] x[n] <= c[r],   x[n] <= T[n].
+
+With weights per resource, phi of shape (users, resources), w[n] = max_r d[n,r] / (c[r] phi[n,r]) and s[n] = w[n] x[n].
+
+Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011). It is proved there for one pool of resources only; for several
+servers use "drfh" (or any other notion here: on one server, drfh, cdrf and tsf all are DRF).
+
+>>> import fairopt as fo
+>>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "drf").tasks_per_user
+array([3., 2.])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.models.notion import Property, ShareNotion, Sharing, dominant_share
+
+__all__ = ["DRF"]
+
+_SOURCE = "Ghodsi et al. (2011), section 4"
+
+
+class DRF(ShareNotion):
+    """Dominant resource fairness: leximin of max_r d[n,r] / c[r] * x[n] / phi[n], one server only."""
+
+    name = "drf"
+    title = "Dominant resource fairness"
+    source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
+    satisfies: ClassVar = {
+        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.ENVY_FREENESS: _SOURCE,
+        Property.PARETO: _SOURCE,
+        Property.STRATEGY_PROOFNESS: _SOURCE,
+        Property.SINGLE_RESOURCE_FAIRNESS: _SOURCE,
+        Property.BOTTLENECK_FAIRNESS: _SOURCE,
+        Property.POPULATION_MONOTONICITY: _SOURCE,
+    }
+    weights_per_resource = True
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Refuse several servers, as well as what every notion refuses."""
+        super().check(instance, sharing)
+        if instance.counts.sum() != 1:
+            raise Unsupported(
+                f'"drf" is defined on one server and the instance has {instance.counts.sum():.0f}; '
+                'use "drfh", its extension to several servers'
+            )
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """max_r d[n,r] / c[r]."""
+        return dominant_share(instance, instance.total_capacity)

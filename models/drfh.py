@@ -1,0 +1,74 @@
+"""Dominant resource fairness in heterogeneous servers (DRFH).
+
+The *global* dominant share of one task of user n compares its demand with the whole cluster,
+
+    w[n] = max_r d[n,r] / sum_i counts[i] c[i,r],
+
+and DRFH is the leximin of s[n] = w[n] x[n] / phi[n] over all allocations of whole-server parts (Wang, Li and Liang 2014, problem (6);
+finite tasks and weights: section V-A). With placement constraints it is the C-DRFH of Khamse-Ashari et al. (2017). With weights per resource,
+w[n] = max_r d[n,r] / (phi[n,r] sum_i counts[i] c[i,r]).
+
+``formulation="equalize"`` is the paper's linear program (7), max g subject to sum_i g[n,i] = g for all n: a single LP. It agrees with the
+leximin for positive demands, no placement constraints and unlimited tasks; elsewhere it stops everybody at the first bottleneck
+and is not Pareto optimal, which the leximin always is.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]])
+>>> allocation = fo.solve(instance, "drfh")
+>>> allocation.tasks_per_user.round(9), allocation.shares.round(4)
+(array([10., 10.]), array([0.7143, 0.7143]))
+>>> fo.solve(instance, "drfh", formulation="equalize").tasks_per_user.round(9)
+array([10., 10.])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.models.notion import Property, ShareNotion, dominant_share
+from fairopt.program import Equalize, Goal, Leximin
+
+__all__ = ["DRFH"]
+
+_PAPER = "Wang, Li and Liang (2014)"
+
+
+@dataclass(frozen=True)
+class DRFH(ShareNotion):
+    """DRFH: leximin of the global dominant shares max_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the whole cluster.
+
+    Parameters
+    ----------
+    formulation : {"leximin", "equalize"}
+        "equalize" is the paper's one LP, exact without zero demands, placement constraints and limits on tasks.
+    """
+
+    formulation: Literal["leximin", "equalize"] = "leximin"
+
+    name = "drfh"
+    title = "Dominant resource fairness, heterogeneous servers"
+    source = "Wang, Li and Liang (2014), problem (6)"
+    satisfies: ClassVar = {  # proved without placement constraints
+        Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
+        Property.PARETO: f"{_PAPER}, proposition 2",
+        Property.STRATEGY_PROOFNESS: f"{_PAPER}, proposition 3",
+        Property.SINGLE_RESOURCE_FAIRNESS: f"{_PAPER}, proposition 5",
+        Property.BOTTLENECK_FAIRNESS: f"{_PAPER}, proposition 6",
+        Property.POPULATION_MONOTONICITY: f"{_PAPER}, proposition 7",
+    }
+    weights_per_resource = True
+
+    def __post_init__(self) -> None:
+        if self.formulation not in ("leximin", "equalize"):
+            raise Unsupported(f'drfh has no formulation "{self.formulation}"; it has "leximin" and "equalize"')
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        return dominant_share(instance, instance.total_capacity)
+
+    def goal(self, weights: FloatArray) -> Goal:
+        """Return the leximin, or one common level."""
+        return Equalize(weights) if self.formulation == "equalize" else Leximin(weights)

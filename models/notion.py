@@ -1,0 +1,170 @@
+"""What a notion of fairness is: a name, a citation, what theory promises of it, and Instance -> Program.
+
+A max-min notion states only its share of one task (`ShareNotion.share_per_task`); the rest of its program is written once, here:
+
+    leximin over n of U[n] / phi[n],    U[n] = sum_i share_per_task[n] x[n,i]        over the eligible pairs (n, i)
+    sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
+    sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, sharing="tdm"
+    sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from enum import Enum
+from typing import ClassVar, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.program import Goal, Leximin, LimitKind, Limits, Program
+
+__all__ = ["Notion", "Property", "ShareNotion", "Sharing", "default_sharing", "dominant_share"]
+
+Sharing: TypeAlias = Literal["rdm", "tdm"]
+
+
+class Property(Enum):
+    """Properties that the literature proves or refutes of notions of fairness."""
+
+    SHARING_INCENTIVE = "sharing-incentive"
+    ENVY_FREENESS = "envy-freeness"
+    PARETO = "pareto"
+    BOTTLENECK_FAIRNESS = "bottleneck-fairness"
+    SINGLE_RESOURCE_FAIRNESS = "single-resource-fairness"
+    POPULATION_MONOTONICITY = "population-monotonicity"
+    STRATEGY_PROOFNESS = "strategy-proofness"
+
+
+def default_sharing(instance: Instance) -> Sharing:
+    """Resource division, unless the instance brings rates of its own: then time is the only thing that is shared."""
+    return "rdm" if instance.rates_per_server is None else "tdm"
+
+
+class Notion(ABC):
+    """A notion of fairness. One short subclass declares one; registering it makes it known everywhere.
+
+    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation: what theory promises,
+    under the conditions that the citation states), ``weights_per_resource`` (does it read weights of shape (users, resources)).
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    source: ClassVar[str]
+    satisfies: ClassVar[Mapping[Property, str]] = {}
+    weights_per_resource: ClassVar[bool] = False
+
+    utility: FloatArray | None = None
+    """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Raise where the notion does not apply; extended by subclasses.
+
+        Raises
+        ------
+        Unsupported, InvalidInstance
+        """
+        if instance.rates_per_server is not None and sharing == "rdm":
+            raise Unsupported(
+                "the instance gives rates, so its servers can only be shared by time, and sharing='rdm' has no meaning for it; "
+                "leave sharing out or use sharing='tdm'"
+            )
+        if instance.weights.ndim == 2 and not self.weights_per_resource:
+            raise Unsupported(
+                f'the notion "{self.name}" takes one weight per user, but the instance has one per user and resource; '
+                'give weights of shape (users,), or use "drf" or "drfh"'
+            )
+
+    @abstractmethod
+    def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """Declare the program."""
+
+
+class ShareNotion(Notion):
+    """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]."""
+
+    @abstractmethod
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """Return the share that one task is worth, before weights, (users,) or (users, servers)."""
+
+    def goal(self, weights: FloatArray) -> Goal:
+        """Return the goal; the default is `Leximin`."""
+        return Leximin(weights)
+
+    def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """Declare the program: eligible pairs, shares as utilities, limits, goal."""
+        users, servers = eligible_pairs(instance)
+        share = self.share_per_task(instance)
+        utilities = share[users, servers] if share.ndim == 2 else share[users]
+        valueless = np.flatnonzero(~((utilities > 0) & np.isfinite(utilities)))
+        if valueless.size:
+            n, i = users[valueless[0]], servers[valueless[0]]
+            raise InvalidInstance(
+                f'a task of user "{instance.users[n]}" on "{instance.servers[i]}" is worth a share of {utilities[valueless[0]]:g} under '
+                f'"{self.name}", which cannot be equalised; give the user a demand > 0, or use "max-min" with a utility of your own'
+            )
+        return Program(
+            name=self.name,
+            title=self.title,
+            users=instance.users,
+            servers=instance.servers,
+            resources=instance.resources,
+            pair_users=users,
+            pair_servers=servers,
+            utilities=utilities,
+            limits=sharing_limits(instance, users, servers, sharing),
+            goal=self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)),
+            integral=integral,
+        )
+
+
+def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
+    """Return max_r d[n,r] / C[r], where weights are (users, resources) max_r d[n,r] / (C[r] phi[n,r]), shape (users,).
+
+    ``capacity`` is C, (resources,): of one server, or of the whole cluster.
+    """
+    ratio = safe_ratio(instance.demands, capacity)
+    return (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
+
+
+# Columns and rows that all notions share ------------------------------------------------------------------------------------------
+
+
+def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
+    """Return users and servers of the columns. Users who demand nothing have none: all their tasks always fit."""
+    users, servers = np.nonzero(instance.eligibility & ~instance.effortless[:, None])
+    return users, servers
+
+
+def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: Sharing) -> Limits:
+    """Return what bounds every allocation: resources or time of each server, and the tasks of each user."""
+    shared = capacity_limits if sharing == "rdm" else time_limits
+    return Limits.stack([shared(instance, users, servers), task_limits(instance, users)])
+
+
+def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_n d[n,r] x[n,i] <= counts[i] c[i,r], a row for each (i, r) that somebody uses."""
+    k, m = instance.n_servers, instance.n_resources
+    rows = servers[:, None] * m + np.arange(m)
+    columns = np.broadcast_to(np.arange(users.size)[:, None], rows.shape)
+    values = instance.demands[users]
+    used = values > 0
+    matrix = sp.csr_array((values[used], (rows[used], columns[used])), shape=(k * m, users.size))
+    keys = np.column_stack([np.repeat(np.arange(k), m), np.tile(np.arange(m), k)])
+    return Limits.of(LimitKind.CAPACITY, matrix, instance.row_capacity.ravel(), keys)
+
+
+def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
+    matrix = sp.csr_array((1.0 / instance.rates[users, servers], (servers, np.arange(users.size))), shape=(instance.n_servers, users.size))
+    return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
+
+
+def task_limits(instance: Instance, users: IntArray) -> Limits:
+    """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
+    matrix = sp.csr_array((np.ones(users.size), (users, np.arange(users.size))), shape=(instance.n_users, users.size))
+    limits = Limits.of(LimitKind.TASKS, matrix, instance.tasks, np.arange(instance.n_users))
+    return limits.select(np.isfinite(limits.bounds))

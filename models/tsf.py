@@ -1,0 +1,44 @@
+"""Task share fairness (TSF).
+
+Like CDRF, but a user is measured against what it could run alone *as if it had no placement constraints*:
+
+    s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
+
+so that declaring fewer eligible servers cannot raise anybody's share. Wang, Li, Liang and Li (2016), as restated by
+Khamse-Ashari et al. (2017), section II-B, which shows that it is not bottleneck fair: in the example below all three users want memory,
+and weights 1, 1, 2 would give them 3, 3, 6.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+>>> fo.solve(instance, "tsf").tasks_per_user.round(9)
+array([2., 2., 8.])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.models.notion import Property, ShareNotion
+
+__all__ = ["TSF"]
+
+_SOURCE = "Wang, Li, Liang and Li (2016)"
+
+
+class TSF(ShareNotion):
+    """TSF: leximin of x[n] / (phi[n] sum_i gamma0[n,i]), gamma0 as if there were no placement constraints."""
+
+    name = "tsf"
+    title = "Task share fairness"
+    source = "Wang, Li, Liang and Li (2016); Khamse-Ashari et al. (2017), section II-B"
+    satisfies: ClassVar = {
+        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.ENVY_FREENESS: _SOURCE,
+        Property.PARETO: _SOURCE,
+        Property.STRATEGY_PROOFNESS: _SOURCE,
+    }
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """1 / sum_i gamma0[n,i]."""
+        return safe_ratio(1.0, instance.unconstrained_rates.sum(axis=1))

@@ -1,0 +1,72 @@
+"""The uniform slice: what every user would have if nothing were shared.
+
+Every server is cut by weight, and user n may fill phi[n] / sum_m phi[m] of each resource of *every* server where it may run, and nothing else:
+
+    maximise sum_n x[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,r],     sum_i x[n,i] <= T[n].
+
+With weights per resource the slice of resource r is phi[n,r] / sum_m phi[m,r]. It is the baseline of the *sharing incentive*: a notion
+gives one if nobody receives less than its slice (Khamse-Ashari et al. 2017, section II-A). Under time division the slice is
+of each server's time, which is the same number of tasks.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]])
+>>> fo.solve(instance, "uniform").tasks_per_user
+array([6., 6.])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import Instance
+from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, task_limits
+from fairopt.program import LimitKind, Limits, Program, Total
+
+__all__ = ["Uniform"]
+
+_SOURCE = "by definition: everybody has exactly its slice"
+
+
+class Uniform(Notion):
+    """The 1/N slice (by weight) of every server: the sharing-incentive baseline."""
+
+    name = "uniform"
+    title = "Uniform slice of every server"
+    source = "Khamse-Ashari et al. (2017), section II-A"
+    satisfies: ClassVar = {
+        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.ENVY_FREENESS: _SOURCE,
+        Property.STRATEGY_PROOFNESS: _SOURCE,
+    }
+    weights_per_resource = True
+
+    def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """Declare one limit per pair, its slice, and the total of the tasks as the goal."""
+        users, servers = eligible_pairs(instance)
+        part = instance.weights / instance.weights.sum(axis=0)
+        if part.ndim == 1:
+            bounds = part[users] * instance.rates[users, servers]
+        else:
+            bounds = np.full(users.size, np.inf)
+            for r in range(instance.n_resources):
+                demand = instance.demands[users, r]
+                asks = demand > 0
+                whole = instance.row_capacity[servers[asks], r] / demand[asks]
+                bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * whole)
+        slices = Limits.of(LimitKind.SLICE, sp.eye_array(users.size, format="csr"), bounds, np.column_stack([users, servers]))
+        return Program(
+            name=self.name,
+            title=self.title,
+            users=instance.users,
+            servers=instance.servers,
+            resources=instance.resources,
+            pair_users=users,
+            pair_servers=servers,
+            utilities=np.ones(users.size),
+            limits=Limits.stack([slices, task_limits(instance, users)]),
+            goal=Total(np.ones(instance.n_users)),
+            integral=integral,
+        )

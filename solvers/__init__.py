@@ -1,0 +1,61 @@
+"""The engines, one a file: Program -> Solution. No engine knows a notion.
+
+`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine can solve a program
+when the program's features are among its own.
+"""
+
+from __future__ import annotations
+
+from fairopt.errors import FairoptError, SolverUnavailable, Unsupported, did_you_mean
+from fairopt.program import Feature, Program
+from fairopt.solvers.backend import Backend
+from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.water_filling import WaterFilling
+
+__all__ = ["SOLVERS", "Backend", "choose"]
+
+# The closed form first: where it applies nothing is faster or more exact.
+SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS)}
+
+
+def choose(program: Program, solver: str | None) -> Backend:
+    """Return the engine asked for, or the first in `SOLVERS` that can solve the program.
+
+    Raises
+    ------
+    Unsupported
+        The engine can never solve it, or there is no such engine; the message says which engines can.
+    SolverUnavailable
+        Its package is not installed; the message says what to install.
+    """
+    needs = program.features()
+    capable = [name for name, engine in SOLVERS.items() if needs <= engine.features]
+    if solver is None:
+        for name in capable:
+            if SOLVERS[name].available():
+                return SOLVERS[name]()
+        if capable:
+            raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
+        raise Unsupported(f"no engine can solve a program with {_list(needs)}")
+    if solver not in SOLVERS:
+        raise Unsupported(f'there is no solver "{solver}"{did_you_mean(solver, SOLVERS)}; there are {", ".join(SOLVERS)}')
+    engine = SOLVERS[solver]
+    missing = needs - engine.features
+    if missing:
+        raise _cannot(engine, program, missing, capable)
+    if not engine.available():
+        raise SolverUnavailable(f'the solver "{solver}" is not installed; {_install(engine)}')
+    return engine()
+
+
+def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:
+    instead = f"use {' or '.join(capable)}" if capable else "no engine here can"
+    return Unsupported(f'"{engine.name}" cannot solve "{program.name}" here: the program has {_list(missing)}; {instead}')
+
+
+def _list(features: frozenset[Feature]) -> str:
+    return " and ".join(sorted(feature.value for feature in features))
+
+
+def _install(engine: type[Backend]) -> str:
+    return f"install it with: {engine.requirement}"

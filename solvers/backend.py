@@ -1,0 +1,70 @@
+"""What an engine is: Program -> Solution, with its abilities declared and its package looked up without importing it."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from importlib.util import find_spec
+from typing import ClassVar
+
+from fairopt.errors import NoSolution
+from fairopt.program import Feature, Program, Solution
+
+__all__ = ["Backend", "Deadline"]
+
+
+class Deadline:
+    """A time limit that several solves share."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds left, never negative; inf without a limit."""
+        return float("inf") if self._end is None else max(0.0, self._end - time.monotonic())
+
+    def passed(self, known: dict[str, object]) -> NoSolution:
+        """Return the error to raise when time is up."""
+        levels = known.get("levels")
+        found = f"; {len(levels)} levels were final by then (see .known)" if isinstance(levels, list) and levels else ""
+        return NoSolution(
+            f"no answer within the time limit of {self.seconds:g} s{found}; raise time_limit or solve a smaller instance", known
+        )
+
+
+class Backend(ABC):
+    """An engine. Subclasses state what they can do and solve a program of that kind.
+
+    Class attributes: ``name`` (the identifier), ``title``, ``features`` (what it can do), ``package`` (import name of what it needs,
+    or None), ``requirement`` (how to install that).
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    features: ClassVar[frozenset[Feature]]
+    package: ClassVar[str | None] = None
+    requirement: ClassVar[str] = ""
+
+    @classmethod
+    def available(cls) -> bool:
+        """Is the package there? Nothing is imported to find out."""
+        return cls.package is None or find_spec(cls.package) is not None
+
+    @abstractmethod
+    def solve(self, program: Program, *, tolerance: float, time_limit: float | None) -> Solution:
+        """Solve a program whose features are among ``features`` and which has at least one column.
+
+        Parameters
+        ----------
+        tolerance : float
+            Relative error that the caller will accept of the certificate; an engine aims at least a digit below it.
+        time_limit : float or None
+            Seconds.
+
+        Raises
+        ------
+        NoSolution
+            At the time limit, with what is known.
+        """

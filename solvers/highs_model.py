@@ -1,0 +1,169 @@
+"""The only place that talks to highspy: arrays in, arrays out, statuses mapped totally, its exceptions kept inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import FairoptError
+from fairopt.instance import FloatArray, IntArray
+
+__all__ = ["HighsModel", "Outcome", "Status"]
+
+
+class Status(Enum):
+    """Why a run ended; the value says it in a sentence."""
+
+    OPTIMAL = "an optimal solution was found"
+    TIME_LIMIT = "the time limit was reached"
+    INFEASIBLE = "the program has no feasible point"
+    UNBOUNDED = "the goal grows without bound"
+    FAILED = "the solver gave up"
+
+
+def status_of(native: Any) -> Status:
+    """Map every native model status; what is not listed is a failure."""
+    import highspy
+
+    names = highspy.HighsModelStatus
+    return {
+        names.kOptimal: Status.OPTIMAL,
+        names.kTimeLimit: Status.TIME_LIMIT,
+        names.kInterrupt: Status.TIME_LIMIT,
+        names.kInfeasible: Status.INFEASIBLE,
+        names.kUnbounded: Status.UNBOUNDED,
+        names.kUnboundedOrInfeasible: Status.UNBOUNDED,
+    }.get(native, Status.FAILED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Result of one run; arrays are empty where there is no point."""
+
+    status: Status
+    x: FloatArray
+    row_duals: FloatArray
+    objective: float
+    gap: float
+    iterations: int
+
+
+class HighsModel:
+    """One HiGHS model that is built once, changed and solved again from where it stood.
+
+    maximise cost @ x  subject to  row_lower <= matrix @ x <= row_upper,  lower <= x <= upper.
+    """
+
+    def __init__(
+        self,
+        cost: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        matrix: sp.csc_array,
+        row_lower: FloatArray,
+        row_upper: FloatArray,
+        whole: IntArray | None = None,
+        tolerance: float = 1e-9,
+    ) -> None:
+        import highspy
+
+        matrix = sp.csc_array(matrix)
+        matrix.sort_indices()
+        lp = highspy.HighsLp()
+        lp.num_col_, lp.num_row_ = cost.size, row_lower.size
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
+        lp.row_lower_, lp.row_upper_ = row_lower, row_upper
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+        lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
+        lp.a_matrix_.value_ = matrix.data
+        lp.sense_ = highspy.ObjSense.kMaximize
+        if whole is not None:
+            kinds = [highspy.HighsVarType.kContinuous] * cost.size
+            for j in whole:
+                kinds[j] = highspy.HighsVarType.kInteger
+            lp.integrality_ = kinds
+        self._highs = highspy.Highs()
+        self._whole = whole is not None
+        self.set_options(
+            output_flag=False,
+            primal_feasibility_tolerance=max(tolerance, 1e-10),
+            dual_feasibility_tolerance=max(tolerance, 1e-10),
+            mip_feasibility_tolerance=max(tolerance, 1e-10),
+            small_matrix_value=1e-12,
+            mip_rel_gap=0.0,
+            mip_abs_gap=0.0,
+        )
+        if self._highs.passModel(lp) == highspy.HighsStatus.kError:
+            raise FairoptError("HiGHS refused the model; this is a fault of fairopt: please report the instance")
+
+    def set_options(self, **options: object) -> None:
+        """Set HiGHS options by name."""
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._highs.getNumRow())
+
+    def set_coefficient(self, row: int, column: int, value: float) -> None:
+        """Change one entry of the matrix."""
+        self._highs.changeCoeff(int(row), int(column), float(value))
+
+    def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the bounds of some rows."""
+        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, upper)
+
+    def set_costs(self, columns: IntArray, cost: FloatArray) -> None:
+        """Change some costs."""
+        self._highs.changeColsCost(columns.size, columns.astype(np.int32), cost)
+
+    def add_columns(self, lower: FloatArray, upper: FloatArray, *, whole: bool = False) -> IntArray:
+        """Append columns without cost or entries; return their numbers."""
+        import highspy
+
+        first, number = self._highs.getNumCol(), lower.size
+        none = np.empty(0, np.int32)
+        self._highs.addCols(number, np.zeros(number), lower, upper, 0, np.zeros(number, np.int32), none, np.empty(0))
+        columns = np.arange(first, first + number)
+        if whole:
+            kinds = np.full(number, int(highspy.HighsVarType.kInteger), dtype=np.uint8)
+            self._highs.changeColsIntegrality(number, columns.astype(np.int32), kinds)
+        return columns
+
+    def add_rows(self, matrix: sp.csr_array, lower: FloatArray, upper: FloatArray) -> IntArray:
+        """Append rows over the first ``matrix.shape[1]`` columns; return their numbers."""
+        first = self._highs.getNumRow()
+        matrix = sp.csr_array(matrix)
+        self._highs.addRows(
+            lower.size, lower, upper, matrix.nnz, matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+        )
+        return np.arange(first, first + lower.size)
+
+    def run(self, time_limit: float) -> Outcome:
+        """Solve, from the last basis if there is one."""
+        import highspy
+
+        # HiGHS counts time over all runs of a model.
+        self.set_options(time_limit=float(min(time_limit, 1e20)) + (self._highs.getRunTime() if np.isfinite(time_limit) else 0.0))
+        try:
+            self._highs.run()
+        except Exception as error:  # whatever pybind lets through
+            raise FairoptError(f"HiGHS failed: {error}") from error
+        info = self._highs.getInfo()
+        status = status_of(self._highs.getModelStatus())
+        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        solution = self._highs.getSolution()
+        return Outcome(
+            status,
+            np.asarray(solution.col_value) if feasible else np.empty(0),
+            np.asarray(solution.row_dual),
+            float(info.objective_function_value),
+            float(info.mip_gap) if self._whole else 0.0,
+            int(info.simplex_iteration_count + info.ipm_iteration_count),
+        )

@@ -1,0 +1,103 @@
+"""Water-filling: the exact closed form of a leximin in which every user has one column (one server).
+
+With U[n]/phi[n] = v[n] x[n], raise one level S for all users at once, x[n](S) = min(T[n], S / v[n]). The use of each limit is a concave
+piecewise-linear function of S with a breakpoint at each cap v[n] T[n]; the first limit to fill up is a bottleneck: its users are
+settled at that level, and the others rise on. Each round settles at least one user, and a limit is a bottleneck at most once, so there are at most as
+many rounds as limits; no iteration inside a round, only sorted breakpoints. (These are the rounds of Ghodsi et al. 2011, and EDRF in Metin's precomputed DRF.)
+
+Only its bottleneck has a price in a round, so the certificate needs no linear program either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Feature, Leximin, LimitKind, Program, Solution, Stage
+from fairopt.solvers.backend import Backend, Deadline
+
+__all__ = ["WaterFilling"]
+
+
+class WaterFilling(Backend):
+    """Closed form for one server, in rounds."""
+
+    name = "water-filling"
+    title = "Water-filling: closed form for one server"
+    features = frozenset({Feature.LEXIMIN})
+
+    def solve(self, program: Program, *, tolerance: float, time_limit: float | None) -> Solution:
+        """Fill; a few array operations per bottleneck."""
+        goal = program.goal
+        assert isinstance(goal, Leximin)
+        deadline = Deadline(time_limit)
+        limits = program.limits
+        users = program.pair_users
+        per_level = program.utilities / goal.weights[users]
+        caps = limits.kinds == LimitKind.TASKS
+        tasks = np.full(len(program.users), np.inf)
+        tasks[limits.keys[caps, 0]] = limits.bounds[caps]
+        cap = tasks[users] * per_level
+        rows = np.flatnonzero(~caps)
+        use = sp.csc_array(limits.matrix[rows])
+        per_unit = sp.csr_array(use / per_level)  # use of each limit per unit of the user's level
+        bounds = limits.bounds[rows]
+
+        level = np.zeros(users.size)
+        rising = np.ones(users.size, bool)
+        fills_at = np.array([_fills_at(per_unit, bounds, j, level, cap, rising) for j in range(rows.size)])
+        stages: list[Stage] = []
+        while rising.any():
+            if deadline.left == 0.0:
+                raise deadline.passed({"levels": [stage.value for stage in stages]})
+            filled = int(np.argmin(fills_at)) if rows.size else -1
+            if filled < 0 or np.isinf(fills_at[filled]):  # only their caps can stop the others
+                level[rising] = cap[rising]
+                break
+            value = float(fills_at[filled])
+            satisfied = rising & (cap <= value)
+            level[satisfied] = cap[satisfied]
+            rising &= ~satisfied
+            held, slope = _row(per_unit, filled)
+            up = rising[held]
+            settled = held[up]
+            level[settled] = value
+            rising[settled] = False
+            fills_at[filled] = np.inf
+            if settled.size:
+                prices = np.zeros(len(limits))
+                prices[rows[filled]] = 1.0 / slope[up].sum()  # what the level gains per unit of the limit
+                stages.append(Stage(value, users[settled], prices))
+                # Only limits that these users share with others fill up later than thought (users at their caps were foreseen).
+                for j in np.unique(use[:, settled].indices):
+                    if np.isfinite(fills_at[j]):
+                        fills_at[j] = _fills_at(per_unit, bounds, int(j), level, cap, rising)
+        return Solution(level / per_level, tuple(stages), iterations=len(stages), programs_solved=0)
+
+
+def _row(matrix: sp.csr_array, j: int) -> tuple[IntArray, FloatArray]:
+    """Columns and values of one row."""
+    span = slice(matrix.indptr[j], matrix.indptr[j + 1])
+    return matrix.indices[span], matrix.data[span]
+
+
+def _fills_at(per_unit: sp.csr_array, bounds: FloatArray, j: int, level: FloatArray, cap: FloatArray, rising: BoolArray) -> float:
+    """Return the common level of the rising users at which limit j fills up; inf if it never does."""
+    columns, slope = _row(per_unit, j)
+    up = rising[columns]
+    if not up.any():
+        return float("inf")
+    left = bounds[j] - slope[~up] @ level[columns[~up]]
+    return _level_at(slope[up], cap[columns[up]], max(float(left), 0.0))
+
+
+def _level_at(slope: FloatArray, cap: FloatArray, bound: float) -> float:
+    """Solve sum_n slope[n] min(S, cap[n]) = bound for S; inf if the caps are reached first."""
+    order = np.argsort(cap)
+    slope, cap = slope[order], cap[order]
+    below = np.concatenate([[0.0], np.cumsum(slope * np.where(np.isfinite(cap), cap, 0.0))])  # use by the first j users, all at their caps
+    above = np.cumsum(slope[::-1])[::-1]  # slope of the users from j on
+    levels = (bound - below[:-1]) / above  # the answer, if exactly the first j users are capped
+    fits = np.flatnonzero(levels <= cap)
+    return float(levels[fits[0]]) if fits.size else np.inf
