@@ -110,7 +110,8 @@ class Limits:
         """Build rows of one kind; ``keys`` has one or two columns. Rows without an entry are dropped."""
         matrix = sp.csr_array(matrix)
         pairs = np.full((matrix.shape[0], 2), -1, dtype=np.int64)
-        given = np.asarray(keys, dtype=np.int64).reshape(matrix.shape[0], -1)
+        given = np.asarray(keys, dtype=np.int64)
+        given = given[:, None] if given.ndim == 1 else given
         pairs[:, : given.shape[1]] = given
         limits = cls(matrix, np.asarray(bounds, float), np.full(matrix.shape[0], int(kind), dtype=np.int64), pairs)
         return limits.select(np.diff(matrix.indptr) > 0)

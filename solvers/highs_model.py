@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -87,6 +87,7 @@ class HighsModel:
             for j in whole:
                 kinds[j] = highspy.HighsVarType.kInteger
             lp.integrality_ = kinds
+        self._matrix = sp.csr_array(matrix)
         self._highs = highspy.Highs()
         self._whole = whole is not None
         self.set_options(
@@ -107,6 +108,15 @@ class HighsModel:
             self._highs.setOptionValue(name, value)
 
     @property
+    def basis(self) -> Any:
+        """The basis where the last run ended; it can be given to another model of the same shape."""
+        return self._highs.getBasis()
+
+    @basis.setter
+    def basis(self, basis: Any) -> None:
+        self._highs.setBasis(basis)
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self._highs.getNumRow())
@@ -114,6 +124,8 @@ class HighsModel:
     def set_coefficient(self, row: int, column: int, value: float) -> None:
         """Change one entry of the matrix."""
         self._highs.changeCoeff(int(row), int(column), float(value))
+        span = slice(self._matrix.indptr[row], self._matrix.indptr[row + 1])
+        self._matrix.data[span][self._matrix.indices[span] == column] = value
 
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
@@ -157,13 +169,38 @@ class HighsModel:
             raise FairoptError(f"HiGHS failed: {error}") from error
         info = self._highs.getInfo()
         status = status_of(self._highs.getModelStatus())
-        feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        has_point = info.primal_solution_status != highspy.SolutionStatus.kSolutionStatusNone
         solution = self._highs.getSolution()
         return Outcome(
             status,
-            np.asarray(solution.col_value) if feasible else np.empty(0),
+            np.asarray(solution.col_value) if has_point else np.empty(0),
             np.asarray(solution.row_dual),
             float(info.objective_function_value),
             float(info.mip_gap) if self._whole else 0.0,
             int(info.simplex_iteration_count + info.ipm_iteration_count),
         )
+
+    def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5) -> Outcome:
+        """Solve an LP again for the correction of its last point, magnified, so that tolerances shrink by ``factor``.
+
+        With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); costs and basis stay. (Iterative
+        refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
+        """
+        lp = self._highs.getLp()
+        before = [np.array(values) for values in (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]
+        lower, upper, row_lower, row_upper = before
+        point = np.clip(outcome.x, lower, upper)
+        activity = self._matrix @ point
+        self._set_bounds(
+            factor * (lower - point), factor * (upper - point), factor * (row_lower - activity), factor * (row_upper - activity)
+        )
+        correction = self.run(time_limit)
+        self._set_bounds(*before)
+        if correction.status is not Status.OPTIMAL:
+            return outcome
+        return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals)
+
+    def _set_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
+        columns, rows = np.arange(lower.size, dtype=np.int32), np.arange(row_lower.size, dtype=np.int32)
+        self._highs.changeColsBounds(columns.size, columns, lower, upper)
+        self._highs.changeRowsBounds(rows.size, rows, row_lower, row_upper)

@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import FairoptError
-from fairopt.instance import FloatArray, safe_ratio
+from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Feature, Leximin, LimitKind, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status
@@ -39,6 +39,11 @@ log = logging.getLogger(__name__)
 # First LP: simplex is fastest below this number of columns, the interior point (with crossover) above. Measured: 10,000 columns 0.2 s for both,
 # 100,000 columns 16 s against 5 s.
 _INTERIOR_POINT_FROM = 30_000
+_PRIMAL = 4  # HiGHS's number for primal simplex
+# Where the solver misses a solution: units to try next, times the last, and how much to relax the levels of the users already settled.
+_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9), (1.0, 1e-9))
+_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-12  # a dual below this part of the largest is none
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
@@ -91,12 +96,12 @@ class _Levels:
 
     def __init__(self, program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
-        self.settle_at = max(tolerance * 0.1, 1e-10)
+        self.settle_at = min(tolerance * 0.1, 1e-9)
         self.equal = isinstance(goal, Equalize)
         n_users = len(program.users)
         users, limits = program.pair_users, program.limits
         self.per_level = program.utilities / goal.weights[users]  # level of the user per task on the pair
-        largest = program.largest()
+        self.largest = largest = program.largest()
         reach = program.per_user(largest * self.per_level)  # no user's level can exceed this
 
         # Caps. A limit on tasks is a cap on the level where a task is worth the same on every server; elsewhere it stays a row.
@@ -112,67 +117,58 @@ class _Levels:
         rows &= limits.bounds > 0
         self.rows = np.flatnonzero(rows)
 
-        # Units: a level that all could reach if the cluster were one pool, or what the user can reach at most.
-        self.rising = np.zeros(n_users, bool)
-        self.rising[program.members] = True
-        self.level = np.zeros(n_users)
         self.column = np.flatnonzero(largest > 0)
-        self.rising &= reach > 0  # the others stay at level 0: no tasks, or no room at all
-        pooled = self._pooled_level(largest)
-        self.unit = np.where(reach > 0, np.minimum(reach, pooled), 1.0)
-        self.model = self._build()
+        self.member = reach > 0  # the others stay at level 0: no tasks, or no room at all
+        self.rising = self.member.copy()
+        self.level = np.zeros(n_users)
+        self.reach, self.largest = reach, largest
         self.stages: list[Stage] = []
         self.iterations = 0
         self.programs = 0
-
-    def _pooled_level(self, largest: FloatArray) -> float:
-        """Estimate the common level (only its order of magnitude matters): every row is used by all, at the pairs' mean use."""
-        program = self.program
-        use = program.limits.matrix[self.rows]
-        by_user = safe_ratio(1.0, program.per_user((largest > 0) * 1.0))[program.pair_users]
-        per_level = np.zeros(program.n_pairs)
-        per_level[self.column] = by_user[self.column] / self.per_level[self.column]
-        load = (use @ per_level) / program.limits.bounds[self.rows]
-        worst = float(load.max(initial=0.0))
-        return 1.0 / worst if worst > 0 else 1.0
+        self.slack = 0.0
+        # The first level lies somewhere between everybody's slice by weight and what the least can reach alone.
+        weights = goal.weights
+        slices = (reach * weights / weights[self.member].sum())[self.member]
+        self.t_unit = float(np.sqrt(slices.min() * reach[self.member].min())) if self.member.any() else 1.0
+        if self.member.any():
+            self.model = self._build()
+            if self.column.size >= _INTERIOR_POINT_FROM:
+                self.model.set_options(solver="ipm")
 
     def _build(self) -> HighsModel:
-        """Columns: g = level of the user in its unit, from the pair, then t. Rows: limits with bound 1, then a row for each user."""
+        """Columns: y, the pairs in units of their own, then t. Rows: limits with bound 1, then a row for each member."""
         program, column = self.program, self.column
         users = program.pair_users[column]
-        self.scale = self.unit[users] / self.per_level[column]  # tasks per unit of g
+        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
+        self.unit = np.where(self.rising, np.minimum(self.reach, self.t_unit), np.where(self.level > 0, self.level, 1.0))
+        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
+        self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
+        self.worth = self.scale * self.per_level[column] / self.unit[users]
         bounds = program.limits.bounds[self.rows]
         self.use = sp.csr_array(program.limits.matrix[self.rows][:, column] * self.scale) / bounds[:, None]
         self.use_by_column = sp.csr_array(sp.csc_array(self.use).T)
-        self.user_rows = np.cumsum(self.rising) - 1 + self.rows.size
-        number = int(self.rising.sum())
-        rising = np.flatnonzero(self.rising)
-        self.t_unit = float(np.sqrt(self.unit[rising].min() * self.unit[rising].max())) if number else 1.0
+        member = np.flatnonzero(self.member)
+        self.user_rows = np.cumsum(self.member) - 1 + self.rows.size
         by_user = sp.csr_array(
-            (np.ones(column.size), (self.user_rows[users] - self.rows.size, np.arange(column.size))), (number, column.size)
+            (self.worth, (self.user_rows[users] - self.rows.size, np.arange(column.size))), (member.size, column.size)
         )
-        level = sp.csr_array(-self.t_unit / self.unit[rising][:, None])
-        matrix = sp.block_array([[self.use, None], [by_user, level]], format="csc")
-        n_columns = column.size + 1
-        model = HighsModel(
+        level = sp.csr_array((-self.t_unit / self.unit[member] * self.rising[member])[:, None])
+        return HighsModel(
             np.append(np.zeros(column.size), 1.0),
-            np.zeros(n_columns),
-            np.full(n_columns, np.inf),
-            matrix,
-            np.concatenate([np.full(self.rows.size, -np.inf), np.zeros(number)]),
-            np.concatenate([np.ones(self.rows.size), np.full(number, np.inf)]),
+            np.zeros(column.size + 1),
+            np.full(column.size + 1, np.inf),
+            sp.block_array([[self.use, None], [by_user, level]], format="csc"),
+            np.concatenate([np.full(self.rows.size, -np.inf), self.level[member] / self.unit[member] * (1 - self.slack)]),
+            np.concatenate([np.ones(self.rows.size), np.full(member.size, np.inf)]),
             tolerance=1e-10,
         )
-        if column.size >= _INTERIOR_POINT_FROM:
-            model.set_options(solver="ipm")
-        return model
 
     def solve(self) -> Solution:
         """Raise levels until every user is settled, then give everybody exactly its level."""
         outcome: Outcome | None = None
         while self.rising.any():
             outcome = self._run()
-            t = outcome.x[-1] * self.t_unit
+            t = self._reached(outcome)
             capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
             if capped.size:
                 self._settle(capped, self.cap[capped])
@@ -194,18 +190,53 @@ class _Levels:
             "levels": [stage.value for stage in self.stages],
             "users": [self.program.users[n] for stage in self.stages for n in stage.users],
         }
-        outcome = _solved(self.model.run(self.deadline.left), self.deadline, known)
+        outcome = self._attempt(known)
+        t = float(outcome.x[-1])
+        if t > 0 and not 1 / _OFF < t < _OFF:  # the units were wrong by orders of magnitude: mend them, go on from the same basis
+            self._rescale(self.t_unit * t, self.model.basis)
+            outcome = self._attempt(known)
+        if max(-outcome.x.min(), (self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
+            outcome = self.model.refine(outcome, self.deadline.left)
         if self.programs == 0:  # from here on the last point is feasible, and primal simplex carries on from it
-            self.model.set_options(solver="simplex", simplex_strategy=4)
+            self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
         self.programs += 1
-        self.iterations += outcome.iterations
         return outcome
+
+    def _attempt(self, known: dict[str, object]) -> Outcome:
+        """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
+        for times, slack in _ATTEMPTS:
+            outcome = self.model.run(self.deadline.left)
+            self.iterations += outcome.iterations
+            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
+                break
+            log.info("HiGHS: %s; trying again in other units", outcome.status.value)
+            self.slack = slack
+            self._rescale(self.t_unit * times, None)
+        return _solved(outcome, self.deadline, known)
+
+    def _rescale(self, t_unit: float, basis: object) -> None:
+        self.t_unit = t_unit
+        self.model = self._build()
+        if basis is not None:
+            self.model.basis = basis
+            self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+
+    def _reached(self, outcome: Outcome) -> float:
+        """Return the level that the rising users reach at the solver's point once it is scaled back to exact feasibility.
+
+        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it.
+        """
+        y = np.maximum(outcome.x[:-1], 0.0)
+        y /= max(1.0, float((self.use @ y).max(initial=0.0)))
+        gained = y * self.scale * self.per_level[self.column]
+        levels = np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
+        return float(levels[self.rising].min())
 
     def _prices(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         """Return prices of the scaled limits, and q[n]: the cheapest price of one unit of g of each user, (users,)."""
         duals = outcome.row_duals[: self.rows.size]
         prices = np.where(duals > _NOISE * duals.max(initial=0.0), duals, 0.0)
-        cost = self.use_by_column @ prices
+        cost = (self.use_by_column @ prices) / self.worth
         q = np.full(len(self.program.users), np.inf)
         np.minimum.at(q, self.program.pair_users[self.column], cost)
         q[np.isinf(q)] = 0.0

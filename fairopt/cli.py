@@ -1,0 +1,335 @@
+"""The command line: ``fairopt solve cluster.yaml --notion drfh``.
+
+Exit status: 0, or 2 for bad input (the file, an option, an engine that is not installed), 3 where there is no solution to give, 130 after
+Ctrl-C. Messages and progress go to stderr, so that what a command prints on stdout can be piped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+from typer.core import TyperGroup
+
+import fairopt as fo
+from fairopt import tables
+from fairopt.errors import did_you_mean
+from fairopt.formats.files import read_text, write_texts
+from fairopt.instance import FloatArray
+
+__all__ = ["app", "main"]
+
+T = TypeVar("T")
+
+_PATIENCE = 2.0  # seconds after which a terminal is told what is going on
+_INTERRUPTED = 130
+
+
+class _Commands(TyperGroup):
+    """Commands whose errors are one message on stderr and an exit status."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except fo.FairoptError as error:
+            _say("error", str(error))
+            raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
+        except BrokenPipeError:  # the reader of a pipe has seen enough
+            raise
+        except OSError as error:
+            _say("error", ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="fairopt",
+    help="Exact fair allocations of several resources among the users of a cluster.",
+    epilog="Example: fairopt solve examples/google-cluster.yaml --notion drfh",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """Run the command line; the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a label that the terminal's encoding lacks is no reason to stop
+    try:
+        app()
+    except SystemExit as leaving:
+        if leaving.code == _INTERRUPTED:
+            sys.stdout.flush()
+            os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, and cannot be asked to stop
+        raise
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fairopt {fo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    pass
+
+
+# Commands ------------------------------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: fairopt solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg")
+def solve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")],
+    notion: Annotated[
+        str, typer.Option(metavar="ID", help="Notion of fairness; see: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
+    ] = "drfh",
+    solver: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Engine; see: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
+    ] = None,
+    sharing: Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")] = None,
+    integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
+    formulation: Annotated[
+        str | None, typer.Option(metavar="leximin|equalize", help="Of drfh: leximin (default), or one LP for one equal share.")
+    ] = None,
+    utility: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Of max-min: what a task is worth; first column user, then one for each server.")
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")] = False,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Solve for the exact fair allocation of FILE and prove it.
+
+    The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
+    """
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
+    for path, option in ((output, "--output"), (plot, "--plot")):
+        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
+            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+    if plot is not None:
+        from fairopt.plots import figure_format
+
+        figure_format(plot)
+
+    started = time.perf_counter()
+    instance = _work(f"reading {file}", lambda: fo.load(file))
+    seconds = {"read": time.perf_counter() - started}
+    options: dict[str, Any] = {"formulation": formulation, "utility": None if utility is None else _read_utility(utility, instance)}
+    allocation = _work(
+        f"solving {notion}",
+        lambda: fo.solve(
+            instance,
+            notion,
+            solver=solver,
+            integral=integral,
+            sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
+            tolerance=tolerance,
+            time_limit=time_limit,
+            **{name: value for name, value in options.items() if value is not None},
+        ),
+    )
+    seconds |= allocation.seconds
+    if plot is not None:
+        from fairopt.plots import plot_allocation, save_figure
+
+        save_figure(plot_allocation(allocation), plot)
+    if as_json:
+        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
+    elif as_csv:
+        _deliver(allocation.to_frame().to_csv(), output)
+    elif output is None:
+        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        tables.print_allocation(page, allocation, seconds, everything=everything)
+        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+@app.command(epilog="Example: fairopt notions --json")
+def notions(as_json: Json = False) -> None:
+    """List the notions of fairness: what each is, what theory promises of it, where it comes from."""
+    if as_json:
+        typer.echo(
+            _json(
+                [
+                    {
+                        "id": name,
+                        "title": notion.title,
+                        "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
+                        "source": notion.source,
+                    }
+                    for name, notion in fo.NOTIONS.items()
+                ]
+            ),
+            nl=False,
+        )
+    else:
+        tables.print_notions(Console(highlight=False))
+
+
+@app.command(epilog="Example: fairopt solvers")
+def solvers(as_json: Json = False) -> None:
+    """List the engines: what each can solve, and how to install it if it is not there."""
+    if as_json:
+        typer.echo(
+            _json(
+                [
+                    {
+                        "id": name,
+                        "title": engine.title,
+                        "features": sorted(feature.value for feature in engine.features),
+                        "installed": engine.available(),
+                        "install": engine.requirement,
+                    }
+                    for name, engine in fo.SOLVERS.items()
+                ]
+            ),
+            nl=False,
+        )
+    else:
+        tables.print_solvers(Console(highlight=False))
+
+
+@app.command(epilog="Example: fairopt schema > cluster.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of instance files, for editors and validators."""
+    from fairopt.formats import schema as describe
+
+    typer.echo(_json(describe()), nl=False)
+
+
+# What the commands share ---------------------------------------------------------------------------------------------------------
+
+
+def _say(kind: str, message: str) -> None:
+    console = Console(stderr=True, highlight=False)
+    console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), message), soft_wrap=True)
+
+
+class _Listener(logging.Handler):
+    """Shows warnings as they come, and progress where somebody is waiting for it."""
+
+    status: Status | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            _say("warning", record.getMessage())
+        elif self.status is not None:
+            self.status.update(Text(record.getMessage()))
+
+
+def _work(what: str, task: Callable[[], T]) -> T:
+    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(task())
+        except BaseException as error:  # raised again below, in the thread that waits
+            errors.append(error)
+
+    log, listener = logging.getLogger("fairopt"), _Listener()
+    level = log.level
+    log.addHandler(listener)
+    log.setLevel(logging.INFO)
+    try:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(_PATIENCE)
+        console = Console(stderr=True)
+        if thread.is_alive() and console.is_terminal:
+            with console.status(Text(what)) as listener.status:
+                thread.join()
+        thread.join()
+    finally:
+        log.removeHandler(listener)
+        log.setLevel(level)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _deliver(text: str, output: Path | None) -> None:
+    """Print, or write a file that is either complete or as it was."""
+    if output is None:
+        typer.echo(text, nl=False)
+    elif output.exists() and not output.is_file():  # a pipe or a device, which nothing can take the place of
+        output.write_text(text, encoding="utf-8")
+    else:
+        write_texts({output: text})
+
+
+def _read_utility(path: Path, instance: fo.Instance) -> FloatArray:
+    """Read u[n,i], (users, servers): a header with the servers, then a row for each user. Labels must match, in any order."""
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    try:
+        lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
+    except csv.Error as error:
+        raise fo.InvalidInstance(f"{path}, line {reader.line_num}: not valid CSV, {error}") from None
+    if not lines:
+        raise fo.InvalidInstance(f'{path} is empty; give a header, "user" and the servers, and a row for each user')
+    (_, (_, *servers)), *rows = lines
+    column = _positions(path, "server", "column", servers, instance.servers)
+    row_of = _positions(path, "user", "row", [row[0] for _, row in rows], instance.users)
+    utility = np.ones((instance.n_users, instance.n_servers))
+    for line, (user, *cells) in rows:
+        if len(cells) != len(servers):
+            raise fo.InvalidInstance(f"{path}, line {line}: {len(cells) + 1} cells where the header has {len(servers) + 1}")
+        for server, cell in zip(servers, cells, strict=True):
+            n, i = row_of[user], column[server]
+            if not instance.eligibility[n, i]:  # never used, so an empty cell is fine
+                continue
+            try:
+                utility[n, i] = float(cell)
+            except ValueError:
+                where = f'{path}, line {line}: the utility of "{user}" on "{server}"'
+                raise fo.InvalidInstance(f'{where} is "{cell}", which is not a number') from None
+    return utility
+
+
+def _positions(path: Path, kind: str, part: str, found: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
+    """Return the position of each label in the instance; raise unless exactly those were found."""
+    position = {name: k for k, name in enumerate(wanted)}
+    seen: set[str] = set()
+    for name in found:
+        if name not in position:
+            raise fo.InvalidInstance(f'{path}: there is no {kind} "{name}" in the instance{did_you_mean(name, wanted)}')
+        if name in seen:
+            raise fo.InvalidInstance(f'{path}: the {kind} "{name}" has two {part}s; give one')
+        seen.add(name)
+    missing = [name for name in wanted if name not in seen]
+    if missing:
+        raise fo.InvalidInstance(f'{path}: the {kind} "{missing[0]}" of the instance has no {part}; give one for each {kind}')
+    return position

@@ -1,0 +1,256 @@
+"""Pictures of an allocation, as matplotlib figures without pyplot: nothing global is touched, and nothing is shown by itself.
+
+Left, what each user gets; right, what it takes of each server. Up to 30 users are bars, more are a curve of sorted shares with the levels
+marked; up to 8 users keep one colour on both sides. The colours are those of Okabe and Ito (2008), which colour-blind readers tell apart;
+hatches tell them apart in print.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+    from fairopt.allocation import Allocation
+
+__all__ = ["figure_format", "plot_allocation", "save_figure"]
+
+_BARS = 30  # more users than this are a curve
+_ROWS = 40  # more bars of servers than this are curves
+_CURVE_HEIGHT = 12  # as high as so many bars
+_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+_HATCHES = ("", "///", "", "...", "\\\\", "xx", "//", "..")
+_GREY = "#555555"
+_FORMATS = ("svg", "png", "pdf")
+_DATE = {"svg": "Date", "pdf": "CreationDate"}
+_LABEL = 22  # characters of a label that are shown
+_LEVELS = 6  # levels that are marked
+_LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
+
+
+def plot_allocation(allocation: Allocation) -> Figure:
+    """Draw tasks (or sorted shares) per user and utilization per server.
+
+    Parameters
+    ----------
+    allocation : Allocation
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")
+    >>> [axes.get_title(loc="left") for axes in plot_allocation(allocation).axes]
+    ['Tasks of each user', 'Use of each server']
+    """
+    from matplotlib.figure import Figure
+
+    instance = allocation.instance
+    things, layers = _layers(allocation)
+    left = instance.n_users if instance.n_users <= _BARS else _CURVE_HEIGHT
+    rows = instance.n_servers * (len(things) + (len(things) > 1))
+    right = rows if rows <= _ROWS else _CURVE_HEIGHT
+    figure = Figure(figsize=(10.0, max(1.5 + 0.25 * max(left, right), 2.8)), layout="constrained")
+    users, servers = figure.subplots(1, 2, width_ratios=(1, 1.1))
+    if instance.n_users <= _BARS:
+        _user_bars(users, allocation)
+    else:
+        _user_curve(users, allocation)
+    if rows <= _ROWS:
+        _server_bars(servers, allocation, things, layers)
+    else:
+        _server_curves(servers, allocation, things, layers.sum(axis=0))
+    for axes in (users, servers):
+        axes.spines[["top", "right"]].set_visible(False)
+    whole = f"{instance.n_users:,} users on {instance.counts.sum():,.0f} servers"
+    figure.suptitle(_text(f"{allocation.notion}, {allocation.sharing}: {whole}", 99), fontweight="bold", x=0.01, ha="left")
+    return figure
+
+
+def figure_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a file's name asks for.
+
+    Raises
+    ------
+    Unsupported
+
+    >>> figure_format("shares.PNG")
+    'png'
+    """
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in _FORMATS:
+        raise Unsupported(f'cannot tell which picture "{path}" shall be; end its name in {", ".join("." + known for known in _FORMATS)}')
+    return kind
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as .svg, .png or .pdf: the whole file or none, and the same bytes each time.
+
+    Raises
+    ------
+    Unsupported
+        For another suffix.
+    OSError
+        Where the file cannot be written.
+    """
+    import matplotlib
+
+    kind = figure_format(path)
+    page = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}):  # names inside the file that do not change from run to run
+        figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
+    _replace(Path(path), page.getvalue())
+
+
+# What is drawn -------------------------------------------------------------------------------------------------------------------
+
+
+def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
+    """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
+    instance = allocation.instance
+    apart = instance.n_users <= len(_COLOURS)
+    if allocation.sharing == "tdm":
+        rates = instance.rates
+        time = np.divide(allocation.tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))
+        return ("time",), (time if apart else time.sum(axis=0, keepdims=True))[:, :, None]
+    if not apart:
+        return instance.resources, allocation.utilization[None]
+    usage = allocation.tasks[:, :, None] * instance.demands[:, None, :]
+    return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
+
+
+def _text(label: str, length: int = _LABEL) -> str:
+    """Shorten a label, and keep matplotlib from reading mathematics into it."""
+    short = label if len(label) <= length else f"{label[: length - 1]}…"
+    return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
+
+
+def _user_bars(axes: Axes, allocation: Allocation) -> None:
+    tasks, users = allocation.tasks_per_user, allocation.instance.users
+    y = np.arange(len(users))
+    apart = len(users) <= len(_COLOURS)
+    bars = axes.barh(y, tasks, height=0.7, color=_COLOURS[: len(users)] if apart else _COLOURS[0], edgecolor="white")
+    if apart:
+        for bar, hatch in zip(bars, _HATCHES, strict=False):
+            bar.set_hatch(hatch)
+    notes = [f"{value:.4g}" for value in tasks]
+    if allocation.shares.ndim == 1:
+        notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, allocation.shares, strict=True)]
+    axes.bar_label(bars, notes, padding=4, fontsize=9)
+    axes.set_yticks(y, [_text(user) for user in users])
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, max(float(tasks.max()), 1e-12) * 1.45)  # room for the notes
+    axes.set_xlabel("tasks")
+    axes.set_title("Tasks of each user", loc="left")
+
+
+def _user_curve(axes: Axes, allocation: Allocation) -> None:
+    """Draw sorted shares (tasks, where shares are per server), and the levels at which most users stop."""
+    what, values = ("share", allocation.shares) if allocation.shares.ndim == 1 else ("tasks", allocation.tasks_per_user)
+    ranked = np.sort(values)
+    positive = ranked[ranked > 0]
+    axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=_COLOURS[0], linewidth=1.8)
+    if positive.size and positive[-1] / positive[0] > _LOG_FROM:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, max(float(ranked[-1]), 1e-12) * 1.1)
+    axes.set_xlim(0, ranked.size)
+    drawn: list[float] = []
+    span = axes.transData
+    for level in sorted(allocation.levels, key=lambda level: -len(level.users))[:_LEVELS]:
+        height = float(span.transform((0.0, level.value))[1])
+        if any(abs(height - other) < 14 for other in drawn):  # pixels: the texts would touch
+            continue
+        drawn.append(height)
+        axes.axhline(level.value, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        note = f"level {level.value:.4g}: {len(level.users):,} user{'' if len(level.users) == 1 else 's'}"
+        axes.annotate(note, (0, level.value), xytext=(5, 2), textcoords="offset points", fontsize=9, color=_GREY)
+    axes.set_xlabel("users, from the lowest")
+    axes.set_ylabel(what)
+    axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")
+
+
+def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray) -> None:
+    """Draw a bar for each server and thing, stacked by user or coloured by thing; a server's name stands above its bars."""
+    instance = allocation.instance
+    ticks: list[str] = []
+    positions: list[int] = []  # of the bars, server by server
+    headers: list[int] = []
+    for name, count in zip(instance.servers, instance.counts, strict=True):
+        title = _text(name) if count == 1 else f"{_text(name)}  x {count:,.0f}"
+        if len(things) > 1:
+            headers.append(len(ticks))
+            ticks.append(title)
+        positions.extend(range(len(ticks), len(ticks) + len(things)))
+        ticks.extend([_text(thing) for thing in things] if len(things) > 1 else [title])
+    y = np.array(positions)
+    exists = np.ones(y.size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
+    axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
+    start = np.zeros(y.size)
+    for n, layer in enumerate(layers.reshape(len(layers), -1)):
+        if len(layers) > 1:
+            axes.barh(y, layer, left=start, height=0.8, color=_COLOURS[n], hatch=_HATCHES[n], edgecolor="white")
+        else:
+            colours = [_COLOURS[r % len(_COLOURS)] for _ in instance.servers for r in range(len(things))]
+            axes.barh(y, layer, height=0.8, color=colours)
+        start += layer
+    for position, part, there in zip(y, start, exists, strict=True):
+        note = f"{100 * part:.1f} %" if there else "none here"
+        axes.annotate(note, (1.0 if there else 0.0, position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(np.arange(len(ticks)), ticks)
+    for header in headers:
+        axes.get_yticklabels()[header].set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.13)
+    _percent(axes.xaxis)
+    axes.set_xlabel("in use" if len(layers) == 1 else "in use, by the users on the left")
+    axes.set_title("Use of each server", loc="left")
+
+
+def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
+    """Draw the sorted utilization of all servers that have a thing, one curve each."""
+    instance = allocation.instance
+    for r, thing in enumerate(things):
+        exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
+        order = np.flatnonzero(exists)[np.argsort(used[exists, r])]
+        edges = np.concatenate([[0.0], np.cumsum(instance.counts[order])])
+        style = ("-", "--", "-.", ":")[r % 4]
+        axes.stairs(
+            used[order, r], edges, baseline=None, color=_COLOURS[r % len(_COLOURS)], linestyle=style, linewidth=1.8, label=_text(thing)
+        )
+    axes.set_ylim(0, 1.05)
+    axes.set_xlim(left=0)
+    _percent(axes.yaxis)
+    axes.set_xlabel("servers, from the least used")
+    axes.set_ylabel("in use")
+    axes.legend(frameon=False, ncols=min(len(things), 3))
+    axes.set_title("Use of each server", loc="left")
+
+
+def _percent(axis: Axis) -> None:
+    axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file that is either complete or as it was."""
+    target = path.resolve()  # a link keeps pointing where it did
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(content)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,269 @@
+"""What the command line prints for a person: an allocation, the notions, the engines.
+
+Up to 20 users (or rows of servers) are shown one by one, more as minimum, quartiles and maximum. Labels come from files: they are never
+read as markup, and a character that would act on a terminal is shown as its escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairopt.allocation import Allocation
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.models import NOTIONS
+from fairopt.solvers import SOLVERS
+
+__all__ = ["numbers", "print_allocation", "print_notions", "print_solvers"]
+
+_ROWS = 20  # more users or servers than this are summarised
+_FEW = 5  # names listed in a summary
+_LEVELS = 6
+_FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
+_BAR = 20  # longest bar
+_SIZES = 1e3  # numbers that differ by more are not written with the same decimals
+_PERCENT = len("100.0 %")
+_QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "max": 1.0}
+
+
+def print_allocation(console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False) -> None:
+    """Print an allocation: users, servers, levels, certificate and times."""
+    instance, notion = allocation.instance, NOTIONS.get(allocation.notion)
+    title = notion.title if notion else allocation.notion
+    facts = f"({allocation.notion}, by {allocation.solver}, sharing {allocation.sharing})"
+    users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
+    servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
+    for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
+        console.print(block)
+        console.print()
+    for line in (_levels_text(allocation), _certificate_text(allocation), _times_text(seconds)):
+        if line:
+            console.print(Text(line))
+
+
+def print_notions(console: Console) -> None:
+    """Print a table of `NOTIONS`."""
+    table = _table("notion", "what it is, and its source", "promises", leading=1)
+    for name, notion in NOTIONS.items():
+        what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
+        table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
+    console.print(table)
+
+
+def print_solvers(console: Console) -> None:
+    """Print a table of `SOLVERS`."""
+    table = _table("solver", "what it is", "solves programs with", "installed", leading=1)
+    for name, engine in SOLVERS.items():
+        abilities = "\n".join(sorted(feature.value for feature in engine.features))
+        table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
+    console.print(table)
+
+
+# Numbers and words ---------------------------------------------------------------------------------------------------------------
+
+
+def numbers(values: FloatArray | Sequence[float]) -> list[str]:
+    """Write a column of numbers alike: 6 significant digits of the largest, no needless zeros, each by itself where sizes differ much.
+
+    >>> numbers([2.608695652, 3.130434783, 6.260869565])
+    ['2.60870', '3.13043', '6.26087']
+    >>> numbers([0.0, 210.0, 12345.5]), numbers([3.0, float("inf")]), numbers([1e-9, 5.0])
+    (['0', '210.0', '12,345.5'], ['3', 'inf'], ['1e-09', '5'])
+    """
+    array = np.asarray(values, float)
+    size = np.abs(array[np.isfinite(array) & (array != 0)])
+    if not size.size or size.max() / size.min() >= _SIZES or not 1e-4 <= size.max() < 1e9:
+        return [f"{value:.6g}" for value in array]
+    decimals = max(0, 5 - int(np.floor(np.log10(size.max()))))
+    texts = [f"{value:,.{decimals}f}" if value else "0" for value in array]
+    fractions = [text.partition(".")[2] for text in texts]
+    needless = min((len(digits) - len(digits.rstrip("0")) for digits in fractions if digits), default=0)
+    return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
+
+
+def _label(name: str) -> Text:
+    """Return a label as it is, without markup and without control characters."""
+    return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name), overflow="fold")
+
+
+def _plural(number: float, word: str) -> str:
+    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> Text:
+    """Return the first few names, and how many more there are."""
+    listed = Text(", ").join(_label(name) for name in names[:_FEW])
+    return listed.append(f" and {len(names) - _FEW:,} more") if len(names) > _FEW else listed
+
+
+def _table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
+    """Return a table with these columns of text; ``leading`` is the number of blank lines between rows."""
+    table = Table(
+        box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), leading=leading, title=title, title_justify="left", title_style="bold"
+    )
+    for column in columns:
+        table.add_column(Text(column), overflow="fold")
+    return table
+
+
+def _add_numbers(table: Table, *columns: str) -> None:
+    for column in columns:
+        table.add_column(Text(column), justify="right", no_wrap=True)
+
+
+# Users ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _weighted(instance: Instance) -> bool:
+    return instance.weights.ndim == 1 and bool((instance.weights != 1).any())
+
+
+def _complete(allocation: Allocation) -> IntArray:
+    """Return the users who run all the tasks that they have."""
+    instance = allocation.instance
+    return np.flatnonzero(np.isfinite(instance.tasks) & (allocation.tasks_per_user >= instance.tasks * (1 - _FULL)))
+
+
+def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
+    """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
+    instance = allocation.instance
+    table = _table("user", title=title)
+    columns: list[Iterable[str | Text]] = [[_label(instance.users[n]) for n in chosen]]
+    if _weighted(instance):
+        _add_numbers(table, "weight")
+        columns.append(numbers(instance.weights[chosen]))
+    _add_numbers(table, "tasks")
+    columns.append(numbers(allocation.tasks_per_user[chosen]))
+    if allocation.shares.ndim == 1:
+        _add_numbers(table, "share")
+        columns.append(numbers(allocation.shares[chosen]))
+    table.add_column("dominant", overflow="fold")
+    columns.append([_label(allocation.dominant_resources[n]) for n in chosen])
+    complete, levels = set(_complete(allocation).tolist()), allocation.level_of_user
+    stops = ["cannot run" if not instance.servable[n] else "all tasks" if n in complete else str(levels[n] or "") for n in chosen]
+    if any(stops):
+        _add_numbers(table, "level")
+        columns.append(stops)
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
+    """Return quartiles, the users with the lowest shares, and those who run all their tasks."""
+    instance = allocation.instance
+    table = _table("", title=_plural(instance.n_users, "user"))
+    _add_numbers(table, *_QUANTILES)
+    rows = {"tasks": allocation.tasks_per_user}
+    if allocation.shares.ndim == 1:
+        rows["share"] = allocation.shares
+    if _weighted(instance):
+        rows["weight"] = instance.weights
+    for name, values in rows.items():
+        table.add_row(name, *numbers(np.quantile(values, list(_QUANTILES.values()))))
+    lowest = "share" if "share" in rows else "tasks"
+    servable = np.flatnonzero(instance.servable)
+    ranked = servable[np.argsort(rows[lowest][servable], kind="stable")]
+    blocks: list[Table | Text] = [table, _users(allocation, ranked[:_FEW], title=f"Lowest {lowest}")]
+    complete = [instance.users[n] for n in _complete(allocation)]
+    note = Text.assemble(_plural(len(complete), "user"), " with all tasks running: ", _some(complete), ". ") if complete else Text()
+    return [*blocks, note.append("--all shows every user.")]
+
+
+# Servers -------------------------------------------------------------------------------------------------------------------------
+
+
+def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Return what is shared on a server, the part of it in use (rows, things), and the part of the cluster's in use (things,)."""
+    instance = allocation.instance
+    if allocation.sharing == "tdm":
+        time = allocation.time_utilization
+        whole = (time @ instance.counts) / max(instance.counts.sum(), 1.0)
+        return ("time",), time[:, None], np.array([whole])
+    capacity = instance.total_capacity
+    whole = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    return instance.resources, allocation.utilization, whole
+
+
+def _bar(part: float, width: int, console: Console) -> Text:
+    """Return a bar and its percentage."""
+    full, empty = ("█", "░") if console.encoding.lower().startswith("utf") else ("#", "-")
+    filled = min(max(round(part * width), 0), width)
+    text = Text.assemble((full * filled, "cyan"), (empty * (width - filled), "dim"), no_wrap=True)
+    return text.append(f"{f'{100 * part:.1f} %':>{_PERCENT + (1 if width else 0)}}")
+
+
+def _servers(allocation: Allocation, console: Console) -> Table | None:
+    """Return a table with a row for each row of servers, or None where its columns do not fit."""
+    instance = allocation.instance
+    things, used, whole = _use(allocation)
+    name_width = min(max(map(len, (*instance.servers, "server"))), 24)
+    counts = [f"{count:,.0f}" for count in instance.counts]
+    count_width = max(map(len, (*counts, "count"))) + 2
+    room = (console.width - name_width - count_width - 2) // len(things) - _PERCENT - 3  # 2 between columns, 1 before the percentage
+    if room < 0:
+        return None
+    width = min(room, _BAR) if room >= 4 else 0
+    table = _table("server")
+    _add_numbers(table, "count")
+    for thing in things:
+        table.add_column(_label(thing), overflow="fold")
+    for i, name in enumerate(instance.servers):
+        table.add_row(
+            _label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
+        )
+    if instance.n_servers > 1:
+        table.add_section()
+        table.add_row("all", f"{instance.counts.sum():,.0f}", *(_bar(part, width, console) for part in whole))
+    return table
+
+
+def _offers(allocation: Allocation, server: int, thing: int) -> bool:
+    """Does this row of servers have anything of it? Always, of time."""
+    return allocation.sharing == "tdm" or bool(allocation.instance.row_capacity[server, thing] > 0)
+
+
+def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
+    instance = allocation.instance
+    things, used, whole = _use(allocation)
+    servers = _plural(instance.counts.sum(), "server")
+    rows = "" if (instance.counts == 1).all() else f" in {_plural(instance.n_servers, 'row')}"
+    table = _table("", title=servers + rows)
+    table.add_column("in use", no_wrap=True)
+    _add_numbers(table, *_QUANTILES)
+    for r, thing in enumerate(things):
+        offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]
+        quantiles = np.quantile(offering, list(_QUANTILES.values())) if offering else []
+        table.add_row(_label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
+    return table
+
+
+# The last lines ------------------------------------------------------------------------------------------------------------------
+
+
+def _levels_text(allocation: Allocation) -> str:
+    levels = allocation.levels
+    if not levels:
+        return ""
+    texts = [f"{level.value:.6g} ({_plural(len(level.users), 'user')})" for level in levels]
+    if len(texts) > _LEVELS:
+        texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
+    return f"{'Level' if len(levels) == 1 else 'Levels'}: {', '.join(texts)}"
+
+
+def _certificate_text(allocation: Allocation) -> str:
+    certificate = allocation.certificate
+    how = "the gap that branch and cut reports" if certificate.whole_tasks else "recomputed from answer and prices"
+    return f"Certified exact: relative error {f'{certificate.worst:.1e}' if certificate.worst else '0'}, {how}"
+
+
+def _times_text(seconds: dict[str, float]) -> str:
+    def duration(value: float) -> str:
+        return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
+
+    return "Time: " + ", ".join(f"{what} {duration(value)}" for what, value in seconds.items())
