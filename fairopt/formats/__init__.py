@@ -1,6 +1,118 @@
-def load(p):
-    raise NotImplementedError
+"""Instances in files: one schema in YAML or JSON, or a folder of CSV tables.
+
+===========================  ==================================================================================
+``cluster.yaml``, ``.yml``   one document, for people: :mod:`fairopt.formats.document` describes it
+``cluster.json``             the same document, for programs
+``cluster/``                 ``servers.csv`` and ``users.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
+===========================  ==================================================================================
+
+``save`` is the inverse of ``load``: ``load(path) == instance`` after ``save(instance, path)``, to the last bit of every number.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> from fairopt.instance import Instance
+>>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = Path(folder, "drf.yaml")
+...     save(instance, path)
+...     print(path.read_text(), load(path) == instance)
+resources: [cpu, memory]
+servers:
+- name: server-1
+  capacity: {cpu: 9, memory: 18}
+users:
+- name: A
+  demand: {cpu: 1, memory: 4}
+- name: B
+  demand: {cpu: 3, memory: 1}
+ True
+"""
+
+# The modules that do the work need pydantic and yaml. They are imported when a file is read or written: ``import fairopt`` stays light.
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance import Instance
+
+__all__ = ["load", "save", "schema"]
+
+DOCUMENTS = (".yaml", ".yml", ".json")
 
 
-def save(p):
-    raise NotImplementedError
+def load(path: str | os.PathLike[str]) -> Instance:
+    """Read an instance from a YAML or JSON file or from a folder of CSV tables.
+
+    Parameters
+    ----------
+    path : str or path
+        ``*.yaml``, ``*.yml`` or ``*.json``, or a folder that holds ``servers.csv`` and ``users.csv``.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file, the line, the user or server, what is wrong there, and what to do.
+    """
+    path = Path(path)
+    if path.is_dir() and path.suffix.lower() not in DOCUMENTS:
+        from fairopt.formats import tables
+
+        return tables.read(path)
+    if path.suffix.lower() in DOCUMENTS:
+        from fairopt.formats import document, syntax
+
+        return document.instance_from(syntax.read(path))
+    if path.exists() or path.suffix:
+        _refuse(path, "read")
+    raise InvalidInstance(f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables")
+
+
+def save(instance: Instance, path: str | os.PathLike[str]) -> None:
+    """Write an instance such that ``load`` returns an equal one; what was there before is replaced only when all is written.
+
+    Parameters
+    ----------
+    instance : Instance
+    path : str or path
+        ``*.yaml``, ``*.yml`` or ``*.json`` for one file; an existing folder, or a path without suffix, for a folder of CSV tables.
+
+    Raises
+    ------
+    InvalidInstance
+        When the format cannot hold the instance (the message names one that can) or the file cannot be written.
+    """
+    path = Path(path)
+    for label in (*instance.users, *instance.servers, *instance.resources):
+        if not label.isascii() and label != label.encode(errors="replace").decode():
+            raise InvalidInstance(f"{path}: the label {label!a} is not text that a file can hold (half of a surrogate pair); rename it")
+    if path.suffix.lower() in DOCUMENTS:
+        from fairopt.formats import syntax
+
+        syntax.write(instance.to_dict(), path)
+    elif path.is_dir() or not path.suffix:
+        from fairopt.formats import tables
+
+        tables.write(instance, path)
+    else:
+        _refuse(path, "write")
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of instance files, for editors and other programs.
+
+    >>> sorted(schema()["properties"])
+    ['description', 'resources', 'servers', 'title', 'users']
+    """
+    from fairopt.formats import document
+
+    return document.schema()
+
+
+def _refuse(path: Path, verb: str) -> NoReturn:
+    hint = f"; give the folder that it is in, {path.parent}" if path.suffix.lower() == ".csv" else ""
+    accepted = f"{', '.join(DOCUMENTS)}, or a folder of servers.csv and users.csv"
+    raise InvalidInstance(f"{path}: fairopt does not {verb} this kind of file; it takes {accepted}{hint}")

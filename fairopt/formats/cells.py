@@ -1,0 +1,127 @@
+"""CSV text to cells and back, with the line that every row starts on.
+
+Python's csv module rather than pandas: a row that is too short or too long, a column that occurs twice and a cell of several lines must be
+told apart, with their line, and no cell may be converted by guess.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "users.csv").write_text("name,cpu\\nalice,two\\n")
+...     table = read_table(Path(folder, "users.csv"), "name")
+>>> table.cells("name"), table.lines
+(['alice'], [2])
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fairopt.errors import InvalidInstance, did_you_mean
+from fairopt.formats.files import read_text
+from fairopt.formats.syntax import plain_numbers
+
+__all__ = ["Table", "read_table", "to_csv"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of one file, all text, and the line that each row starts on."""
+
+    file: str
+    columns: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def refuse(self, message: str, row: int | None = None, column: str | None = None) -> NoReturn:
+        """Raise InvalidInstance for this place."""
+        raise InvalidInstance(f"{self.place(row, column)}: {message}") from None
+
+    def place(self, row: int | None = None, column: str | None = None) -> str:
+        """Return the file and, if they are given, the line of the row and the column."""
+        place = self.file if row is None else f"{self.file}, line {self.lines[row]}"
+        return f'{place}, column "{column}"' if column in self.columns else place
+
+    def cells(self, column: str) -> list[str]:
+        """Return a column, without the spaces around; empty cells if there is no such column."""
+        if column not in self.columns:
+            return [""] * len(self.rows)
+        j = self.columns.index(column)
+        return [row[j].strip() for row in self.rows]
+
+    def numbers(self, column: str, empty: float | None = None) -> list[float]:
+        """Return a column as numbers; an empty cell is an error unless it stands for something."""
+        return [self.number(cell, row, column, empty) for row, cell in enumerate(self.cells(column))]
+
+    def number(self, cell: str, row: int, column: str, empty: float | None = None) -> float:
+        """Return the number that a cell holds."""
+        if not cell.strip():
+            if empty is None:
+                self.refuse("the cell is empty; write 0 if that is meant", row, column)
+            return empty
+        try:
+            if "_" in cell:  # which Python allows in numbers, and nobody else
+                raise ValueError
+            return float(cell)
+        except ValueError:
+            self.refuse(f'expected a number, found the text "{cell}"; write digits, with a decimal point and without unit', row, column)
+
+
+def read_table(path: Path, first: str) -> Table:
+    """Read a file whose column ``first`` must exist, and come first if it is that of a matrix, ``user``.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line.
+    """
+    table = Table(str(path), [], [], [])
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells and not table.columns:
+                table.columns.extend(cells)
+            elif cells:
+                table.rows.append(cells)
+                table.lines.append(line)
+                if len(cells) != len(table.columns):
+                    number = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
+                    table.refuse(f"the row has {number} for {len(table.columns)} columns; put cells that hold commas in quotes", -1)
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InvalidInstance(f"{path}, line {reader.line_num}: not valid CSV: {error}; correct it there or just before") from None
+    if not table.columns:
+        table.refuse(f'the file is empty; its first line must name the columns, "{first}" first')
+    labels_from = 1 if first == "user" else 0  # in a matrix, a server may be called "user"
+    seen: set[str] = set()
+    for position, column in enumerate(table.columns):
+        if not column.strip():
+            table.refuse(f"column {position + 1} has no name; name it or remove it")
+        if column in seen:
+            table.refuse(f'the column "{column}" occurs twice; rename or remove one')
+        if position >= labels_from:
+            seen.add(column)
+    if first not in table.columns or (first == "user" and table.columns[0] != first):
+        hint = "; separate columns by commas" if len(table.columns) == 1 else did_you_mean(first, table.columns)
+        table.refuse(f'{"the first column is not" if first == "user" else "there is no column"} "{first}"{hint}')
+    if not table.rows:
+        table.refuse("there are no rows below the names of the columns; there must be at least one")
+    return table
+
+
+def to_csv(columns: list[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return CSV text; numbers are as short as they can be without loss.
+
+    >>> to_csv(["name", "cpu"], [["A", 9.0], ["x, y", 0.1]])
+    'name,cpu\\nA,9\\n"x, y",0.1\\n'
+    """
+    return "".join(",".join(_cell(plain_numbers(value)) for value in row) + "\n" for row in [columns, *rows])
+
+
+def _cell(value: object) -> str:
+    text = str(value)  # Python's csv.writer leaves a lone carriage return unquoted, which its reader then refuses
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') or text != text.strip() else text

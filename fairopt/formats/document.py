@@ -1,0 +1,272 @@
+"""The schema of instance files.
+
+::
+
+    title: two kinds of machine           # optional, as is description
+    resources: [cpu, memory]              # optional; default: what the servers have, in order of appearance
+    servers:
+      - name: A
+        capacity: {cpu: 9, memory: 12}    # of one server; a resource left out is 0
+        count: 8                          # optional: identical servers that this entry stands for
+        attributes: {gpu_model: V100, cores: 4, ssd: true}    # optional: what "requires" can ask for
+    users:
+      - name: alice
+        demand: {cpu: 1, memory: 2}       # of one task; a resource left out is 0
+        weight: 2                         # optional; or {cpu: 1, memory: 2}, then for every user
+        tasks: 100                        # optional; left out: no limit
+        servers: [A]                      # optional: the only servers that it may use
+        requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.formats.requirements
+        rates: {A: 3}                     # optional, for all users or none: tasks on one server alone; left out: 0
+
+Numbers are numbers and names are text: nothing is converted by guess, and an unknown key, resource, server or attribute is an error. JSON
+and the CSV tables are read through the same schema.
+
+>>> from fairopt.formats.syntax import Parsed
+>>> text = '''
+... servers:
+...   - {name: A, capacity: {cpu: 9, memory: 18}, attributes: {ssd: true}}
+...   - {name: B, capacity: {cpu: 9}}
+... users:
+...   - {name: alice, demand: {cpu: 1, memory: 4}}
+...   - {name: bob, demand: {cpu: 3}, requires: ssd != true}
+... '''
+>>> instance_from(Parsed("cluster.yaml", text)).rates
+array([[4.5, 0. ],
+       [0. , 3. ]])
+>>> instance_from(Parsed("cluster.yaml", text.replace("cpu: 3", "cpus: 3")))
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "bob", demand, cpus: there is no resource "cpus" (did you mean "cpu"?)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticCustomError
+
+from fairopt.errors import InvalidInstance
+from fairopt.formats.messages import Source, check_known, check_unique, refuse, refuse_invalid
+from fairopt.formats.requirements import Attributes, Value
+from fairopt.instance import BoolArray, FloatArray, Instance
+
+__all__ = ["Document", "Server", "User", "instance_from", "schema"]
+
+
+def _whole(value: float) -> float:
+    if not value.is_integer():
+        raise PydanticCustomError("not_whole", "not a whole number")
+    return value
+
+
+def _attribute(value: object) -> Value:
+    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
+        raise PydanticCustomError("not_an_attribute", "neither text nor a finite number nor true or false")
+    return value
+
+
+Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
+Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count: TypeAlias = Annotated[Amount, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
+Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
+Weight: TypeAlias = Annotated[
+    Annotated[Positive, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
+    Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
+]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class Server(_Entry):
+    """A server, or ``count`` identical ones."""
+
+    name: Name
+    """Its label, unique among the servers."""
+    capacity: dict[Name, Amount]
+    """What one server has of each resource; a resource left out is 0."""
+    count: Count = 1
+    """How many identical servers this entry stands for."""
+    attributes: dict[Name, Attribute] = {}
+    """What the users' "requires" can ask for."""
+
+
+class User(_Entry):
+    """A user and what one of its tasks needs."""
+
+    name: Name
+    """Its label, unique among the users."""
+    demand: dict[Name, Amount]
+    """What one task needs of each resource; a resource left out is 0."""
+    weight: Weight = 1.0
+    """Priority; a mapping gives one per resource, for all users then."""
+    tasks: Annotated[float, Field(ge=0)] = math.inf
+    """How many tasks it has; left out: no limit."""
+    servers: list[str] | None = None
+    """The only servers that it may use; left out: all that have what it needs."""
+    requires: str | None = None
+    """What the attributes of its servers must be, such as "gpu_model in V100|T4; cores >= 4"."""
+    rates: dict[Name, Amount] | None = None
+    """Tasks that it runs on one server of each entry alone, for all users or none; a server left out is 0."""
+
+
+class Document(_Entry):
+    """A cluster and the users who share it."""
+
+    title: str = ""
+    """A line about the instance."""
+    description: str = ""
+    """More about it: where it comes from, what it shows."""
+    resources: list[Name] | None = None
+    """The resources in order; left out: those of the servers' capacities in order of appearance."""
+    servers: Annotated[list[Server], Field(min_length=1)]
+    """What there is to share."""
+    users: Annotated[list[User], Field(min_length=1)]
+    """Who shares it."""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a document."""
+
+    class Untitled(GenerateJsonSchema):
+        def field_title_should_be_set(self, schema: object) -> bool:
+            return False  # "Name" beside "name" says nothing
+
+    definition = Document.model_json_schema(schema_generator=Untitled)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **definition, "title": "Instance of fair allocation"}
+
+
+def instance_from(source: Source) -> Instance:
+    """Return the instance that a document describes.
+
+    Parameters
+    ----------
+    source : Source
+        Its ``data`` is the document; it knows where each part stands, for the messages.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    try:
+        document = Document.model_validate(source.data)
+    except ValidationError as error:
+        refuse_invalid(source, error, {"": Document, "servers": Server, "users": User})
+    servers, users = document.servers, document.users
+    check_unique(source, ("servers",), (s.name for s in servers), ("name",))
+    check_unique(source, ("users",), (u.name for u in users), ("name",))
+
+    resources = document.resources
+    if resources is None:
+        resources = list(dict.fromkeys(r for s in servers for r in s.capacity))
+    check_unique(source, ("resources",), resources)
+    if not resources:
+        refuse(source, ("servers",), "no server has a resource; give each a capacity such as {cpu: 9, memory: 12}")
+
+    column = {name: j for j, name in enumerate(resources)}
+    capacities = np.zeros((len(servers), len(resources)))
+    for i, server in enumerate(servers):
+        check_known(source, ("servers", i, "capacity"), server.capacity, column, "resource")
+        for name, amount in server.capacity.items():
+            capacities[i, column[name]] = amount
+    demands = np.zeros((len(users), len(resources)))
+    for n, user in enumerate(users):
+        check_known(source, ("users", n, "demand"), user.demand, column, "resource")
+        for name, amount in user.demand.items():
+            demands[n, column[name]] = amount
+        if user.rates is None and user.tasks == math.inf and not any(user.demand.values()):
+            refuse(
+                source,
+                ("users", n),
+                "demands nothing and has no limit on its tasks, so no allocation is largest; give it a demand > 0 or a number of tasks",
+            )
+
+    weights, rates, eligibility = _weights(source, users, resources), _rates(source, servers, users), _eligibility(source, servers, users)
+    try:
+        return Instance(
+            capacities,
+            demands,
+            weights=weights,
+            eligibility=eligibility,
+            counts=np.array([s.count for s in servers], float),
+            tasks=np.array([u.tasks for u in users], float),
+            rates=rates,
+            users=[u.name for u in users],
+            servers=[s.name for s in servers],
+            resources=resources,
+        )
+    except InvalidInstance as error:
+        refuse(source, (), str(error))
+
+
+def _weights(source: Source, users: list[User], resources: list[str]) -> FloatArray:
+    """Return the weights, one per user or, as soon as one user gives them so, per user and resource."""
+    detailed = next((u for u in users if isinstance(u.weight, dict)), None)
+    if detailed is None:
+        return np.array([u.weight for u in users], float)
+    rows = []
+    for n, user in enumerate(users):
+        if not isinstance(user.weight, dict):
+            path = ("users", n, "weight") if "weight" in user.model_fields_set else ("users", n)
+            refuse(
+                source, path, f'has one weight for all resources, but "{detailed.name}" has one per resource; give all users the same kind'
+            )
+        check_known(source, ("users", n, "weight"), user.weight, resources, "resource")
+        missing = [r for r in resources if r not in user.weight]
+        if missing:
+            refuse(source, ("users", n, "weight"), f'gives no weight for "{missing[0]}"; give one for every resource (1 is neutral)')
+        rows.append([user.weight[r] for r in resources])
+    return np.array(rows, float)
+
+
+def _rates(source: Source, servers: list[Server], users: list[User]) -> FloatArray | None:
+    """Return the rates, or None when no user gives any."""
+    giver = next((u for u in users if u.rates is not None), None)
+    if giver is None:
+        return None
+    column = {server.name: i for i, server in enumerate(servers)}
+    rates = np.zeros((len(users), len(servers)))
+    for n, user in enumerate(users):
+        if user.rates is None:
+            refuse(source, ("users", n), f'gives no rates, but user "{giver.name}" does; give rates for all users or for none')
+        check_known(source, ("users", n, "rates"), user.rates, column, "server")
+        for name, rate in user.rates.items():
+            rates[n, column[name]] = rate
+    return rates
+
+
+def _eligibility(source: Source, servers: list[Server], users: list[User]) -> BoolArray | None:
+    """Return where users may run by "servers" and "requires", or None when nobody is restricted."""
+    if all(u.servers is None and u.requires is None for u in users):
+        return None
+    column = {server.name: i for i, server in enumerate(servers)}
+    attributes = Attributes([server.attributes for server in servers])
+    allowed = np.ones((len(users), len(servers)), bool)
+    for n, user in enumerate(users):
+        if user.servers is not None:
+            check_known(source, ("users", n, "servers"), user.servers, column, "server")
+            check_unique(source, ("users", n, "servers"), user.servers)
+            allowed[n] = False
+            allowed[n, [column[name] for name in user.servers]] = True
+        if user.requires is not None:
+            try:
+                allowed[n] &= attributes.where(user.requires)
+            except InvalidInstance as error:
+                refuse(source, ("users", n, "requires"), str(error))
+    return allowed

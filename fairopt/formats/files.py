@@ -1,0 +1,86 @@
+"""Text files, read with a clear refusal and replaced as a whole.
+
+A reader never sees half a file: the text goes to a new file in the same folder, which then takes the place of the old one. Of several
+files, all are written before the first takes its place.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     write_texts({Path(folder, "a.txt"): "one\\n"})
+...     read_text(Path(folder, "a.txt"))
+'one\\n'
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from fairopt.errors import InvalidInstance, did_you_mean
+
+__all__ = ["read_text", "write_texts"]
+
+
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text of a file (a byte order mark at its start is dropped, line ends stay as they are).
+
+    Raises
+    ------
+    InvalidInstance
+        The file is missing, a folder, not readable, not text, or not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
+    except IsADirectoryError:
+        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
+    except (OSError, ValueError) as error:
+        raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
+    if b"\0" in data:
+        raise InvalidInstance(f"{path} is a binary file, not text; give a YAML, JSON or CSV file")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidInstance(f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8") from None
+
+
+def write_texts(texts: Mapping[Path, str]) -> None:
+    """Write every text to its file; none takes its place before all are written.
+
+    Raises
+    ------
+    InvalidInstance
+        The folder is missing, or the file cannot be written.
+    """
+    written: dict[Path, tuple[Path, Path]] = {}
+    path = Path()
+    try:
+        for path, text in texts.items():
+            target = Path(os.path.realpath(path))  # a link keeps pointing where it did
+            temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+            written[path] = (temporary, target)
+            temporary.write_bytes(text.encode())
+            if target.exists():
+                shutil.copymode(target, temporary)
+        for path in texts:
+            temporary, target = written[path]
+            temporary.replace(target)
+    except (OSError, ValueError) as error:
+        reason = _reason(error) if path.parent.is_dir() else f"there is no folder {path.parent}; make it first"
+        raise InvalidInstance(f"{path} cannot be written: {reason}") from error
+    finally:
+        for temporary, _ in written.values():
+            with contextlib.suppress(OSError):  # gone already, unless something failed
+                temporary.unlink()
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

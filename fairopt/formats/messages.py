@@ -1,0 +1,172 @@
+"""What is wrong with a document, in words: the file and line, the user or server, what is there, and what should be.
+
+>>> class Nowhere:
+...     data = {"users": [{"name": "alice", "demand": {"cpu": -1}}]}
+...     def place(self, path): return "cluster.yaml, line 7"
+...     def literal(self, path): return None
+>>> refuse(Nowhere(), ("users", 0, "demand", "cpu"), "expected a number >= 0, found -1")
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "alice", demand, cpu: expected a number >= 0, found -1
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NoReturn, Protocol, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+
+from fairopt.errors import InvalidInstance, did_you_mean
+
+__all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
+
+Path: TypeAlias = tuple[Any, ...]
+"""Keys and positions that lead to a part of a document: ("users", 3, "demand", "cpu"); "[key]" at the end: the key itself."""
+
+# What a key may hold, for messages; flow style, which is the same in YAML and JSON but for quotes.
+EXAMPLES = {
+    "attributes": "{gpu_model: V100, cores: 4}",
+    "capacity": "{cpu: 9, memory: 12}",
+    "demand": "{cpu: 1, memory: 2}",
+    "name": "A",
+    "rates": "{A: 3, B: 1.5}",
+    "resources": "[cpu, memory]",
+    "servers": "[A, B]",
+}
+
+
+class Source(Protocol):
+    """Where a document came from."""
+
+    data: object
+
+    def place(self, path: Path) -> str:
+        """Return the file and line of a part of the document."""
+
+    def literal(self, path: Path) -> str | None:
+        """Return a scalar as it was written, where that is known."""
+
+
+def refuse(source: Source, path: Path, message: str) -> NoReturn:
+    """Raise InvalidInstance for this part of the document."""
+    words = _words(source.data, path)
+    raise InvalidInstance(f"{source.place(path)}: {words}{': ' if words else ''}{message}") from None
+
+
+def check_unique(source: Source, path: Path, names: Iterable[str], key: Path = ()) -> None:
+    """Refuse a name that occurs twice among the entries at ``path`` (``key`` leads from an entry to its name)."""
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name in seen:
+            first = source.place((*path, seen[name], *key)).rpartition(", ")[2]
+            elsewhere = f" (first on {first})" if first.startswith("line ") else ""
+            refuse(source, (*path, position, *key), f'"{name}" occurs twice{elsewhere}; names must be unique: rename or remove one')
+        seen[name] = position
+
+
+def check_known(source: Source, path: Path, names: Iterable[str], known: Collection[str], kind: str) -> None:
+    """Refuse a name, a key of the mapping at ``path`` or an item of the list there, that is not known."""
+    for position, name in enumerate(names):
+        if name not in known:
+            some = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
+            step = position if isinstance(_at(source.data, path), list) else name
+            hint = did_you_mean(name, known) or f"; the {kind}s are {some}"
+            refuse(source, (*path, step), f'there is no {kind} "{name}"{hint}')
+
+
+def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]]) -> NoReturn:
+    """Raise InvalidInstance for the first of pydantic's errors.
+
+    ``models`` are those of the entries of the lists "servers" and "users", and of "" for the whole.
+    """
+    errors = error.errors(include_url=False)
+    # An unknown key explains the missing one beside it: "demnd" is the reason why there is no "demand".
+    first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
+    path = tuple(first["loc"])
+    if path[:1] == ("users",) and path[2:3] == ("weight",):
+        path = (*path[:3], *path[4:])  # pydantic names the branch of the union: "number" or "mapping"
+    kind = first["type"]
+    if kind in ("extra_forbidden", "invalid_key"):
+        known = models[str(path[0]) if len(path) > 1 else ""].model_fields
+        hint = did_you_mean(str(path[-1]), known) or f"; the keys here are {', '.join(known)}"
+        message = f'unknown key "{path[-1]}"{hint}'
+    elif kind == "missing":
+        key, path = str(path[-1]), path[:-1]
+        message = f'"{key}" is missing; ' + (f"add {key}: {EXAMPLES[key]}" if path else f'list the {key} under "{key}:"')
+    elif kind == "too_short":
+        message = f"the list is empty; there must be at least one of the {path[-1]}"
+    else:
+        need, advice = _need(kind, first.get("ctx", {}), str(path[-1]), first["input"])
+        if kind == "string_type" and isinstance(first["input"], (bool, int, float)):
+            advice = f'write it in quotes: "{source.literal(path) or first["input"]}"'
+        message = f"expected {need}, found {_found(first['input'])}" + (f"; {advice}" if advice else "")
+    more = len(errors) - 1
+    refuse(source, path, message + (f" (and {more} more error{'' if more == 1 else 's'} in the file)" if more else ""))
+
+
+def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tuple[str, str]:
+    """Return what is needed instead of ``value``, and what to do."""
+    if kind in ("dict_type", "model_type"):
+        return "a mapping" + (f" such as {EXAMPLES[key]}" if key in EXAMPLES else " of keys to values"), ""
+    if kind == "list_type":
+        return "a list" + (f" such as {EXAMPLES[key]}" if key in EXAMPLES else ""), ""
+    if kind == "string_type":
+        return "text", "give it a value or leave the key out" if value is None else ""
+    if kind == "string_pattern_mismatch":
+        return "a name", "give one that is not blank"
+    if kind == "not_an_attribute":
+        return "text, a finite number, true or false", "give it such a value or leave the key out"
+    if kind == "not_whole":
+        return "a whole number >= 0", ""
+    if kind == "greater_than":
+        return f"a number > {context['gt']:g}", ""
+    if kind == "greater_than_equal":
+        return f"a number >= {context['ge']:g}", ""
+    if kind == "finite_number":
+        return "a finite number", ""
+    if isinstance(value, str):
+        return "a number", "leave it out for no limit" if key == "tasks" else "write digits without quotes or unit"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "a number that fits into 64 bits of floating point", "give a smaller one"
+    return "a number", "give it a value or leave the key out" if value is None else ""
+
+
+def _found(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
+    if isinstance(value, (list, dict)):
+        return f"a {'list' if isinstance(value, list) else 'mapping'}"
+    return reprlib.repr(value)
+
+
+def _words(data: object, path: Path) -> str:
+    """Return the path in words: user "alice", demand, cpu."""
+    words = []
+    for depth, step in enumerate(path):
+        above = path[depth - 1] if depth else None
+        if depth == 1 and above in ("users", "servers") and isinstance(step, int):
+            name = _at(data, (above, step, "name"))
+            kind = str(above)[:-1]
+            words = [f'{kind} "{name}"' if isinstance(name, str) else f"{kind} {step + 1}"]
+        elif isinstance(step, int) and isinstance(_at(data, path[:depth]), list):
+            words.append(f"item {step + 1}")
+        elif step == "[key]":
+            words[-1] = f"key {words[-1]}"
+        else:
+            words.append(str(step))
+    return ", ".join(words)
+
+
+def _at(data: object, path: Path) -> object:
+    """Return what stands at the path, or None."""
+    for step in path:
+        try:
+            data = data[step]  # type: ignore[index]  # whatever it is, an error says that it is not there
+        except (LookupError, TypeError):
+            return None
+    return data

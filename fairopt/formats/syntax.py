@@ -1,0 +1,308 @@
+"""YAML and JSON text to plain data and back, with the line of everything in it.
+
+YAML is read by the core schema of YAML 1.2: ``1e12`` is a number, ``010`` is ten, and ``no``, ``on``, ``1:30`` and ``2024-01-01`` are text
+(YAML 1.1, PyYAML's own, reads text, eight, false, true, ninety and a date). What is written keeps its meaning under both: text that either
+would take for something else is put in quotes. Only plain data is read: a tag such as ``!!python/object`` is refused, and so are a key
+that occurs twice, and in JSON the literals NaN and Infinity, which that language does not have.
+
+>>> parsed = Parsed("cluster.yaml", "users:\\n- name: alice\\n  weight: 1e-6\\n")
+>>> parsed.data
+{'users': [{'name': 'alice', 'weight': 1e-06}]}
+>>> parsed.place(("users", 0, "weight"))
+'cluster.yaml, line 3'
+>>> print(to_yaml({"users": [{"name": "yes", "demand": {"cpu": 2.0, "memory": 1e-6}}]}))
+users:
+- name: 'yes'
+  demand: {cpu: 2, memory: 1.0e-06}
+<BLANKLINE>
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from fairopt.errors import InvalidInstance
+from fairopt.formats.files import read_text, write_texts
+
+try:  # libyaml is ten times as fast; PyYAML has it in all its wheels
+    from yaml import CSafeDumper as _BaseDumper
+    from yaml import CSafeLoader as _BaseLoader
+except ImportError:  # pragma: no cover
+    from yaml import SafeDumper as _BaseDumper  # type: ignore[assignment]
+    from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
+
+__all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "write"]
+
+MAX_DEPTH = 50  # an instance has 4; libyaml overflows the stack of the process at some ten thousand
+
+# What unquoted text means, by its first characters: the core schema of YAML 1.2, section 10.3.2.
+RESOLVERS = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.0123456789")),
+)
+SCALARS: dict[str, Callable[[str], object]] = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:null": lambda text: None,
+    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
+    "tag:yaml.org,2002:int": lambda text: int(text, 0) if text[:2] in ("0o", "0x") else int(text),
+    "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+}
+
+
+class _Loader(_BaseLoader):
+    """Composes nodes; what they mean is decided here, not by PyYAML's constructors."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+    depth = 0
+
+    def descend_resolver(self, current_node: yaml.Node | None, current_index: object) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            mark = current_node.start_mark if current_node else None
+            raise yaml.composer.ComposerError(None, None, f"more than {MAX_DEPTH} lists or mappings inside each other", mark)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+class _Dumper(_BaseDumper):
+    """Writes text in quotes when YAML 1.1 (inherited) or 1.2 would read it as something else."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+for _tag, _pattern, _first in RESOLVERS:
+    for _side in (_Loader, _Dumper):
+        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+class Parsed:
+    """The data of a YAML or JSON text, and where in it each part stands.
+
+    Parameters
+    ----------
+    file : str
+        What to call the text in messages; text of a ``*.json`` is read as JSON.
+    text : str
+    """
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self._text = text
+        self._json = file.lower().endswith(".json")
+        self._root: yaml.Node | None = None
+        if not text.strip():
+            self._refuse("the file is empty; describe the servers and the users in it", None)
+        self.data: object = self._from_json() if self._json else self._from_yaml()
+        if self.data is None:
+            self._refuse('the file holds no data; describe the servers and the users under the keys "servers" and "users"', None)
+        if not isinstance(self.data, dict):
+            found = f"a list of {len(self.data)}" if isinstance(self.data, list) else f"only {str(self.data)[:40]!r}"
+            self._refuse(f'the file holds {found}, not a mapping; its outermost keys must be "servers" and "users"', None)
+
+    def place(self, path: tuple[object, ...]) -> str:
+        """Return the file and, where it can be told, the line of the entry that this path of keys and positions leads to."""
+        line = None
+        for key, node in self._walk(path) if path else ():
+            line = (node if key is None else key).start_mark.line + 1
+        return self.file if line is None else f"{self.file}, line {line}"
+
+    def literal(self, path: tuple[object, ...]) -> str | None:
+        """Return a scalar (or, for a path that ends in "[key]", a key) as it stands in the text: 001 and not 1."""
+        key, node = None, None
+        steps = path[:-1] if path and path[-1] == "[key]" else path
+        found = list(self._walk(steps))
+        if len(found) == len(steps) + 1:
+            key, node = found[-1]
+        node = node if steps is path else key
+        return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+    def _walk(self, path: tuple[object, ...]) -> Iterator[tuple[yaml.Node | None, yaml.Node]]:
+        """Yield (key, node) for the root and for every step of the path that exists."""
+        node = self._tree()
+        if node is None:
+            return
+        yield None, node
+        for step in path:
+            key = None
+            if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+            elif isinstance(node, yaml.MappingNode):
+                entries = [(k, v) for k, v in node.value if isinstance(k, yaml.ScalarNode) and k.value == str(step)]
+                if not entries:
+                    return
+                key, node = entries[0]
+            else:
+                return
+            yield key, node
+
+    def _tree(self) -> yaml.Node | None:
+        """Return the nodes; those of JSON, which YAML contains all but entirely, are only made for a message."""
+        if self._root is None and self._json:
+            try:
+                self._root = _compose(self._text)
+            except yaml.YAMLError:
+                return None
+        return self._root
+
+    def _from_yaml(self) -> object:
+        try:
+            self._root = _compose(self._text)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            what = ", ".join(part for part in (error.context, error.problem) if part)
+            self._refuse(f"not valid YAML: {what}; correct it there or just before", mark.line + 1 if mark else None)
+        except yaml.reader.ReaderError as error:
+            line = self._text.count("\n", 0, self._text.find(chr(error.character))) + 1 if isinstance(error.character, int) else None
+            self._refuse(f"there is a control character, {error.character!r}, which YAML does not allow; remove it", line)
+        return None if self._root is None else self._plain(self._root, {})
+
+    def _from_json(self) -> object:
+        def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+            result = dict(pairs)
+            if len(result) < len(pairs):
+                keys = [key for key, _ in pairs]
+                twice = next(key for key in keys if keys.count(key) > 1)
+                root = self._tree()
+                if root is not None:
+                    self._plain(root, {})  # raises, with the line
+                self._refuse(f'the key "{twice}" occurs twice in one mapping; remove one', None)
+            return result
+
+        def constant(name: str) -> NoReturn:
+            root = self._tree()
+            lines = [] if root is None else [n.start_mark.line + 1 for n in _scalars(root, set()) if n.value == name and not n.style]
+            line = lines[0] if lines else None
+            self._refuse(f'{name} is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number', line)
+
+        try:
+            return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant)
+        except json.JSONDecodeError as error:
+            what = f"{error.msg[:1].lower()}{error.msg[1:]}"
+            self._refuse(f"not valid JSON: {what} (column {error.colno}); correct it there or just before", error.lineno)
+        except InvalidInstance:
+            raise
+        except RecursionError:
+            self._refuse("lists or mappings inside each other without end; an instance has 4 levels", None)
+        except ValueError:  # the limit of Python's int()
+            self._refuse("a whole number has thousands of digits; give a smaller one", None)
+
+    def _plain(self, node: yaml.Node, done: dict[int, object]) -> object:
+        """Return the data of a node; one that several aliases stand for is made once."""
+        if id(node) in done:
+            if done[id(node)] is _Loader:
+                self._refuse("this alias stands for something that contains it; write out what it should be", node.start_mark.line + 1)
+            return done[id(node)]
+        done[id(node)] = _Loader  # under construction
+        result: object
+        if isinstance(node, yaml.ScalarNode) and node.tag in SCALARS:
+            try:
+                result = SCALARS[node.tag](node.value)
+            except ValueError:
+                self._refuse(f'"{node.value[:40]}" cannot be read as a number; give digits only', node.start_mark.line + 1)
+        elif isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+            result = [self._plain(item, done) for item in node.value]
+        elif isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
+            result = self._mapping(node, done)
+        else:
+            tag = node.tag.replace("tag:yaml.org,2002:", "!!")
+            self._refuse(f'the tag "{tag}" stands for more than plain data, which is all that is read; remove it', node.start_mark.line + 1)
+        done[id(node)] = result
+        return result
+
+    def _mapping(self, node: yaml.MappingNode, done: dict[int, object]) -> dict[object, object]:
+        result: dict[object, object] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._refuse("a key is a list or a mapping; keys are text", key_node.start_mark.line + 1)
+            key = self._plain(key_node, done)
+            if key in result:
+                self._refuse(f'the key "{key_node.value}" occurs twice in one mapping; remove one', key_node.start_mark.line + 1)
+            result[key] = self._plain(value_node, done)
+        return result
+
+    def _refuse(self, message: str, line: int | None) -> NoReturn:
+        raise InvalidInstance(f"{self.file}{'' if line is None else f', line {line}'}: {message}") from None
+
+
+def read(path: Path) -> Parsed:
+    """Read a YAML or JSON file."""
+    return Parsed(str(path), read_text(path))
+
+
+def write(document: dict[str, Any], path: Path) -> None:
+    """Write a document as YAML or JSON, by the suffix of the path."""
+    write_texts({path: to_json(document) if path.suffix.lower() == ".json" else to_yaml(document)})
+
+
+def to_yaml(document: dict[str, Any]) -> str:
+    """Return a document as YAML: the innermost mappings on one line, the others one entry a line."""
+    return yaml.dump(plain_numbers(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """Return a document as JSON, one line for each server and user.
+
+    >>> print(to_json({"resources": ["cpu"], "servers": [{"name": "A", "capacity": {"cpu": 2.0}}], "users": []}))
+    {
+      "resources": ["cpu"],
+      "servers": [
+        {"name": "A", "capacity": {"cpu": 2}}
+      ],
+      "users": []
+    }
+    <BLANKLINE>
+    """
+    parts = []
+    for key, value in plain_numbers(document).items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
+            parts.append(f"  {json.dumps(key)}: [\n{rows}\n  ]")
+        else:
+            parts.append(f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def plain_numbers(value: Any) -> Any:
+    """Return the same data with 9 for 9.0 wherever nothing is lost (the sign of -0.0 would be).
+
+    >>> plain_numbers({"cpu": [9.0, 0.5, -0.0, 1e300]})
+    {'cpu': [9, 0.5, -0.0, 1e+300]}
+    """
+    if isinstance(value, dict):
+        return {key: plain_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain_numbers(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0":
+        return int(value)
+    return value
+
+
+def _compose(text: str) -> yaml.Node | None:
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
+def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
+    """Yield the scalars in the order of the text, each once."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    else:
+        for item in node.value:
+            for part in item if isinstance(item, tuple) else (item,):
+                yield from _scalars(part, seen)
