@@ -6,7 +6,6 @@ Ctrl-C. Messages and progress go to stderr, so that what a command prints on std
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import logging
@@ -16,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -28,8 +27,11 @@ from typer.core import TyperGroup
 import fairopt as fo
 from fairopt import tables
 from fairopt.errors import did_you_mean
-from fairopt.formats.files import read_text, write_texts
+from fairopt.formats.files import write_texts
 from fairopt.instance import FloatArray
+
+if TYPE_CHECKING:
+    from fairopt.formats.cells import Table
 
 __all__ = ["app", "main"]
 
@@ -114,7 +116,7 @@ def solve(
         str | None, typer.Option(metavar="leximin|equalize", help="Of drfh: leximin (default), or one LP for one equal share.")
     ] = None,
     utility: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Of max-min: what a task is worth; first column user, then one for each server.")
+        Path | None, typer.Option(metavar="CSV", help="Of max-min: what a task is worth; a column user, then one for each server.")
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
@@ -292,44 +294,26 @@ def _deliver(text: str, output: Path | None) -> None:
 
 
 def _read_utility(path: Path, instance: fo.Instance) -> FloatArray:
-    """Read u[n,i], (users, servers): a header with the servers, then a row for each user. Labels must match, in any order."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""))
-    try:
-        lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if row]
-    except csv.Error as error:
-        raise fo.InvalidInstance(f"{path}, line {reader.line_num}: not valid CSV, {error}") from None
-    if not lines:
-        raise fo.InvalidInstance(f'{path} is empty; give a header, "user" and the servers, and a row for each user')
-    (_, (_, *servers)), *rows = lines
-    column = _positions(path, "server", "column", servers, instance.servers)
-    row_of = _positions(path, "user", "row", [row[0] for _, row in rows], instance.users)
-    utility = np.ones((instance.n_users, instance.n_servers))
-    for line, (user, *cells) in rows:
-        if len(cells) != len(servers):
-            raise fo.InvalidInstance(f"{path}, line {line}: {len(cells) + 1} cells where the header has {len(servers) + 1}")
-        for server, cell in zip(servers, cells, strict=True):
-            n, i = row_of[user], column[server]
-            if not instance.eligibility[n, i]:  # never used, so an empty cell is fine
-                continue
-            try:
-                utility[n, i] = float(cell)
-            except ValueError:
-                where = f'{path}, line {line}: the utility of "{user}" on "{server}"'
-                raise fo.InvalidInstance(f'{where} is "{cell}", which is not a number') from None
-    return utility
+    """Read u[n,i], (users, servers): a column "user", then one for each server. Labels must match exactly, in any order."""
+    from fairopt.formats.cells import read_table
+
+    table = read_table(path, "user")
+    row = {cells[0]: k for k, cells in enumerate(table.rows)}
+    _match(table, "server", table.columns[1:], instance.servers)
+    _match(table, "user", [cells[0] for cells in table.rows], instance.users)
+    columns = [(server, table.columns.index(server, 1)) for server in instance.servers]
+    return np.array([[table.number(table.rows[row[user]][j], row[user], server) for server, j in columns] for user in instance.users])
 
 
-def _positions(path: Path, kind: str, part: str, found: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
-    """Return the position of each label in the instance; raise unless exactly those were found."""
-    position = {name: k for k, name in enumerate(wanted)}
-    seen: set[str] = set()
+def _match(table: Table, kind: str, found: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse the table unless the labels found are exactly those of the instance."""
+    known, seen = set(wanted), set[str]()
     for name in found:
-        if name not in position:
-            raise fo.InvalidInstance(f'{path}: there is no {kind} "{name}" in the instance{did_you_mean(name, wanted)}')
+        if name not in known:
+            table.refuse(f'there is no {kind} "{name}" in the instance{did_you_mean(name, wanted)}')
         if name in seen:
-            raise fo.InvalidInstance(f'{path}: the {kind} "{name}" has two {part}s; give one')
+            table.refuse(f'the {kind} "{name}" occurs twice; remove one')
         seen.add(name)
-    missing = [name for name in wanted if name not in seen]
-    if missing:
-        raise fo.InvalidInstance(f'{path}: the {kind} "{missing[0]}" of the instance has no {part}; give one for each {kind}')
-    return position
+    for name in wanted:
+        if name not in seen:
+            table.refuse(f'the {kind} "{name}" of the instance is missing; add it')

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from fairopt.allocation import Allocation
 
-__all__ = ["figure_format", "plot_allocation", "save_figure"]
+__all__ = ["figure_format", "plot_allocation", "plural", "save_figure"]
 
 _BARS = 30  # more users than this are a curve
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # as high as so many bars
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_HATCHES = ("", "///", "", "...", "\\\\", "xx", "//", "..")
+_HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
 _GREY = "#555555"
 _FORMATS = ("svg", "png", "pdf")
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
@@ -72,10 +72,14 @@ def plot_allocation(allocation: Allocation) -> Figure:
         _server_bars(servers, allocation, things, layers)
     else:
         _server_curves(servers, allocation, things, layers.sum(axis=0))
-    for axes in (users, servers):
+    for axes, number, drawn in ((users, left, instance.n_users <= _BARS), (servers, right, rows <= _ROWS)):
         axes.spines[["top", "right"]].set_visible(False)
-    whole = f"{instance.n_users:,} users on {instance.counts.sum():,.0f} servers"
-    figure.suptitle(_text(f"{allocation.notion}, {allocation.sharing}: {whole}", 99), fontweight="bold", x=0.01, ha="left")
+        if drawn:  # bars as thick as on the other side, or twice
+            axes.set_ylim(max(number, left / 2, right / 2) - 0.5, -0.6)
+            axes.tick_params(axis="y", length=0)
+    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
+    title = f"{allocation.notion}: {whole}, sharing {allocation.sharing}"
+    figure.suptitle(_text(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 
 
@@ -137,11 +141,20 @@ def _text(label: str, length: int = _LABEL) -> str:
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
 
 
+def plural(number: float, word: str) -> str:
+    """Return a number with its noun.
+
+    >>> plural(1, "user"), plural(12583, "server")
+    ('1 user', '12,583 servers')
+    """
+    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
+
+
 def _user_bars(axes: Axes, allocation: Allocation) -> None:
     tasks, users = allocation.tasks_per_user, allocation.instance.users
     y = np.arange(len(users))
     apart = len(users) <= len(_COLOURS)
-    bars = axes.barh(y, tasks, height=0.7, color=_COLOURS[: len(users)] if apart else _COLOURS[0], edgecolor="white")
+    bars = axes.barh(y, tasks, height=0.7, color=_COLOURS[: len(users)] if apart else _GREY, edgecolor="white")
     if apart:
         for bar, hatch in zip(bars, _HATCHES, strict=False):
             bar.set_hatch(hatch)
@@ -150,8 +163,6 @@ def _user_bars(axes: Axes, allocation: Allocation) -> None:
         notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, allocation.shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
     axes.set_yticks(y, [_text(user) for user in users])
-    axes.tick_params(axis="y", length=0)
-    axes.invert_yaxis()
     axes.set_xlim(0, max(float(tasks.max()), 1e-12) * 1.45)  # room for the notes
     axes.set_xlabel("tasks")
     axes.set_title("Tasks of each user", loc="left")
@@ -176,8 +187,9 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
             continue
         drawn.append(height)
         axes.axhline(level.value, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        note = f"level {level.value:.4g}: {len(level.users):,} user{'' if len(level.users) == 1 else 's'}"
-        axes.annotate(note, (0, level.value), xytext=(5, 2), textcoords="offset points", fontsize=9, color=_GREY)
+        note = f"level {level.value:.4g}: {plural(len(level.users), 'user')}"
+        right = (ranked.size, level.value)  # where the curve has long been above it
+        axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=_GREY)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel(what)
     axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")
@@ -213,11 +225,9 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
     axes.set_yticks(np.arange(len(ticks)), ticks)
     for header in headers:
         axes.get_yticklabels()[header].set_fontweight("bold")
-    axes.tick_params(axis="y", length=0)
-    axes.invert_yaxis()
     axes.set_xlim(0, 1.13)
     _percent(axes.xaxis)
-    axes.set_xlabel("in use" if len(layers) == 1 else "in use, by the users on the left")
+    axes.set_xlabel(_in_use(allocation) + (", by the users on the left" if len(layers) > 1 else ""))
     axes.set_title("Use of each server", loc="left")
 
 
@@ -236,9 +246,13 @@ def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], 
     axes.set_xlim(left=0)
     _percent(axes.yaxis)
     axes.set_xlabel("servers, from the least used")
-    axes.set_ylabel("in use")
-    axes.legend(frameon=False, ncols=min(len(things), 3))
+    axes.set_ylabel(_in_use(allocation))
+    axes.figure.legend(loc="outside lower right", ncols=4, frameon=False)
     axes.set_title("Use of each server", loc="left")
+
+
+def _in_use(allocation: Allocation) -> str:
+    return "time in use" if allocation.sharing == "tdm" else "in use"
 
 
 def _percent(axis: Axis) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import NOTIONS
+from fairopt.plots import plural
 from fairopt.solvers import SOLVERS
 
 __all__ = ["numbers", "print_allocation", "print_notions", "print_solvers"]
@@ -26,7 +27,7 @@ _FEW = 5  # names listed in a summary
 _LEVELS = 6
 _FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
 _BAR = 20  # longest bar
-_SIZES = 1e3  # numbers that differ by more are not written with the same decimals
+_SIZES = 100  # numbers that differ by more are not written with the same decimals
 _PERCENT = len("100.0 %")
 _QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "max": 1.0}
 
@@ -91,10 +92,6 @@ def _label(name: str) -> Text:
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name), overflow="fold")
 
 
-def _plural(number: float, word: str) -> str:
-    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
-
-
 def _some(names: Sequence[str]) -> Text:
     """Return the first few names, and how many more there are."""
     listed = Text(", ").join(_label(name) for name in names[:_FEW])
@@ -157,7 +154,7 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
 def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     """Return quartiles, the users with the lowest shares, and those who run all their tasks."""
     instance = allocation.instance
-    table = _table("", title=_plural(instance.n_users, "user"))
+    table = _table("", title=plural(instance.n_users, "user"))
     _add_numbers(table, *_QUANTILES)
     rows = {"tasks": allocation.tasks_per_user}
     if allocation.shares.ndim == 1:
@@ -167,11 +164,13 @@ def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     for name, values in rows.items():
         table.add_row(name, *numbers(np.quantile(values, list(_QUANTILES.values()))))
     lowest = "share" if "share" in rows else "tasks"
-    servable = np.flatnonzero(instance.servable)
-    ranked = servable[np.argsort(rows[lowest][servable], kind="stable")]
-    blocks: list[Table | Text] = [table, _users(allocation, ranked[:_FEW], title=f"Lowest {lowest}")]
     complete = [instance.users[n] for n in _complete(allocation)]
-    note = Text.assemble(_plural(len(complete), "user"), " with all tasks running: ", _some(complete), ". ") if complete else Text()
+    wanting = np.setdiff1d(np.flatnonzero(instance.servable), _complete(allocation))
+    ranked = wanting[np.argsort(rows[lowest][wanting], kind="stable")]
+    blocks: list[Table | Text] = [table]
+    if ranked.size:
+        blocks.append(_users(allocation, ranked[:_FEW], title=f"Lowest {lowest} of those who want more"))
+    note = Text.assemble(plural(len(complete), "user"), " with all tasks running: ", _some(complete), ". ") if complete else Text()
     return [*blocks, note.append("--all shows every user.")]
 
 
@@ -231,8 +230,8 @@ def _offers(allocation: Allocation, server: int, thing: int) -> bool:
 def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     instance = allocation.instance
     things, used, whole = _use(allocation)
-    servers = _plural(instance.counts.sum(), "server")
-    rows = "" if (instance.counts == 1).all() else f" in {_plural(instance.n_servers, 'row')}"
+    servers = plural(instance.counts.sum(), "server")
+    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
     table = _table("", title=servers + rows)
     table.add_column("in use", no_wrap=True)
     _add_numbers(table, *_QUANTILES)
@@ -250,7 +249,7 @@ def _levels_text(allocation: Allocation) -> str:
     levels = allocation.levels
     if not levels:
         return ""
-    texts = [f"{level.value:.6g} ({_plural(len(level.users), 'user')})" for level in levels]
+    texts = [f"{level.value:.6g} ({plural(len(level.users), 'user')})" for level in levels]
     if len(texts) > _LEVELS:
         texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
     return f"{'Level' if len(levels) == 1 else 'Levels'}: {', '.join(texts)}"

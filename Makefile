@@ -1,0 +1,36 @@
+# make demo and make test do all their own set-up, in .venv, with Python 3.11 or newer.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: demo test check bench picture clean
+
+demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, then a paper's example
+	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
+	$(BIN)/fairopt solve examples/psdsf-figure-1.yaml --notion drfh
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet tests/test_architecture.py
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/run.py
+
+picture: $(INSTALLED)
+	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage coverage.xml
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "fairopt needs Python 3.11 or newer, and $(PYTHON) is not; say which one to use: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@echo "Installing fairopt and what its tests need into .venv; this takes a minute or two."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,364 @@
+"""The command line: what it prints for people and for programs, how it refuses, and what it leaves on the disk."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt.cli import app
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PAPER = EXAMPLES / "psdsf-figure-1.yaml"  # DRFH gives 2.609, 3.130 and 6.261 tasks
+
+THREE = """
+resources: [cpu, memory]
+servers:
+- {name: "big[blue]", capacity: {cpu: 9, memory: 18}, count: 2}
+- {name: small, capacity: {cpu: 2, memory: 1}}
+users:
+- {name: "[red]alice[/red]", demand: {cpu: 1, memory: 4}}
+- {name: "[/]", demand: {cpu: 3, memory: 1}}
+- {name: carol, demand: {cpu: 1, memory: 1}, tasks: 2}
+"""
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """Three users with awkward names, one of whom has two tasks only."""
+    path = tmp_path / "three.yaml"
+    path.write_text(THREE)
+    return path
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """500 users (every fifth with few tasks, one who cannot run) on 30 rows of servers."""
+    rng = np.random.default_rng(7)
+    eligibility = np.ones((500, 30), bool)
+    eligibility[3] = False
+    tasks = np.full(500, np.inf)
+    tasks[::5] = 0.5
+    demands = rng.choice([0.1, 0.2, 0.4], (500, 2))
+    capacities = rng.choice([8.0, 16.0], (30, 2))
+    fo.save(fo.Instance(capacities, demands, eligibility=eligibility, tasks=tasks, resources=["cpu", "memory"]), tmp_path / "many.json")
+    return tmp_path / "many.json"
+
+
+def run(*arguments: object, status: int = 0) -> Result:
+    """Run the command line in this process and check its exit status."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def flat(text: str) -> str:
+    """Undo the wrapping (and frames) of messages."""
+    return " ".join(text.replace("│", " ").split())
+
+
+# For programs --------------------------------------------------------------------------------------------------------------------
+
+
+def test_json_is_the_allocation_with_the_time_to_read() -> None:
+    """The fields that the contract names, and the numbers of the paper."""
+    data = json.loads(run("solve", PAPER, "--json").stdout)
+    assert {"notion", "solver", "users", "servers", "certificate", "seconds"} <= set(data)
+    assert (data["notion"], data["solver"], data["sharing"]) == ("drfh", "highs", "rdm")
+    assert [round(user["tasks"], 3) for user in data["users"]] == [2.609, 3.130, 6.261]
+    assert all({"name", "tasks", "share"} <= set(user) for user in data["users"])
+    assert list(data["seconds"]) == ["read", "formulate", "solve", "certify"]
+    assert data["certificate"]["worst"] <= 1e-9
+
+
+def test_csv_has_a_row_for_each_user(three: Path) -> None:
+    """The frame of the allocation, labels untouched."""
+    lines = run("solve", three, "--csv").stdout.splitlines()
+    assert lines[0].startswith("user,tasks,share,level,dominant_resource,weight,tasks @ big[blue]")
+    assert [line.split(",")[0] for line in lines[1:]] == ["[red]alice[/red]", "[/]", "carol"]
+
+
+def test_options_reach_solve(three: Path) -> None:
+    """Notion, engine, sharing, whole tasks and the options of a notion."""
+    assert json.loads(run("solve", three, "--integral", "--json").stdout)["certificate"]["whole_tasks"]
+    assert json.loads(run("solve", three, "--sharing", "tdm", "--notion", "tsf", "--json").stdout)["sharing"] == "tdm"
+    one_level = json.loads(run("solve", PAPER, "--formulation", "equalize", "--solver", "highs", "--json").stdout)
+    assert len({round(user["share"], 9) for user in one_level["users"]}) == 1
+
+
+@pytest.mark.parametrize(("command", "known"), [("notions", fo.NOTIONS), ("solvers", fo.SOLVERS)])
+def test_lists(command: str, known: dict[str, Any]) -> None:
+    """The registries, as a table that names each entry and as JSON."""
+    text = run(command).stdout
+    assert all(name in text for name in known)
+    assert [entry["id"] for entry in json.loads(run(command, "--json").stdout)] == list(known)
+
+
+def test_list_of_notions_tells_what_is_promised_and_by_whom() -> None:
+    """Property -> citation."""
+    drf = json.loads(run("notions", "--json").stdout)[0]
+    assert drf["satisfies"]["envy-freeness"] == "Ghodsi et al. (2011), section 4"
+
+
+def test_schema_and_version() -> None:
+    """The schema is that of fairopt.formats."""
+    assert json.loads(run("schema").stdout) == fo.formats.schema()
+    assert run("--version").stdout == f"fairopt {fo.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["solve", "notions", "solvers", "schema"])
+def test_help_shows_an_example(command: str) -> None:
+    """Of the command itself."""
+    assert f"Example: fairopt {command}" in flat(run(command, "--help").stdout)
+
+
+# For people ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_three_users_are_shown_one_by_one(three: Path) -> None:
+    """Every user and server, markup left alone, within 80 columns."""
+    result = run("solve", three)
+    text = result.stdout
+    assert result.stderr == ""
+    assert text.startswith("Dominant resource fairness, heterogeneous servers (drfh, by highs, sharing rdm)\n")
+    assert "[red]alice[/red] " in text
+    assert "\n[/] " in text
+    assert "big[blue]      2  █" in text
+    assert "weight" not in text
+    carol = next(line for line in text.splitlines() if line.startswith("carol"))
+    assert carol.split() == ["carol", "2.00000", "0.100000", "cpu", "all", "tasks"]
+    assert "Certified exact: relative error " in text
+    assert [word for word in ("read", "formulate", "solve", "certify") if word in text.splitlines()[-1]] == [
+        "read",
+        "formulate",
+        "solve",
+        "certify",
+    ]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_weights_appear_when_they_differ() -> None:
+    """Figure 1 of the PS-DSF paper has weights 1, 1, 2."""
+    text = run("solve", PAPER).stdout
+    assert "weight" in text
+    row = next(line for line in text.splitlines() if line.startswith("user-3"))
+    assert row.split() == ["user-3", "2", "6.26087", "0.26087", "memory", "1"]
+
+
+def test_time_is_what_is_shown_under_time_division(three: Path) -> None:
+    """One bar for each server."""
+    text = run("solve", three, "--sharing", "tdm").stdout
+    assert "time" in text
+    assert "memory " not in text.split("server", maxsplit=2)[2]
+
+
+def test_many_users_are_summarised(many: Path) -> None:
+    """Quartiles, the lowest shares, who has all tasks; and --all shows everybody."""
+    text = run("solve", many).stdout
+    for part in (
+        "500 users",
+        "min  quartile 1",
+        "median  quartile 3",
+        "Lowest share of those who want more",
+        "100 users with all tasks running: user-1, user-6",
+        "30 servers",
+    ):
+        assert part in text
+    assert "and 95 more. --all shows every user." in flat(text)
+    assert len(text.splitlines()) < 40
+    assert max(map(len, text.splitlines())) <= 80
+    everything = run("solve", many, "--all").stdout
+    assert all(f"\nuser-{n} " in everything for n in range(1, 501))
+    assert all(f"\nserver-{i} " in everything for i in range(1, 31))
+
+
+def test_users_who_cannot_run_are_named_once(many: Path) -> None:
+    """On stderr, so that the JSON can be piped."""
+    result = run("solve", many, "--json")
+    assert result.stderr.count("user-4") == 1
+    assert result.stderr.startswith("warning: 1 user")
+    assert json.loads(result.stdout)["unservable"] == ["user-4"]
+
+
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    """A label may hold an escape sequence; it is shown as its escape."""
+    fo.save(fo.Instance([[1.0]], [[1.0]], users=["eve\x1b[31m\r"]), tmp_path / "eve.json")
+    text = run("solve", tmp_path / "eve.json").stdout
+    assert "\x1b" not in text
+    assert r"eve\x1b[31m\r" in text
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.yaml"], "error: there is no file nowhere.yaml"),
+        ([PAPER, "--notion", "tfs"], 'error: there is no notion "tfs" (did you mean "tsf"?)'),
+        ([PAPER, "--notion", "drf"], 'error: "drf" is defined on one server and the instance has 2; use "drfh"'),
+        ([PAPER, "--solver", "hihgs"], 'error: there is no solver "hihgs" (did you mean "highs"?)'),
+        ([PAPER, "--solver", "water-filling"], 'error: "water-filling" cannot solve "drfh" here'),
+        ([PAPER, "--sharing", "both"], 'error: there is no sharing "both"'),
+        ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
+        ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
+        ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
+        ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
+        ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell which picture "picture.bmp" shall be'),
+        ([PAPER, "--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
+        ([PAPER, "--output", "nowhere/answer.json"], "there is no folder nowhere"),
+        ([PAPER, "--json", "--csv"], "choose one of --json and --csv"),
+        ([PAPER, "--nonsense"], "No such option"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_input_is_status_2_and_one_message(arguments: list[object], message: str) -> None:
+    """On stderr, and nothing on stdout."""
+    result = run("solve", *arguments, status=2)
+    assert message.lower() in flat(result.stderr).lower()
+    assert result.stdout == ""
+
+
+def test_no_solution_is_status_3(many: Path) -> None:
+    """A time limit that nobody can keep."""
+    assert run("solve", many, "--time-limit", "1e-6", status=3).stderr.splitlines()[-1].startswith("error: no answer within the time limit")
+
+
+def test_a_failed_certificate_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever solve raises is a message, never a traceback."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise fo.CertificateError("the answer fails its check")
+
+    monkeypatch.setattr(fo, "solve", refuse)
+    assert run("solve", PAPER, status=3).stderr == "error: the answer fails its check\n"
+
+
+def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OSError on output."""
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fairopt.cli.tables.print_allocation", full)
+    assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+
+
+# Utilities -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_utility_is_aligned_by_label(three: Path, tmp_path: Path) -> None:
+    """Rows and columns in any order; worth 2 on the small server halves what a share costs there."""
+    utility = tmp_path / "u.csv"
+    utility.write_text("user,small,big[blue]\ncarol,2,1\n[/],2,1\n[red]alice[/red],2,1\n")
+    data = json.loads(run("solve", three, "--notion", "max-min", "--utility", utility, "--json").stdout)
+    direct = fo.solve(fo.load(three), "max-min", utility=[[1, 2]] * 3)
+    assert [user["share"] for user in data["users"]] == pytest.approx(direct.shares.tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("user,small\ncarol,1\n", 'the server "big[blue]" of the instance is missing'),
+        ("user,smal,big[blue]\ncarol,1,1\n", 'there is no server "smal" in the instance (did you mean "small"?)'),
+        ("user,small,big[blue]\ncarol,1,1\n", 'the user "[red]alice[/red]" of the instance is missing'),
+        ("user,small,big[blue]\ncarol,1,1\ncarol,1,1\n", 'the user "carol" occurs twice'),
+        ("user,small,big[blue]\ncarol,1,one\n[/],1,1\n[red]alice[/red],1,1\n", 'line 2, column "big[blue]": expected a number'),
+        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of user "carol" on "big[blue]" is 0'),
+    ],
+)
+def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, message: str) -> None:
+    """With the place."""
+    (tmp_path / "u.csv").write_text(text)
+    assert message in flat(run("solve", three, "--notion", "max-min", "--utility", tmp_path / "u.csv", status=2).stderr)
+
+
+# Files ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("option", "check"), [("--json", json.loads), ("--csv", str.splitlines), ("--all", str.splitlines)])
+def test_output_goes_to_a_file(three: Path, tmp_path: Path, option: str, check: Callable[[str], object]) -> None:
+    """Complete, and nothing on stdout or left beside it."""
+    target = tmp_path / "out" / "answer"
+    target.parent.mkdir()
+    target.write_text("old")
+    assert run("solve", three, option, "--output", target).stdout == ""
+    assert check(target.read_text())
+    assert [path.name for path in target.parent.iterdir()] == ["answer"]
+
+
+def test_what_was_there_stays_when_solving_fails(three: Path, tmp_path: Path) -> None:
+    """A file is replaced only by a complete one."""
+    target = tmp_path / "answer.json"
+    target.write_text("old")
+    run("solve", three, "--json", "--output", target, "--notion", "drf", status=2)
+    assert target.read_text() == "old"
+
+
+def test_plot_is_written_beside_the_answer(three: Path, tmp_path: Path) -> None:
+    """As a picture of the kind that the name says."""
+    run("solve", three, "--plot", tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+# A process of its own ------------------------------------------------------------------------------------------------------------
+
+
+def program(*arguments: object) -> list[str]:
+    """Return the command line of the console script, run by this Python."""
+    return [sys.executable, "-c", "from fairopt.cli import main; main()", *map(str, arguments)]
+
+
+def test_the_console_script_runs(tmp_path: Path) -> None:
+    """Plain text without colour when nobody looks, whatever the encoding."""
+    done = subprocess.run(program("solve", PAPER), capture_output=True, env={"PYTHONIOENCODING": "ascii"}, cwd=tmp_path, check=True)
+    assert b"\x1b" not in done.stdout
+    assert b"#########" in done.stdout
+
+
+def test_errors_leave_no_traceback(tmp_path: Path) -> None:
+    """Status 2 and one line."""
+    done = subprocess.run(program("solve", tmp_path / "none.yaml"), capture_output=True, text=True)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+def test_a_reader_may_close_the_pipe(many: Path) -> None:
+    """As ``fairopt solve ... --all | head`` does."""
+    with subprocess.Popen(program("solve", many, "--all"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_interrupt_is_status_130(many: Path) -> None:
+    """Ctrl-C is heard at once, though an engine never looks up."""
+    stuck = "import time, fairopt; fairopt.solve = lambda *_, **__: (print('solving', flush=True), time.sleep(60)); "
+    command = [sys.executable, "-c", stuck + "from fairopt.cli import main; main()", "solve", str(many)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "solving\n"
+        killer = threading.Timer(30, process.kill)
+        killer.start()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        killer.cancel()
+
+
+def test_importing_the_command_line_is_light() -> None:
+    """What draws, makes frames or solves is imported when it is needed."""
+    code = "import sys, fairopt.cli; print(sorted({'matplotlib', 'pandas', 'highspy', 'pydantic', 'yaml'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,44 @@
+"""The notebooks run from top to bottom, and are kept without their outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """Read a notebook of format 4."""
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call, no-any-return]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_and_ends_with_a_figure(path: Path) -> None:
+    """The last cell answers the notebook's question with a picture."""
+    notebook = read(path)
+    NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
+    assert any("image/png" in output.get("data", {}) for output in last.outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_stripped(path: Path) -> None:
+    """Outputs, counts and a machine's own metadata change at every run, and say nothing in a diff."""
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata.kernelspec == {"display_name": "Python 3", "language": "python", "name": "python3"}
+    assert notebook.metadata.language_info == {"name": "python"}
+    for cell in notebook.cells:
+        assert cell.metadata == {}
+        assert cell.get("outputs", []) == []
+        assert cell.get("execution_count") is None
+
+
+def test_there_are_notebooks() -> None:
+    """An empty folder would pass the tests above."""
+    assert NOTEBOOKS

@@ -1,0 +1,134 @@
+"""What is shipped: the packages, what importing them costs, and the layout that the project promises."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairopt as fo
+
+ROOT = Path(__file__).parents[1]
+PUBLIC = {
+    "NOTIONS",
+    "SOLVERS",
+    "Allocation",
+    "Certificate",
+    "CertificateError",
+    "FairoptError",
+    "Instance",
+    "InvalidInstance",
+    "Level",
+    "NoSolution",
+    "Notion",
+    "Program",
+    "Property",
+    "ShareNotion",
+    "SolverUnavailable",
+    "Unsupported",
+    "formulate",
+    "load",
+    "save",
+    "solve",
+}
+
+in_repository = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
+
+
+def project() -> dict[str, Any]:
+    """Read pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def python(code: str, folder: Path) -> str:
+    """Run code in a fresh interpreter, in a folder of its own."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=folder).stdout.strip()
+
+
+# Import --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_public_names_are_exactly_those_that_are_meant() -> None:
+    """A name that becomes public by accident becomes a promise."""
+    assert set(fo.__all__) == PUBLIC
+    assert list(fo.__all__) == sorted(fo.__all__, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_public_names_are_documented(name: str) -> None:
+    """Each is there; each class and function has a docstring of its own."""
+    value = getattr(fo, name)
+    assert isinstance(value, dict) or value.__doc__
+
+
+def test_import_loads_no_solver_and_nothing_that_only_some_need(tmp_path: Path) -> None:
+    """``import fairopt`` is what every script pays for."""
+    heavy = ["highspy", "cvxpy", "pyomo", "matplotlib", "pandas", "pydantic", "yaml", "typer"]
+    assert python(f"import sys, fairopt; print(sorted(set({heavy}) & set(sys.modules)))", tmp_path) == "[]"
+
+
+def test_only_fairopt_is_importable(tmp_path: Path) -> None:
+    """The folders ``models`` and ``solvers`` are ``fairopt.models`` and ``fairopt.solvers``, and nothing else."""
+    code = "from importlib.util import find_spec; print([find_spec(name) is not None for name in ('fairopt.models', 'models', 'solvers')])"
+    assert python(code, tmp_path) == "[True, False, False]"
+
+
+def test_version_is_that_of_the_package() -> None:
+    """Said twice, so compared."""
+    assert fo.__version__ == importlib.metadata.version("fairopt")
+
+
+def test_types_are_shipped() -> None:
+    """py.typed tells type checkers so."""
+    assert fo.__file__ is not None
+    assert (Path(fo.__file__).parent / "py.typed").is_file()
+
+
+# Repository ----------------------------------------------------------------------------------------------------------------------
+
+
+@in_repository
+def test_packages_are_the_folders_on_disk() -> None:
+    """The list in pyproject.toml is explicit."""
+    setuptools = project()["tool"]["setuptools"]
+    folders = {"fairopt", *(f"fairopt.{path.parent.name}" for path in (ROOT / "fairopt").glob("*/__init__.py"))}
+    assert set(setuptools["packages"]) == folders
+    assert setuptools["package-dir"] == {"fairopt": "fairopt", "fairopt.models": "models", "fairopt.solvers": "solvers"}
+
+
+@in_repository
+@pytest.mark.parametrize("name", ["models", "solvers"])
+def test_links_are_relative(name: str) -> None:
+    """So that they hold wherever the repository is cloned."""
+    link = ROOT / "fairopt" / name
+    assert link.is_symlink()
+    assert os.readlink(link) == f"../{name}"
+
+
+@in_repository
+def test_top_level_is_what_was_asked_for() -> None:
+    """The folders of the architecture, the two commands, and what a newcomer looks for."""
+    for folder in ("fairopt", "models", "solvers", "notebooks", "tests", "benchmarks", "examples"):
+        assert (ROOT / folder).is_dir()
+    for file in ("README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "constraints.txt", ".ci/run"):
+        assert (ROOT / file).is_file()
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+@in_repository
+def test_constraints_hold_versions_only_of_all_that_is_needed() -> None:
+    """Name and version, no address; every requirement has one, so that two installations are the same."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.!+]+", line) for line in lines)
+    fixed = {re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines}
+    data = project()["project"]
+    for requirement in (*data["dependencies"], *data["optional-dependencies"]["dev"]):
+        name = re.split(r"[<>=!~;\[ ]", requirement, maxsplit=1)[0]
+        assert re.sub(r"[-_.]+", "-", name).lower() in fixed, requirement

@@ -1,0 +1,128 @@
+"""Pictures: one figure for a few users and for many, written whole or not at all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import fairopt as fo
+from fairopt.plots import plot_allocation, save_figure
+
+
+def allocate(users: int, servers: int, notion: str = "drfh", sharing: str = "rdm") -> fo.Allocation:
+    """Solve a random instance, the same each time; every second user has few tasks."""
+    rng = np.random.default_rng(users)
+    tasks = np.where(np.arange(users) % 2, np.inf, 0.5)
+    instance = fo.Instance(rng.uniform(1, 9, (servers, 2)), rng.uniform(0.1, 1, (users, 2)), tasks=tasks, resources=["cpu", "memory"])
+    return fo.solve(instance, notion, sharing=sharing)  # type: ignore[arg-type]
+
+
+def bars(axes: Axes) -> list[Rectangle]:
+    """Return the bars of one side."""
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+def texts(figure: Figure) -> list[str]:
+    """Return all that is written in a figure."""
+    figure.draw_without_rendering()
+    return [text.get_text() for text in figure.findobj(match=lambda artist: hasattr(artist, "get_text")) if text.get_text()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("users", "servers", "notion", "sharing"),
+    [
+        (1, 1, "drfh", "rdm"),
+        (3, 2, "drfh", "rdm"),
+        (3, 2, "per-server-drf", "rdm"),
+        (8, 3, "drfh", "tdm"),
+        (9, 3, "drfh", "tdm"),
+        (30, 4, "uniform", "rdm"),
+        (31, 50, "drfh", "rdm"),
+        (40, 50, "per-server-drf", "rdm"),
+        (60, 60, "tsf", "tdm"),
+    ],
+)
+def test_two_sides_for_every_size(users: int, servers: int, notion: str, sharing: str) -> None:
+    """Users left, servers right, drawn without a warning."""
+    figure = plot_allocation(allocate(users, servers, notion, sharing))
+    assert [axes.get_title(loc="left") for axes in figure.axes][1] == "Use of each server"
+    figure.draw_without_rendering()
+
+
+def test_few_users_are_stacked_on_the_servers() -> None:
+    """The parts of the users on a server add up to its utilization."""
+    allocation = allocate(4, 2)
+    left, right = plot_allocation(allocation).axes
+    assert [bar.get_width() for bar in bars(left)] == pytest.approx(allocation.tasks_per_user.tolist())
+    background = [bar for bar in bars(right) if bar.get_facecolor()[:3] == (238 / 255,) * 3]
+    stacked = sum(bar.get_width() for bar in bars(right) if bar not in background)
+    assert len(background) == 4
+    assert stacked == pytest.approx(allocation.utilization.sum())
+
+
+def test_many_users_are_a_curve_with_levels() -> None:
+    """Sorted shares, and the level at which most of the users stop."""
+    allocation = allocate(200, 3)
+    figure = plot_allocation(allocation)
+    curve = figure.axes[0].patches[0].get_data().values  # type: ignore[attr-defined]
+    assert curve.tolist() == sorted(allocation.shares.tolist())
+    largest = max(allocation.levels, key=lambda level: len(level.users))
+    assert f"level {largest.value:.4g}: {len(largest.users)} users" in texts(figure)
+
+
+def test_labels_are_text_and_not_mathematics() -> None:
+    """A label may hold dollars, markup, control characters and be long."""
+    names = ["$x^$", "a$\\frac$b", "bell\a", "a name that is far too long to be shown"]
+    allocation = fo.solve(fo.Instance([[9.0, 9.0]], np.ones((4, 2)), users=names, resources=["$cpu$", "memory"]), "drf")
+    shown = texts(plot_allocation(allocation))
+    assert r"\$x^\$" in shown  # how matplotlib is told that a dollar is a dollar
+    assert "bell?" in shown
+    assert "a name that is far to…" in shown
+
+
+def test_allocation_plots_itself_without_pyplot() -> None:
+    """Nothing global is touched."""
+    before = "matplotlib.pyplot" in sys.modules
+    assert isinstance(allocate(3, 2).plot(), Figure)
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".PDF", b"%PDF")])
+def test_saving_the_same_picture_twice_gives_the_same_bytes(tmp_path: Path, suffix: str, start: bytes) -> None:
+    """So that a picture in a repository changes only when its numbers do."""
+    paths = [tmp_path / f"{name}{suffix}" for name in ("one", "two")]
+    for path in paths:
+        save_figure(plot_allocation(allocate(3, 2)), path)
+    first, second = (path.read_bytes() for path in paths)
+    assert first == second
+    assert first.startswith(start)
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
+@pytest.mark.parametrize("name", ["picture", "picture.bmp", "picture.svg.gz"])
+def test_an_unknown_suffix_is_refused(tmp_path: Path, name: str) -> None:
+    """With those that are known."""
+    with pytest.raises(fo.Unsupported, match=r"end its name in \.svg, \.png, \.pdf"):
+        save_figure(Figure(), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole or not at all."""
+    target = tmp_path / "picture.png"
+    target.write_bytes(b"old")
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        save_figure(plot_allocation(allocate(3, 2)), target)
+    assert target.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
