@@ -36,6 +36,9 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
+_SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers are still numbers
+
+
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
     """Divide with the conventions of this field: 0 / 0 = 0 (asks for nothing of nothing) and a / 0 = inf.
 
@@ -60,8 +63,8 @@ class Instance:
     weights : array (users,) or (users, resources), optional
         Priorities (entitlements), > 0; default 1. One per resource only for notions that take it.
     eligibility : bool array (users, servers), optional
-        Where each user may run. The default is wherever every demanded resource exists. The attribute of this name is the effective one:
-        a demanded resource with capacity 0, a row with count 0 or a rate of 0 makes a pair ineligible whatever was given.
+        Where each user may run. The default is wherever every demanded resource exists. The attribute of this name is the effective one: a demanded
+        resource with capacity 0, a row with count 0 or a rate of 0 makes a pair ineligible whatever was given; what was given stays in ``placement``.
     counts : array (servers,), optional
         How many identical servers the row stands for: whole numbers >= 0; default 1.
     tasks : array (users,), optional
@@ -87,6 +90,7 @@ class Instance:
     counts: FloatArray
     tasks: FloatArray
     rates_per_server: FloatArray | None
+    placement: BoolArray | None
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
@@ -139,13 +143,25 @@ class Instance:
             given = _numbers(rates, "rates", (n, k), "(users, servers)")
             _check(given, np.isfinite(given) & (given >= 0), "rate", "finite and >= 0", user_labels, server_labels)
 
+        for array, what, rows, columns in (
+            (c, "capacity", server_labels, resource_labels),
+            (d, "demand", user_labels, resource_labels),
+            (phi, "weight", user_labels, resource_labels),
+            (number, "count", server_labels, ()),
+            (np.where(np.isinf(work), 0.0, work), "number of tasks", user_labels, ()),
+            (np.zeros((n, k)) if given is None else given, "rate", user_labels, server_labels),
+        ):
+            ordinary = (array == 0) | ((array > _SMALLEST) & (array < _LARGEST))
+            _check(array, ordinary, what, f"0 or between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit", rows, columns)
+
         # A user may run where every resource that it demands exists; the product counts the demanded resources that are missing.
         missing = (d > 0).astype(np.float32) @ (c == 0).astype(np.float32).T
         allowed = (missing == 0) & (number > 0)
         if given is not None:
             allowed &= given > 0
-        if eligibility is not None:
-            allowed &= _booleans(eligibility, (n, k))
+        placement = None if eligibility is None else _booleans(eligibility, (n, k))
+        if placement is not None:
+            allowed &= placement
 
         endless = np.flatnonzero((d == 0).all(axis=1) & np.isinf(work)) if given is None else np.empty(0, int)
         if endless.size:
@@ -161,6 +177,7 @@ class Instance:
             "counts": number,
             "tasks": work,
             "rates_per_server": given,
+            "placement": placement,
         }.items():
             if value is not None:
                 value.setflags(write=False)
@@ -251,8 +268,8 @@ class Instance:
         >>> Instance([[1, 1]], [[.5, .1]]).replace(weights=[3]).weights
         array([3.])
         """
-        arguments = {name: getattr(self, name) for name in self.__slots__ if name != "rates_per_server"}
-        arguments["rates"] = self.rates_per_server
+        arguments = {name: getattr(self, name) for name in self.__slots__ if name not in ("rates_per_server", "placement")}
+        arguments |= {"rates": self.rates_per_server, "eligibility": self.placement}
         unknown = set(changes) - set(arguments)
         if unknown:
             word = min(unknown)
@@ -272,7 +289,6 @@ class Instance:
                 entry["count"] = int(self.counts[i])
             servers.append(entry)
         users = []
-        default = Instance(self.capacities, self.demands, counts=self.counts, tasks=self.tasks, rates=self.rates_per_server)
         for n, name in enumerate(self.users):
             entry = {"name": name, "demand": self._by_resource(self.demands[n])}
             weight = self.weights[n]
@@ -282,8 +298,8 @@ class Instance:
                 entry["weight"] = float(weight)
             if np.isfinite(self.tasks[n]):
                 entry["tasks"] = float(self.tasks[n])
-            if (self.eligibility[n] != default.eligibility[n]).any():
-                entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.eligibility[n])]
+            if self.placement is not None and not self.placement[n].all():
+                entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.placement[n])]
             if self.rates_per_server is not None:
                 entry["rates"] = dict(zip(self.servers, self.rates_per_server[n].tolist(), strict=True))
             users.append(entry)
@@ -293,10 +309,12 @@ class Instance:
         return dict(zip(self.resources, values.tolist(), strict=True))
 
     def __eq__(self, other: object) -> bool:
-        """Two instances are equal when every array and every label is."""
+        """Two instances are equal when every array and every label is, and users may run in the same places (for whatever reason)."""
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:
+            if name == "placement":
+                continue
             mine, theirs = getattr(self, name), getattr(other, name)
             same = mine == theirs if isinstance(mine, tuple) or mine is None or theirs is None else np.array_equal(mine, theirs)
             if not same:
@@ -342,7 +360,7 @@ def _numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = N
         array = _numbers_from_objects(array, what)
     if shape is not None and array.shape != shape:
         raise InvalidInstance(f"{what} have shape {array.shape}; expected {shape}: {meaning}")
-    return np.array(array, dtype=np.float64, order="C")
+    return np.array(array, dtype=np.float64, order="C") + 0.0  # + 0.0: a fresh array without negative zeros
 
 
 def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:

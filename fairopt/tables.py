@@ -192,7 +192,7 @@ def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArra
 def _bar(part: float, width: int, console: Console) -> Text:
     """Return a bar and its percentage."""
     full, empty = ("█", "░") if console.encoding.lower().startswith("utf") else ("#", "-")
-    filled = min(max(round(part * width), 0), width)
+    filled = width if part >= 0.9995 else max(min(round(part * width), width - 1), 0)  # a full bar is what is written as 100.0 %
     text = Text.assemble((full * filled, "cyan"), (empty * (width - filled), "dim"), no_wrap=True)
     return text.append(f"{f'{100 * part:.1f} %':>{_PERCENT + (1 if width else 0)}}")
 

@@ -116,6 +116,21 @@ class HighsModel:
     def basis(self, basis: Any) -> None:
         self._highs.setBasis(basis)
 
+    def start_from(self, columns: IntArray, tight_rows: IntArray) -> None:
+        """Set a basis: these columns basic, these rows at their lower bounds, every other row slack."""
+        import highspy
+
+        status = highspy.HighsBasisStatus
+        basis = highspy.HighsBasis()
+        basic = np.zeros(self._matrix.shape[1], bool)
+        basic[columns] = True
+        tight = np.zeros(self._matrix.shape[0], bool)
+        tight[tight_rows] = True
+        basis.col_status = [status.kBasic if yes else status.kLower for yes in basic]
+        basis.row_status = [status.kLower if yes else status.kBasic for yes in tight]
+        basis.valid = True
+        self._highs.setBasis(basis)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

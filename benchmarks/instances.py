@@ -1,0 +1,37 @@
+"""Instances of the benchmarks, all seeded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import fairopt as fo
+
+GOOGLE = Path(__file__).resolve().parent.parent / "examples" / "google-cluster.yaml"
+
+
+def all_pairs(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:
+    """Positive demands, everybody may run everywhere, weights from 1 to 5: mostly one level."""
+    rng = np.random.default_rng(seed)
+    return fo.Instance(
+        rng.uniform(1, 10, (servers, resources)), rng.uniform(0.01, 0.1, (users, resources)), weights=rng.uniform(1, 5, users)
+    )
+
+
+def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:
+    """Each user on one to three servers, 30 % of the demands zero: many levels."""
+    rng = np.random.default_rng(seed)
+    capacities = rng.uniform(1, 10, (servers, resources))
+    demands = rng.uniform(0.01, 0.1, (users, resources)) * (rng.random((users, resources)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 0.05
+    weights = rng.uniform(1, 5, users)
+    eligibility = np.zeros((users, servers), bool)
+    for n in range(users):
+        eligibility[n, rng.choice(servers, rng.integers(1, 4), replace=False)] = True
+    return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
+
+
+def google() -> fo.Instance:
+    """The example file: 12,583 servers in ten rows, 900 users."""
+    return fo.load(GOOGLE)

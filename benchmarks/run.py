@@ -1,0 +1,170 @@
+"""Speed and memory against what a user would write otherwise, all measured in one run: ``make bench``.
+
+Every contender runs in a process of its own, which imports first, then builds the instance, then times `repeats` solves; the fastest counts, and the
+peak of resident memory above that before the first solve. "error" is the largest relative difference of the lowest share from the one that fairopt
+certifies. Writes benchmarks/results/results.md and results.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import contenders
+import instances
+import numpy as np
+
+import fairopt as fo
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the issue: an instance, who competes, and what fairopt is asked to reach."""
+
+    title: str
+    make: Callable[[], fo.Instance]
+    names: tuple[str, ...]
+    goal: str
+    repeats: int = 5
+
+
+CASES = {
+    "one-level": Case(
+        "1,000 users x 10 server classes x 2 resources, all pairs, weighted DRFH, one level",
+        lambda: instances.all_pairs(1000, 10, 2),
+        ("fairopt", "fairopt equalize", "HiGHS, one LP", "CVXPY + HiGHS, one LP"),
+        "not slower than CVXPY",
+        9,
+    ),
+    "many-levels": Case(
+        "1,000 users x 10 server classes x 2 resources, one to three servers each, 30 % zero demands",
+        lambda: instances.few_servers_each(1000, 10, 2),
+        ("fairopt", "CVXPY + HiGHS, leximin"),
+        "at least 5 times faster",
+        5,
+    ),
+    "package": Case(
+        "40 users x 20 servers, many levels",
+        lambda: instances.few_servers_each(40, 20, 2, seed=1),
+        ("fairopt", "CVXPY + HiGHS, leximin", "cvxpy-leximin"),
+        "at least 100 times faster than cvxpy-leximin",
+        3,
+    ),
+    "google": Case(
+        "Google cluster, 12,583 servers and 900 users, from the file to the answer",
+        instances.google,
+        ("fairopt from the file",),
+        "below 1 s",
+        3,
+    ),
+    "large": Case(
+        "1,000 users x 100 servers x 3 resources, all pairs",
+        lambda: instances.all_pairs(1000, 100, 3),
+        ("fairopt", "HiGHS, one LP"),
+        "at most 1.2 times a plain HiGHS LP",
+        1,
+    ),
+}
+
+
+def measure(case: Case, name: str) -> dict[str, object]:
+    """Run one contender here and now."""
+    if name == "fairopt from the file":
+        solve: Callable[[fo.Instance], np.ndarray] = lambda _: contenders.fairopt_solve(instances.google())  # noqa: E731
+    else:
+        solve = contenders.CONTENDERS[name]
+    warm = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])  # loads every package once, outside the measurement
+    contenders.fairopt_solve(warm) if name.startswith("fairopt") else solve(warm)
+    instance = case.make()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = []
+    for _ in range(case.repeats):
+        started = time.perf_counter()
+        tasks = solve(instance)
+        seconds.append(time.perf_counter() - started)
+    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    share = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
+    extra = {}
+    if name == "fairopt":
+        allocation = fo.solve(instance, "drfh")
+        extra = {
+            "levels": len(allocation.levels),
+            "formulation_part": allocation.seconds["formulate"] / sum(allocation.seconds.values()),
+            "worst_residual": allocation.certificate.worst,
+        }
+    return {"contender": name, "seconds": min(seconds), "peak_mib": peak, "lowest": float((share * tasks).min()), **extra}
+
+
+def in_own_process(case: str, name: str) -> dict[str, object]:
+    """Run one contender in a fresh interpreter."""
+    command = [sys.executable, __file__, "--one", case, name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"contender": name, "failed": done.stderr.strip().splitlines()[-1:] or ["no message"]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def main() -> None:
+    """Measure every case, or those named, and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="default: all")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "CONTENDER"))
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(CASES[arguments.one[0]], arguments.one[1])))
+        return
+    lines = [
+        "# Benchmarks",
+        "",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `make bench`, {time.strftime('%Y-%m-%d')}.",
+        "Ratio: time of the contender / time of fairopt. Error: relative difference of the lowest share. Memory: peak above the loaded program.",
+        "",
+    ]
+    everything = {}
+    for key in arguments.cases or CASES:
+        case = CASES[key]
+        rows = [in_own_process(key, name) for name in case.names]
+        everything[key] = rows
+        ours = rows[0]
+        notes = []
+        if "levels" in ours:
+            notes.append(
+                f"{ours['levels']} levels, worst residual {ours['worst_residual']:.0e}, formulation {ours['formulation_part']:.0%} of the time"
+            )
+        lines += [
+            f"## {case.title}",
+            "",
+            f"Goal: {case.goal}. {'; '.join(notes)}",
+            "",
+            "| | seconds | ratio | memory, MiB | error |",
+            "|---|---|---|---|---|",
+        ]
+        for row in rows:
+            if "failed" in row:
+                lines.append(f"| {row['contender']} | failed: {row['failed'][0]} | | | |")
+                continue
+            error = abs(row["lowest"] / ours["lowest"] - 1)
+            lines.append(
+                f"| {row['contender']} | {row['seconds']:.3f} | {row['seconds'] / ours['seconds']:.2f} | {row['peak_mib']:.0f} | {error:.0e} |"
+            )
+        lines.append("")
+        print("\n".join(lines[-len(rows) - 6 :]), flush=True)
+    if not arguments.cases:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "results.md").write_text("\n".join(lines), encoding="utf-8")
+        (RESULTS / "results.json").write_text(json.dumps(everything, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
