@@ -209,7 +209,8 @@ class Program:
         rest = x.copy()
         rest[columns] = 0.0
         matrix = sp.csr_array(self.limits.matrix[:, columns])
-        left = np.maximum(self.limits.bounds - self.limits.matrix @ rest, 0.0)
+        left = self.limits.bounds - self.limits.matrix @ rest
+        left[left < 1e-12 * self.limits.bounds] = 0.0  # rounding leaves no tasks
         limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)
         return (
             Program(

@@ -128,11 +128,11 @@ class _Levels:
         self.iterations = 0
         self.programs = 0
         self.slack = 0.0
-        # The first level lies somewhere between everybody's slice by weight and what the least can reach alone.
-        weights = goal.weights
-        slices = (reach * weights / weights[self.member].sum())[self.member]
-        self.t_unit = float(np.sqrt(slices.min() * reach[self.member].min())) if self.member.any() else 1.0
         if self.member.any():
+            # The first level lies somewhere between everybody's slice by weight and what the least can reach alone.
+            weights = goal.weights[self.member]
+            slices = reach[self.member] * weights / weights.sum()
+            self.t_unit = float(np.sqrt(slices.min() * reach[self.member].min()))
             self.model = self._build()
             if self.column.size >= _MANY_COLUMNS and self.rows.size >= _MANY_LIMITS:
                 self.model.set_options(solver="ipm")

@@ -1,0 +1,108 @@
+"""Every engine, the same cases. A capability that an engine does not declare is a skip of that type; anything else is a failure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import instances
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Program
+
+TOLERANCE = {"highs": 1e-9, "water-filling": 1e-12}  # relative error of x[n], owned by the engine
+
+FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
+POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+CASES = {
+    "drf pool": (POOL, "drf", {}, [3, 2]),
+    "drf pool, time": (POOL, "drf", {"sharing": "tdm"}, [2.25, 1.5]),
+    "drf weights": (POOL.replace(weights=[1, 3]), "drf", {}, [1.2857142857142858, 2.5714285714285716]),
+    "drf weights per resource": (POOL.replace(weights=[[1, 2], [1, 1]]), "drf", {}, [54 / 13, 18 / 13]),
+    "drf finite": (POOL.replace(tasks=[1, np.inf]), "drf", {}, [1, 8 / 3]),
+    "drf nothing to do": (POOL.replace(tasks=[0, np.inf]), "drf", {}, [0, 3]),
+    "drf whole tasks": (POOL.replace(capacities=[[10, 19]]), "drf", {"integral": True}, [4, 2]),
+    "one of each": (fo.Instance([[4]], [[2]]), "drfh", {}, [2]),
+    "mirror drfh": (MIRROR, "drfh", {}, [10, 10]),
+    "mirror equalized": (MIRROR, "drfh", {"formulation": "equalize"}, [10, 10]),
+    "mirror per server": (MIRROR, "per-server-drf", {}, [6, 6]),
+    "mirror slice": (MIRROR, "uniform", {}, [6, 6]),
+    "figure 1 tsf": (FIGURE_1, "tsf", {}, [2, 2, 8]),
+    "figure 1 whole tasks": (FIGURE_1, "tsf", {"integral": True}, [2, 2, 8]),
+    "one server each": (fo.Instance([[4, 0], [0, 6]], [[1, 0], [0, 1], [0, 2]]), "drfh", {}, [4, 3, 1.5]),
+    "rates": (fo.Instance([[1], [1]], [[1], [1]], rates=[[4, 2], [1, 2]]), "cdrf", {}, [4, 2]),
+    "minute and huge": (fo.Instance([[1e-6, 1e12]], [[1e-9, 1e6], [1e-8, 1e10]]), "drf", {}, [500, 50]),
+}
+
+
+@pytest.mark.parametrize("solver", list(fo.SOLVERS))
+@pytest.mark.parametrize("case", list(CASES))
+def test_case(solver: str, case: str) -> None:
+    """The engine finds the known x[n], with a certificate."""
+    instance, notion, options, expected = CASES[case]
+    try:
+        allocation = fo.solve(instance, notion, solver=solver, **options)  # type: ignore[arg-type]
+    except fo.Unsupported as reason:
+        pytest.skip(f"{solver}: {reason}")
+    np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=TOLERANCE[solver], atol=1e-12)
+    assert allocation.certificate.worst <= 1e-9
+    assert allocation.solver == solver
+
+
+def test_only_declared_inability_skips() -> None:
+    """Water-filling declares one server and divisible tasks; HiGHS declares all there is."""
+    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs"):
+        fo.solve(MIRROR, "drfh", solver="water-filling")
+    with pytest.raises(fo.Unsupported, match="whole tasks"):
+        fo.solve(POOL, "drf", solver="water-filling", integral=True)
+    assert all(feature in fo.SOLVERS["highs"].features for feature in fo.program.Feature)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@given(instance=instances(max_users=8, one_server=True))
+@settings(max_examples=60)
+def test_engines_agree_on_one_server(sharing: str, instance: fo.Instance) -> None:
+    """Closed form and linear programs: x[n] equal to 1e-9."""
+    answers = [fo.solve(instance, "drf", solver=solver, sharing=sharing).tasks_per_user for solver in fo.SOLVERS]  # type: ignore[arg-type]
+    for other in answers[1:]:
+        np.testing.assert_allclose(other, answers[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("notion", ["per-server-drf"])
+@given(instance=instances(max_users=6))
+@settings(max_examples=30)
+def test_engines_agree_server_by_server(notion: str, instance: fo.Instance) -> None:
+    """Also where every server is a problem of its own."""
+    answers = [fo.solve(instance, notion, solver=solver).tasks for solver in fo.SOLVERS]
+    for other in answers[1:]:
+        np.testing.assert_allclose(other, answers[0], rtol=1e-8, atol=1e-8)
+
+
+@given(instance=instances(max_users=6))
+@settings(max_examples=60)
+def test_four_checks_that_need_no_stored_answer(instance: fo.Instance) -> None:
+    """Feasibility, sign of the prices, complementary slackness, and stationarity (no pair is cheaper than its user's price), level by level."""
+    program: Program = fo.formulate(instance, "drfh")
+    if program.n_pairs == 0:
+        return
+    solution = fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, time_limit=None)
+    limits = program.limits
+    use = limits.matrix @ solution.x
+    assert (use <= limits.bounds * (1 + 1e-9) + 1e-12).all()
+    settled: set[int] = set()
+    for stage in solution.stages:
+        assert stage.prices is not None
+        assert (stage.prices >= 0).all()
+        slack = (limits.bounds - use) * stage.prices
+        # A limit with a price is full, by the users settled so far at their levels (those who rise later do not use it beyond theirs).
+        assert (slack <= 1e-7 * stage.value).all()
+        cost = limits.matrix.T @ stage.prices
+        paid = np.array([cost[program.pair_users == n] @ solution.x[program.pair_users == n] for n in stage.users])
+        cheapest = np.array([(cost / program.utilities)[program.pair_users == n].min() for n in stage.users])
+        reached = np.array([program.per_user(solution.x * program.utilities)[n] for n in stage.users])
+        np.testing.assert_allclose(paid, cheapest * reached, rtol=1e-6, atol=1e-9 * stage.value)
+        settled |= set(stage.users.tolist())
+    assert certify(program, solution).worst <= 1e-8
+    assert len(settled) == sum(len(stage.users) for stage in solution.stages)
