@@ -1,8 +1,8 @@
 """Speed and memory against what a user would write otherwise, all measured in one run: ``make bench``.
 
-Every contender runs in a process of its own, which imports first, then builds the instance, then times `repeats` solves; the fastest counts, and the
-peak of resident memory above that before the first solve. "error" is the largest relative difference of the lowest share from the one that fairopt
-certifies. Writes benchmarks/results/results.md and results.json.
+Every contender runs in a process of its own, which imports first, then builds the instance, then times `repeats` solves;
+the fastest counts, and the peak of resident memory above that before the first solve. "error" is the largest relative
+difference of the lowest share from the one that fairopt certifies. Writes benchmarks/results/results.md and results.json.
 """
 
 from __future__ import annotations
@@ -127,8 +127,9 @@ def main() -> None:
     lines = [
         "# Benchmarks",
         "",
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `make bench`, {time.strftime('%Y-%m-%d')}.",
-        "Ratio: time of the contender / time of fairopt. Error: relative difference of the lowest share. Memory: peak above the loaded program.",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `make bench`, "
+        f"{time.strftime('%Y-%m-%d')}. Ratio: time of the contender / time of fairopt. Error: relative difference of the "
+        "lowest share. Memory: peak above the loaded program.",
         "",
     ]
     everything = {}
@@ -140,7 +141,8 @@ def main() -> None:
         notes = []
         if "levels" in ours:
             notes.append(
-                f"{ours['levels']} levels, worst residual {ours['worst_residual']:.0e}, formulation {ours['formulation_part']:.0%} of the time"
+                f"{ours['levels']} levels, worst residual {ours['worst_residual']:.0e}, "
+                f"formulation {ours['formulation_part']:.0%} of the time"
             )
         lines += [
             f"## {case.title}",
@@ -156,7 +158,8 @@ def main() -> None:
                 continue
             error = abs(row["lowest"] / ours["lowest"] - 1)
             lines.append(
-                f"| {row['contender']} | {row['seconds']:.3f} | {row['seconds'] / ours['seconds']:.2f} | {row['peak_mib']:.0f} | {error:.0e} |"
+                f"| {row['contender']} | {row['seconds']:.3f} | {row['seconds'] / ours['seconds']:.2f} "
+                f"| {row['peak_mib']:.0f} | {error:.0e} |"
             )
         lines.append("")
         print("\n".join(lines[-len(rows) - 6 :]), flush=True)

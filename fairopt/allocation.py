@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.certificate import Certificate
-from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +37,8 @@ class Level:
         The common share U[n] / phi[n].
     users : tuple of str
     prices : array (servers, resources) or (servers, 1), or None
-        How much this level would rise with one more unit of a resource (or, under time division, with one more of each server's
-        whole time). None for whole tasks, which have no prices.
+        Dual multipliers that prove the level. One more unit of a resource (or, under time division, of each server's whole time) raises
+        it by at most this, and by exactly this where the multipliers are unique. None for whole tasks, which have none.
     """
 
     value: float
@@ -60,8 +60,8 @@ class Allocation:
     shares : array (users,) or (users, servers)
         The notion's own share, weights included; per server where the notion is.
     prices : array (servers, resources) or (servers, 1), or None
-        Dual price of capacity (of a server's time): what the goal gains with one more unit. For a leximin, of the lowest level that a
-        bottleneck stops; ``levels`` has them all.
+        Dual price of capacity (of a server's time): the most that the goal can gain with one more unit, and what it does gain where the
+        prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has them all.
     levels : tuple of Level
         Ascending; empty where the goal has none.
     certificate : Certificate
@@ -86,7 +86,8 @@ class Allocation:
     @property
     def tasks_per_user(self) -> FloatArray:
         """x[n] = sum_i x[n,i], (users,)."""
-        return self.tasks.sum(axis=1)
+        total: FloatArray = self.tasks.sum(axis=1)
+        return total
 
     @property
     def usage(self) -> FloatArray:
@@ -104,7 +105,8 @@ class Allocation:
         """sum_n x[n,i] / gamma[n,i], (servers,)."""
         rates = self.instance.rates
         usable = (rates > 0) & np.isfinite(rates)
-        return np.divide(self.tasks, rates, out=np.zeros_like(self.tasks), where=usable).sum(axis=0)
+        used: FloatArray = np.divide(self.tasks, rates, out=np.zeros_like(self.tasks), where=usable).sum(axis=0)
+        return used
 
     @property
     def dominant_resources(self) -> tuple[str, ...]:
@@ -112,6 +114,11 @@ class Allocation:
         parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
+
+    @property
+    def complete(self) -> BoolArray:
+        """Which users run all the (finitely many) tasks that they have, (users,)."""
+        return self.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
 
     @property
     def level_of_user(self) -> tuple[int | None, ...]:

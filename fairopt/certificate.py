@@ -1,9 +1,10 @@
-r"""Proof that an answer is what it claims to be, recomputed from the answer and its prices. Nothing that a solver says of itself is believed.
+r"""Proof that an answer is what it claims to be, recomputed from the answer and its prices. Nothing that a solver says of
+itself is believed.
 
 Feasibility. The largest relative excess over any limit, and any negative task count.
 
-Optimality and fairness of a leximin. Let the users be settled level by level, t[1] < t[2] < ..., and look at level k: F are the users settled before, at
-levels L[n], R the others. Take any prices p >= 0 of the limits and let
+Optimality and fairness of a leximin. Let the users be settled level by level, t[1] < t[2] < ..., and look at level k: F are
+the users settled before, at levels L[n], R the others. Take any prices p >= 0 of the limits and let
 
     q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair],        sigma = sum of q over R,
 
@@ -17,14 +18,16 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks, the allocation is
-the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere: those below 1e-12 of the largest part of
-p.b are set to 0 first (they are a solver's noise, and would make q positive by accident). Capacities are taken to be known to 14 digits: 1e-14 p.b is
-subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the rounding of the others.
+for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks,
+the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere:
+those below 1e-12 of the largest part of p.b are set to 0 first (they are a solver's noise, and would make q positive by
+accident). Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who
+takes a billionth of a server would be judged by the rounding of the others.
 
 Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
 
-Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut, as the engine reports it.
+Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut,
+as the engine reports it.
 """
 
 from __future__ import annotations
@@ -77,8 +80,9 @@ class Certificate:
         """Raise where the worst residual exceeds the tolerance (or is not a number)."""
         if not self.worst <= tolerance:
             raise CertificateError(
-                f'the answer of "{engine}" for "{notion}" fails its check: feasibility {self.feasibility:.1e}, optimality {self.optimality:.1e}, '
-                f"fairness {self.fairness:.1e}, allowed {tolerance:.1e}; try another solver or a larger tolerance"
+                f'the answer of "{engine}" for "{notion}" fails its check: feasibility {self.feasibility:.1e}, '
+                f"optimality {self.optimality:.1e}, fairness {self.fairness:.1e}, allowed {tolerance:.1e}; "
+                "try another solver or a larger tolerance"
             )
 
     @classmethod

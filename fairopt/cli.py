@@ -13,9 +13,9 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import typer
@@ -26,12 +26,8 @@ from typer.core import TyperGroup
 
 import fairopt as fo
 from fairopt import tables
-from fairopt.errors import did_you_mean
-from fairopt.formats.files import write_texts
+from fairopt.files import write_files
 from fairopt.instance import FloatArray
-
-if TYPE_CHECKING:
-    from fairopt.formats.cells import Table
 
 __all__ = ["app", "main"]
 
@@ -290,30 +286,12 @@ def _deliver(text: str, output: Path | None) -> None:
     elif output.exists() and not output.is_file():  # a pipe or a device, which nothing can take the place of
         output.write_text(text, encoding="utf-8")
     else:
-        write_texts({output: text})
+        write_files({output: text})
 
 
 def _read_utility(path: Path, instance: fo.Instance) -> FloatArray:
     """Read u[n,i], (users, servers): a column "user", then one for each server. Labels must match exactly, in any order."""
     from fairopt.formats.cells import read_table
 
-    table = read_table(path, "user")
-    row = {cells[0]: k for k, cells in enumerate(table.rows)}
-    _match(table, "server", table.columns[1:], instance.servers)
-    _match(table, "user", [cells[0] for cells in table.rows], instance.users)
-    columns = [(server, table.columns.index(server, 1)) for server in instance.servers]
-    return np.array([[table.number(table.rows[row[user]][j], row[user], server) for server, j in columns] for user in instance.users])
-
-
-def _match(table: Table, kind: str, found: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse the table unless the labels found are exactly those of the instance."""
-    known, seen = set(wanted), set[str]()
-    for name in found:
-        if name not in known:
-            table.refuse(f'there is no {kind} "{name}" in the instance{did_you_mean(name, wanted)}')
-        if name in seen:
-            table.refuse(f'the {kind} "{name}" occurs twice; remove one')
-        seen.add(name)
-    for name in wanted:
-        if name not in seen:
-            table.refuse(f'the {kind} "{name}" of the instance is missing; add it')
+    rows = read_table(path, "user").aligned(instance.users, instance.servers)
+    return np.array([[row[server] for server in instance.servers] for row in rows])

@@ -16,8 +16,7 @@ never leave ``fairopt.solvers``.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "NoSolution",
     "SolverUnavailable",
     "Unsupported",
-    "did_you_mean",
 ]
 
 
@@ -64,15 +62,3 @@ class NoSolution(FairoptError):
 
 class CertificateError(FairoptError):
     """The engine's answer did not pass the check that fairopt makes of every answer."""
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """Return `` (did you mean "...")`` for the closest of ``words``, or the empty string.
-
-    >>> did_you_mean("wieght", ["weight", "tasks"])
-    ' (did you mean "weight"?)'
-    >>> did_you_mean("zzz", ["weight", "tasks"])
-    ''
-    """
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f' (did you mean "{close[0]}"?)' if close else ""

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.errors import Unsupported
+from fairopt.files import write_files
 from fairopt.instance import FloatArray
+from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairopt.allocation import Allocation
 
-__all__ = ["figure_format", "plot_allocation", "plural", "save_figure"]
+__all__ = ["figure_format", "plot_allocation", "save_figure"]
 
 _BARS = 30  # more users than this are a curve
 _ROWS = 40  # more bars of servers than this are curves
@@ -106,7 +108,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     ------
     Unsupported
         For another suffix.
-    OSError
+    InvalidInstance
         Where the file cannot be written.
     """
     import matplotlib
@@ -115,7 +117,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     page = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "fairopt"}):  # names inside the file that do not change from run to run
         figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
-    _replace(Path(path), page.getvalue())
+    write_files({Path(path): page.getvalue()})
 
 
 # What is drawn -------------------------------------------------------------------------------------------------------------------
@@ -139,15 +141,6 @@ def _text(label: str, length: int = _LABEL) -> str:
     """Shorten a label, and keep matplotlib from reading mathematics into it."""
     short = label if len(label) <= length else f"{label[: length - 1]}…"
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
-
-
-def plural(number: float, word: str) -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "user"), plural(12583, "server")
-    ('1 user', '12,583 servers')
-    """
-    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
 
 
 def _user_bars(axes: Axes, allocation: Allocation) -> None:
@@ -257,14 +250,3 @@ def _in_use(allocation: Allocation) -> str:
 
 def _percent(axis: Axis) -> None:
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that is either complete or as it was."""
-    target = path.resolve()  # a link keeps pointing where it did
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_bytes(content)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)

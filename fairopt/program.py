@@ -193,7 +193,7 @@ class Program:
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Sum a value per pair over the pairs of each user, (users,)."""
-        return np.bincount(self.pair_users, weights=values, minlength=len(self.users))
+        return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
 
     def largest(self) -> FloatArray:
         """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,)."""
@@ -272,7 +272,7 @@ class Program:
         matrix = self.limits.matrix
         for row, name in zip(shown, names, strict=True):
             span = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            left = self._sum_text(matrix.data[span], matrix.indices[span], terms)
+            left = self._sum_text(matrix.data[span], matrix.indices[span].astype(np.int64), terms)
             yield f"  {name:<{width}} : {left} <= {self.limits.bounds[row]:.6g}"
         yield from _more(len(self.limits), lines, "limits")
         whole = ", whole numbers" if self.integral else ""

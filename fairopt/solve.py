@@ -14,17 +14,20 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import InvalidInstance, Unsupported, did_you_mean
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import LimitKind, Program, Separate, Solution
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.wording import did_you_mean, plural, some
 
 __all__ = ["formulate", "notion_of", "solve"]
 
 log = logging.getLogger(__name__)
+
+_SAME_LEVEL = 1e-8  # relative
 
 
 def notion_of(notion: str | Notion, **options: Any) -> Notion:
@@ -40,7 +43,7 @@ def notion_of(notion: str | Notion, **options: Any) -> Notion:
     if notion not in NOTIONS:
         raise Unsupported(f'there is no notion "{notion}"{did_you_mean(notion, NOTIONS)}; there are {", ".join(NOTIONS)}')
     kind = NOTIONS[notion]
-    known = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for word in options:
         if word not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
@@ -142,7 +145,7 @@ def solve(
     how = _sharing(instance, sharing)
     chosen.check(instance, how)
     if instance.unservable:
-        log.warning("%d users cannot run anywhere and get nothing: %s", len(instance.unservable), ", ".join(instance.unservable[:5]))
+        log.warning("%s cannot run anywhere and get nothing: %s", plural(len(instance.unservable), "user"), some(instance.unservable))
     if integral:
         small, row = expand(instance)
         reduced = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
@@ -188,23 +191,19 @@ def _run(program: Program, engine: Backend, tolerance: float, deadline: Deadline
     if program.n_pairs == 0:
         return Solution(np.empty(0), programs_solved=0), []
     if not isinstance(program.goal, Separate):
-        solution = engine.solve(program, tolerance=tolerance, time_limit=_left(deadline))
+        solution = engine.solve(program, tolerance=tolerance, deadline=deadline)
         return solution, [certify(program, solution)]
     x = np.zeros(program.n_pairs)
     certificates = []
     iterations = programs = 0
     for server in np.unique(program.pair_servers):
         part, columns = program.part(int(server), x)
-        solution = engine.solve(part, tolerance=tolerance, time_limit=_left(deadline))
+        solution = engine.solve(part, tolerance=tolerance, deadline=deadline)
         certificates.append(certify(part, solution))
         x[columns] = solution.x
         iterations += solution.iterations
         programs += solution.programs_solved
     return Solution(x, iterations=iterations, programs_solved=programs), certificates
-
-
-def _left(deadline: Deadline) -> float | None:
-    return None if deadline.seconds is None else max(deadline.left, 1e-3)
 
 
 def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
@@ -273,14 +272,18 @@ def _prices(program: Program, solution: Solution, merging: Merging | None, shari
 
 def _levels(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
-    levels = []
+    levels: list[Level] = []
     for stage in solution.stages:
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]
-        users = program.users if merging is None else merging.original.users
+        names = program.users if merging is None else merging.original.users
+        users = tuple(names[n] for n in np.flatnonzero(members))
+        if levels and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value:  # proved in two steps, one level all the same
+            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users)
+            continue
         prices = None if stage.prices is None else _spread_prices(program, stage.prices, merging, sharing)
-        levels.append(Level(float(stage.value), tuple(users[n] for n in np.flatnonzero(members)), prices))
+        levels.append(Level(float(stage.value), users, prices))
     return tuple(levels)
 
 

@@ -17,15 +17,14 @@ from rich.text import Text
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import NOTIONS
-from fairopt.plots import plural
 from fairopt.solvers import SOLVERS
+from fairopt.wording import plural
 
 __all__ = ["numbers", "print_allocation", "print_notions", "print_solvers"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
 _LEVELS = 6
-_FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
 _BAR = 20  # longest bar
 _SIZES = 100  # numbers that differ by more are not written with the same decimals
 _PERCENT = len("100.0 %")
@@ -120,12 +119,6 @@ def _weighted(instance: Instance) -> bool:
     return instance.weights.ndim == 1 and bool((instance.weights != 1).any())
 
 
-def _complete(allocation: Allocation) -> IntArray:
-    """Return the users who run all the tasks that they have."""
-    instance = allocation.instance
-    return np.flatnonzero(np.isfinite(instance.tasks) & (allocation.tasks_per_user >= instance.tasks * (1 - _FULL)))
-
-
 def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
     """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
     instance = allocation.instance
@@ -141,8 +134,8 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
         columns.append(numbers(allocation.shares[chosen]))
     table.add_column("dominant", overflow="fold")
     columns.append([_label(allocation.dominant_resources[n]) for n in chosen])
-    complete, levels = set(_complete(allocation).tolist()), allocation.level_of_user
-    stops = ["cannot run" if not instance.servable[n] else "all tasks" if n in complete else str(levels[n] or "") for n in chosen]
+    complete, levels = allocation.complete, allocation.level_of_user
+    stops = ["cannot run" if not instance.servable[n] else "all tasks" if complete[n] else str(levels[n] or "") for n in chosen]
     if any(stops):
         _add_numbers(table, "level")
         columns.append(stops)
@@ -164,8 +157,8 @@ def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     for name, values in rows.items():
         table.add_row(name, *numbers(np.quantile(values, list(_QUANTILES.values()))))
     lowest = "share" if "share" in rows else "tasks"
-    complete = [instance.users[n] for n in _complete(allocation)]
-    wanting = np.setdiff1d(np.flatnonzero(instance.servable), _complete(allocation))
+    complete = [instance.users[n] for n in np.flatnonzero(allocation.complete)]
+    wanting = np.flatnonzero(instance.servable & ~allocation.complete)
     ranked = wanting[np.argsort(rows[lowest][wanting], kind="stable")]
     blocks: list[Table | Text] = [table]
     if ranked.size:

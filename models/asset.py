@@ -38,4 +38,5 @@ class Asset(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """sum_r d[n,r] / sum_i counts[i] c[i,r]."""
-        return safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
+        share: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
+        return share

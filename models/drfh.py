@@ -5,8 +5,8 @@ The *global* dominant share of one task of user n compares its demand with the w
     w[n] = max_r d[n,r] / sum_i counts[i] c[i,r],
 
 and DRFH is the leximin of s[n] = w[n] x[n] / phi[n] over all allocations of whole-server parts (Wang, Li and Liang 2014, problem (6);
-finite tasks and weights: section V-A). With placement constraints it is the C-DRFH of Khamse-Ashari et al. (2017). With weights per resource,
-w[n] = max_r d[n,r] / (phi[n,r] sum_i counts[i] c[i,r]).
+finite tasks and weights: section V-A). With placement constraints it is the C-DRFH of Khamse-Ashari et al. (2017). With
+weights per resource, w[n] = max_r d[n,r] / (phi[n,r] sum_i counts[i] c[i,r]).
 
 ``formulation="equalize"`` is the paper's linear program (7), max g subject to sum_i g[n,i] = g for all n: a single LP. It agrees with the
 leximin for positive demands, no placement constraints and unlimited tasks; elsewhere it stops everybody at the first bottleneck

@@ -4,7 +4,8 @@ The caller gives u[n,i] > 0, what a task of user n is worth on server i; the not
 
     s[n] = (1 / phi[n]) sum_i u[n,i] x[n,i]
 
-over the same allocations as every other notion (Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris 2018, equation (3)). With u[n,i] the global dominant share of a task it is DRFH; with u = 1 it equalises task counts.
+over the same allocations as every other notion (Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris 2018, equation (3)).
+With u[n,i] the global dominant share of a task it is DRFH; with u = 1 it equalises task counts.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])

@@ -47,8 +47,9 @@ def default_sharing(instance: Instance) -> Sharing:
 class Notion(ABC):
     """A notion of fairness. One short subclass declares one; registering it makes it known everywhere.
 
-    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation: what theory promises,
-    under the conditions that the citation states), ``weights_per_resource`` (does it read weights of shape (users, resources)).
+    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation: what theory
+    promises, under the conditions that the citation states), ``weights_per_resource`` (does it read weights of shape
+    (users, resources)).
     """
 
     name: ClassVar[str]
@@ -127,7 +128,8 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
     ``capacity`` is C, (resources,): of one server, or of the whole cluster.
     """
     ratio = safe_ratio(instance.demands, capacity)
-    return (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
+    share: FloatArray = (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
+    return share
 
 
 # Columns and rows that all notions share ------------------------------------------------------------------------------------------

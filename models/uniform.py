@@ -1,6 +1,7 @@
 """The uniform slice: what every user would have if nothing were shared.
 
-Every server is cut by weight, and user n may fill phi[n] / sum_m phi[m] of each resource of *every* server where it may run, and nothing else:
+Every server is cut by weight, and user n may fill phi[n] / sum_m phi[m] of each resource of *every* server where it may
+run, and nothing else:
 
     maximise sum_n x[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,r],     sum_i x[n,i] <= T[n].
 

@@ -1,16 +1,17 @@
 """The engines, one a file: Program -> Solution. No engine knows a notion.
 
-`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine can solve a program
-when the program's features are among its own.
+`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine
+can solve a program when the program's features are among its own.
 """
 
 from __future__ import annotations
 
-from fairopt.errors import FairoptError, SolverUnavailable, Unsupported, did_you_mean
+from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.via_highs import HiGHS
 from fairopt.solvers.water_filling import WaterFilling
+from fairopt.wording import did_you_mean
 
 __all__ = ["SOLVERS", "Backend", "choose"]
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from fairopt.errors import NoSolution
 from fairopt.program import Feature, Program, Solution
+from fairopt.wording import plural
 
 __all__ = ["Backend", "Deadline"]
 
@@ -28,10 +29,10 @@ class Deadline:
     def passed(self, known: dict[str, object]) -> NoSolution:
         """Return the error to raise when time is up."""
         levels = known.get("levels")
-        found = f"; {len(levels)} levels were final by then (see .known)" if isinstance(levels, list) and levels else ""
-        return NoSolution(
-            f"no answer within the time limit of {self.seconds:g} s{found}; raise time_limit or solve a smaller instance", known
-        )
+        found = ""
+        if isinstance(levels, list) and levels:
+            found = f"; {plural(len(levels), 'level')} were final by then, the last {levels[-1]:.6g}"
+        return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
 
 
 class Backend(ABC):
@@ -53,15 +54,14 @@ class Backend(ABC):
         return cls.package is None or find_spec(cls.package) is not None
 
     @abstractmethod
-    def solve(self, program: Program, *, tolerance: float, time_limit: float | None) -> Solution:
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve a program whose features are among ``features`` and which has at least one column.
 
         Parameters
         ----------
         tolerance : float
             Relative error that the caller will accept of the certificate; an engine aims at least a digit below it.
-        time_limit : float or None
-            Seconds.
+        deadline : Deadline
 
         Raises
         ------

@@ -88,7 +88,7 @@ class HighsModel:
                 kinds[j] = highspy.HighsVarType.kInteger
             lp.integrality_ = kinds
         self._matrix = sp.csr_array(matrix)
-        self._highs = highspy.Highs()
+        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._whole = whole is not None
         self.set_options(
             output_flag=False,
@@ -198,8 +198,8 @@ class HighsModel:
     def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5) -> Outcome:
         """Solve an LP again for the correction of its last point, magnified, so that tolerances shrink by ``factor``.
 
-        With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); costs and basis stay. (Iterative
-        refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
+        With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); costs and
+        basis stay. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
         """
         lp = self._highs.getLp()
         before = [np.array(values) for values in (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]

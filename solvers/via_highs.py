@@ -1,21 +1,23 @@
-"""HiGHS: leximin as a sequence of warm-started linear programs on one model, the equal level and the total as one, all over whole tasks too.
+"""HiGHS: leximin as a sequence of warm-started linear programs on one model, the equal level and the total as one, all over
+whole tasks too.
 
 Leximin, level by level. With F the users already settled, at levels L[n], the next level is
 
     maximise t   subject to   A x <= b,   U[n]/phi[n] >= t (n not in F),   U[n]/phi[n] >= L[n] (n in F),   x >= 0.
 
-Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest price of one unit of n's
-level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n above t + sigma gap / q[n] (sigma = sum of q over
-the users who rise; see ``fairopt.certificate``). So the users with sigma gap / q[n] below the tolerance are settled at t *in every* optimal
-solution, the others rise on. Settling a user takes t out of its row and raises the row's bound: the last point stays feasible, and
-primal simplex goes on from it.
+Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest
+price of one unit of n's level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n
+above t + sigma gap / q[n]
+(sigma = sum of q over the users who rise; see ``fairopt.certificate``). So the users with sigma gap / q[n] below the
+tolerance are settled at t *in every* optimal solution, the others rise on. Settling a user takes t out of its row and
+raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
 
 A user with finitely many tasks has a cap, the level at which all its tasks run. Its row is not in the LPs: an LP that ignores the
 caps gives a level t that is too low if some caps lie below it; settling those users at their caps and solving again raises t, until
 no cap lies below. That is Newton's method on a concave piecewise-linear function, so a few LPs pass any number of caps.
 
-Columns are scaled to the user's own order of level and limits to a bound of 1, so that a user who can never get more than a billionth of what others get
-is still seen by the solver's tolerances.
+Columns are scaled to the user's own order of level and limits to a bound of 1, so that a user who can never get more than a
+billionth of what others get is still seen by the solver's tolerances.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ __all__ = ["HiGHS"]
 
 log = logging.getLogger(__name__)
 
-# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover. Measured, in
-# this order against the simplex that HiGHS chooses: 10,000 columns and 20 limits 0.012 s, 0.22 s; 100,000 and 20 1.3 s, 16 s (interior point); 12,000 and
+# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point,
+# with crossover. Measured, in
+# this order against the simplex that HiGHS chooses: 10,000 columns and 20 limits 0.012 s, 0.22 s; 100,000 and 20 1.3 s, 16
+# s (interior point); 12,000 and
 # 120 0.16 s, 0.32 s; 100,000 and 300 8.4 s, 16 s (interior point 5.1 s).
 _MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
 _PRIMAL = 4  # HiGHS's number for primal simplex
@@ -60,9 +64,8 @@ class HiGHS(Backend):
     package = "highspy"
     requirement = "pip install highspy"
 
-    def solve(self, program: Program, *, tolerance: float, time_limit: float | None) -> Solution:
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
-        deadline = Deadline(time_limit)
         if program.integral:
             return solve_whole(program, deadline)
         if isinstance(program.goal, Total):
@@ -196,7 +199,7 @@ class _Levels:
         return Solution(x * factor[self.program.pair_users], tuple(self.stages), iterations=self.iterations, programs_solved=self.programs)
 
     def _run(self) -> Outcome:
-        known = {
+        known: dict[str, object] = {
             "levels": [stage.value for stage in self.stages],
             "users": [self.program.users[n] for stage in self.stages for n in stage.users],
         }
@@ -205,7 +208,7 @@ class _Levels:
         if t > 0 and not 1 / _OFF < t < _OFF:  # the units were wrong by orders of magnitude: mend them, go on from the same basis
             self._rescale(self.t_unit * t, self.model.basis)
             outcome = self._attempt(known)
-        if max(-outcome.x.min(), (self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
+        if max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
             outcome = self.model.refine(outcome, self.deadline.left)
         if self.programs == 0:  # from here on the last point is feasible, and primal simplex carries on from it
             self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)

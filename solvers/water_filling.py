@@ -2,8 +2,9 @@
 
 With U[n]/phi[n] = v[n] x[n], raise one level S for all users at once, x[n](S) = min(T[n], S / v[n]). The use of each limit is a concave
 piecewise-linear function of S with a breakpoint at each cap v[n] T[n]; the first limit to fill up is a bottleneck: its users are
-settled at that level, and the others rise on. Each round settles at least one user, and a limit is a bottleneck at most once, so there are at most as
-many rounds as limits; no iteration inside a round, only sorted breakpoints. (These are the rounds of Ghodsi et al. 2011, and EDRF in Metin's precomputed DRF.)
+settled at that level, and the others rise on. Each round settles at least one user, and a limit is a bottleneck at most
+once, so there are at most as many rounds as limits; no iteration inside a round, only sorted breakpoints. (These are the
+rounds of Ghodsi et al. 2011, and EDRF in Metin's precomputed DRF.)
 
 Only its bottleneck has a price in a round, so the certificate needs no linear program either.
 """
@@ -27,11 +28,10 @@ class WaterFilling(Backend):
     title = "Water-filling: closed form for one server"
     features = frozenset({Feature.LEXIMIN})
 
-    def solve(self, program: Program, *, tolerance: float, time_limit: float | None) -> Solution:
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Fill; a few array operations per bottleneck."""
         goal = program.goal
         assert isinstance(goal, Leximin)
-        deadline = Deadline(time_limit)
         limits = program.limits
         users = program.pair_users
         per_level = program.utilities / goal.weights[users]
@@ -79,7 +79,7 @@ class WaterFilling(Backend):
 def _row(matrix: sp.csr_array, j: int) -> tuple[IntArray, FloatArray]:
     """Columns and values of one row."""
     span = slice(matrix.indptr[j], matrix.indptr[j + 1])
-    return matrix.indices[span], matrix.data[span]
+    return matrix.indices[span].astype(np.int64), matrix.data[span]
 
 
 def _fills_at(per_unit: sp.csr_array, bounds: FloatArray, j: int, level: FloatArray, cap: FloatArray, rising: BoolArray) -> float:

@@ -1,15 +1,15 @@
 """Whole tasks by branch and cut, in stages: the exact integral leximin and the exact integral total.
 
-With x[p] whole, the users at the lowest level are no longer the same in every optimal solution, so levels cannot be settled user by user. What *is*
-unique is the sorted vector of levels, and with it how many users lie at or below each level. The stages fix that (the lexicographic
-maximisation of sorted outcomes with distinct values; Ogryczak and Sliwinski 2006): with b[n] = 1 for the users who may stay at earlier
-levels, at most k of them,
+With x[p] whole, the users at the lowest level are no longer the same in every optimal solution, so levels cannot be settled
+user by user. What *is* unique is the sorted vector of levels, and with it how many users lie at or below each level. The
+stages fix that (the lexicographic maximisation of sorted outcomes with distinct values; Ogryczak and Sliwinski 2006): with
+b[n] = 1 for the users who may stay at earlier levels, at most k of them,
 
     A   maximise t          subject to  U[n]/phi[n] >= t for all n with b[n] = 0,  sum b <= k             -> next level t
     B   minimise sum b'     subject to  U[n]/phi[n] > t for all n with b'[n] = 0                          -> how many stay at or below t
 
-and so on until all users are counted. "Greater than t" means the next multiple of the user's own share of one task. Two MILPs a level, one more
-binary per user and level: meant for instances that a person would draw, with a time limit for the others.
+and so on until all users are counted. "Greater than t" means the next multiple of the user's own share of one task. Two
+MILPs a level, one more binary per user and level: meant for instances that a person would draw, with a time limit for the others.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def solve_whole(program: Program, deadline: Deadline) -> Solution:
     upper = np.floor(program.largest() * (1 + _EXACT) + _EXACT)
     positive = program.limits.bounds > 0
     bounds = program.limits.bounds[positive]
-    matrix = sp.csr_array(program.limits.matrix[np.flatnonzero(positive)]) / bounds[:, None]
+    matrix = sp.csr_array(program.limits.matrix[np.flatnonzero(positive)] / bounds[:, None])
     goal = program.goal
     if isinstance(goal, Total):
         worth = goal.weights[program.pair_users] * program.utilities
@@ -100,7 +100,7 @@ def _leximin(program: Program, per_level: FloatArray, upper: FloatArray, matrix:
         outcome = _solved(model.run(deadline.left), deadline, known)
         gap, iterations, runs = max(gap, outcome.gap), iterations + outcome.iterations, runs + 1
         best = np.round(outcome.x[:n_pairs])
-        reached = np.sort((levels @ best))
+        reached = np.sort(np.asarray(levels @ best))
         value = float(reached[counted])
         first = values[0] if values else value
         model.set_row_bounds(last_row, np.full(n, -np.inf), np.full(n, np.inf))

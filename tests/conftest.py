@@ -1,6 +1,7 @@
 """Settings of the whole suite.
 
-Hypothesis draws the same examples on every run, so that a failure is a change in the code. ``HYPOTHESIS_PROFILE=wide`` draws ten times as many new ones.
+Hypothesis draws the same examples on every run, so that a failure is a change in the code. ``HYPOTHESIS_PROFILE=wide``
+draws ten times as many new ones.
 """
 
 from __future__ import annotations

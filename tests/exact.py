@@ -61,9 +61,9 @@ def shares_per_task(instance: Instance, notion: str) -> list[Fraction]:
         elif notion == "asset":
             w = sum((d[n][r] / total[r] for r in range(m) if d[n][r] > 0), Fraction(0))
         elif notion == "cdrf":
-            w = 1 / sum(gamma(n, i) for i in range(k) if instance.eligibility[n, i])
+            w = 1 / sum((gamma(n, i) for i in range(k) if instance.eligibility[n, i]), Fraction(0))
         elif notion == "tsf":
-            w = 1 / sum(gamma(n, i) for i in range(k))
+            w = 1 / sum((gamma(n, i) for i in range(k)), Fraction(0))
         else:
             raise ValueError(notion)
         result.append(w / Fraction(instance.weights[n]))

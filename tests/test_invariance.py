@@ -21,6 +21,7 @@ def tasks(instance: fo.Instance, notion: str, sharing: str, **options: object) -
 
 
 def close(actual: np.ndarray, expected: np.ndarray) -> None:
+    """Equal up to what the certificate allows."""
     np.testing.assert_allclose(actual, expected, rtol=1e-7, atol=1e-9)
 
 
@@ -136,7 +137,9 @@ def test_one_server_makes_them_all_drf(instance: fo.Instance) -> None:
 @settings(max_examples=40)
 def test_equalising_is_the_leximin_where_it_should_be(instance: fo.Instance) -> None:
     """Positive demands, no constraint, unlimited tasks: one LP is enough. Elsewhere nobody gets more than the leximin's lowest level."""
-    friendly = fo.Instance(np.maximum(instance.capacities, 0.5), np.maximum(instance.demands, 0.05), instance.weights, counts=instance.counts)
+    friendly = fo.Instance(
+        np.maximum(instance.capacities, 0.5), np.maximum(instance.demands, 0.05), instance.weights, counts=instance.counts
+    )
     close(tasks(friendly, "drfh", "rdm", formulation="equalize"), tasks(friendly, "drfh", "rdm"))
     equal = fo.solve(instance, "drfh", formulation="equalize")
     full = fo.solve(instance, "drfh")

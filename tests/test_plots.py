@@ -122,7 +122,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path: Path, monke
         raise OSError("no space")
 
     monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(fo.InvalidInstance, match="cannot be written: no space"):
         save_figure(plot_allocation(allocate(3, 2)), target)
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fairopt.errors import InvalidInstance, did_you_mean
-from fairopt.formats.files import read_text
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_text
 from fairopt.formats.syntax import plain_numbers
+from fairopt.wording import did_you_mean
 
 __all__ = ["Table", "read_table", "to_csv"]
 
@@ -68,6 +69,29 @@ class Table:
             return float(cell)
         except ValueError:
             self.refuse(f'expected a number, found the text "{cell}"; write digits, with a decimal point and without unit', row, column)
+
+    def aligned(self, users: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, float]]:
+        """Yield the rows of a matrix in the order of the users, as mappings; its labels must be theirs and those of the columns."""
+        given, wanted = dict.fromkeys(self.columns[1:]), dict.fromkeys(columns)
+        for label in given:
+            if label not in wanted:
+                self.refuse(f'there is no "{label}"{did_you_mean(label, wanted)}; the columns must be those of the instance', None, label)
+        for label in wanted:
+            if label not in given:
+                self.refuse(f'there is no column for "{label}"; add it')
+        known, found = dict.fromkeys(users), dict[str, int]()
+        for row, (user, *_) in enumerate(self.rows):
+            if user in found:
+                self.refuse(f'user "{user}" has a row already; remove one', row)
+            if user not in known:
+                self.refuse(f'there is no user "{user}"{did_you_mean(user, known)}', row)
+            found[user] = row
+        for user in known:
+            if user not in found:
+                self.refuse(f'there is no row for user "{user}"; add it')
+        for user in users:
+            cells = zip(self.columns[1:], self.rows[found[user]][1:], strict=True)
+            yield {column: self.number(cell, found[user], column) for column, cell in cells}
 
 
 def read_table(path: Path, first: str) -> Table:

@@ -17,7 +17,8 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from fairopt.errors import InvalidInstance, did_you_mean
+from fairopt.errors import InvalidInstance
+from fairopt.wording import did_you_mean
 
 __all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
 

@@ -28,8 +28,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.errors import InvalidInstance, did_you_mean
+from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.wording import did_you_mean
 
 __all__ = ["Attributes", "Clause", "Value", "parse"]
 

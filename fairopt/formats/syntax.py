@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 import yaml
 
 from fairopt.errors import InvalidInstance
-from fairopt.formats.files import read_text, write_texts
+from fairopt.files import read_text, write_files
 
 try:  # libyaml is ten times as fast; PyYAML has it in all its wheels
     from yaml import CSafeDumper as _BaseDumper
@@ -241,7 +241,7 @@ def read(path: Path) -> Parsed:
 
 def write(document: dict[str, Any], path: Path) -> None:
     """Write a document as YAML or JSON, by the suffix of the path."""
-    write_texts({path: to_json(document) if path.suffix.lower() == ".json" else to_yaml(document)})
+    write_files({path: to_json(document) if path.suffix.lower() == ".json" else to_yaml(document)})
 
 
 def to_yaml(document: dict[str, Any]) -> str:

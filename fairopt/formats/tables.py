@@ -23,15 +23,15 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairopt.errors import InvalidInstance, did_you_mean
-from fairopt.formats.cells import Table, read_table, to_csv
+from fairopt.errors import InvalidInstance
+from fairopt.files import write_files
+from fairopt.formats.cells import read_table, to_csv
 from fairopt.formats.document import instance_from
-from fairopt.formats.files import write_texts
 from fairopt.instance import Instance
+from fairopt.wording import did_you_mean
 
 __all__ = ["read", "write"]
 
@@ -130,7 +130,7 @@ class _Folder:
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table.columns:
                     table.refuse(f"there are weights here and in {self._matrices[matrix].file}; remove one of them", None, "weight")
-                for entry, values in zip(entries, self._aligned(self._matrices[matrix], names, columns), strict=True):
+                for entry, values in zip(entries, self._matrices[matrix].aligned(names, columns), strict=True):
                     entry[key] = values if key != "servers" else self._allowed(entry, values)
         return entries
 
@@ -142,29 +142,6 @@ class _Folder:
             row = [cells[0] for cells in table.rows].index(entry["name"])
             table.refuse(f"expected 1 (may run) or 0 (may not), found {values[wrong]:g}", row, wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # what does not exist is refused later
-
-    def _aligned(self, table: Table, users: list[str], columns: Sequence[str]) -> Iterator[dict[str, float]]:
-        """Yield the rows of a matrix in the order of the users, as mappings; its labels must be theirs and those of the columns."""
-        given, wanted = dict.fromkeys(table.columns[1:]), dict.fromkeys(columns)
-        for label in given:
-            if label not in wanted:
-                table.refuse(f'there is no "{label}"{did_you_mean(label, wanted)}; the columns must be those of the instance', None, label)
-        for label in wanted:
-            if label not in given:
-                table.refuse(f'there is no column for "{label}"; add it')
-        known, found = dict.fromkeys(users), dict[str, int]()
-        for row, (user, *_) in enumerate(table.rows):
-            if user in found:
-                table.refuse(f'user "{user}" has a row already; remove one', row)
-            if user not in known:
-                table.refuse(f'there is no user "{user}"{did_you_mean(user, known)}', row)
-            found[user] = row
-        for user in known:
-            if user not in found:
-                table.refuse(f'there is no row for user "{user}"; add it')
-        for user in users:
-            cells = zip(table.columns[1:], table.rows[found[user]][1:], strict=True)
-            yield {column: table.number(cell, found[user], column) for column, cell in cells}
 
 
 def read(folder: Path) -> Instance:
@@ -235,7 +212,7 @@ def write(instance: Instance, folder: Path) -> None:
         elif not folder.parent.is_dir():
             reason = f"there is no folder {folder.parent}; make it first"
         raise InvalidInstance(f"{folder} cannot be made a folder: {reason}") from None
-    write_texts({folder / name: text for name, text in texts.items()})
+    write_files({folder / name: text for name, text in texts.items()})
     for name in set(MATRICES) - set(texts):
         (folder / name).unlink(missing_ok=True)
 

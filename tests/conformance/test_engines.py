@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,14 +11,15 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.program import Program
+from fairopt.program import Feature, Program
+from fairopt.solvers.backend import Deadline
 
 TOLERANCE = {"highs": 1e-9, "water-filling": 1e-12}  # relative error of x[n], owned by the engine
 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
 MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
 POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
-CASES = {
+CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "drf pool": (POOL, "drf", {}, [3, 2]),
     "drf pool, time": (POOL, "drf", {"sharing": "tdm"}, [2.25, 1.5]),
     "drf weights": (POOL.replace(weights=[1, 3]), "drf", {}, [1.2857142857142858, 2.5714285714285716]),
@@ -43,7 +46,7 @@ def test_case(solver: str, case: str) -> None:
     """The engine finds the known x[n], with a certificate."""
     instance, notion, options, expected = CASES[case]
     try:
-        allocation = fo.solve(instance, notion, solver=solver, **options)  # type: ignore[arg-type]
+        allocation = fo.solve(instance, notion, solver=solver, **options)
     except fo.Unsupported as reason:
         pytest.skip(f"{solver}: {reason}")
     np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=TOLERANCE[solver], atol=1e-12)
@@ -57,7 +60,7 @@ def test_only_declared_inability_skips() -> None:
         fo.solve(MIRROR, "drfh", solver="water-filling")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
         fo.solve(POOL, "drf", solver="water-filling", integral=True)
-    assert all(feature in fo.SOLVERS["highs"].features for feature in fo.program.Feature)  # type: ignore[attr-defined]
+    assert all(feature in fo.SOLVERS["highs"].features for feature in Feature)
 
 
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
@@ -83,11 +86,11 @@ def test_engines_agree_server_by_server(notion: str, instance: fo.Instance) -> N
 @given(instance=instances(max_users=6))
 @settings(max_examples=60)
 def test_four_checks_that_need_no_stored_answer(instance: fo.Instance) -> None:
-    """Feasibility, sign of the prices, complementary slackness, and stationarity (no pair is cheaper than its user's price), level by level."""
+    """Feasibility, sign of prices, complementary slackness, stationarity (no pair is cheaper than its user's price), by level."""
     program: Program = fo.formulate(instance, "drfh")
     if program.n_pairs == 0:
         return
-    solution = fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, time_limit=None)
+    solution = fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
     limits = program.limits
     use = limits.matrix @ solution.x
     assert (use <= limits.bounds * (1 + 1e-9) + 1e-12).all()

@@ -16,9 +16,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt import formats
+from fairopt import files, formats
 from fairopt.errors import InvalidInstance
-from fairopt.formats import files, syntax
+from fairopt.formats import syntax
 from fairopt.instance import Instance
 
 FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance"]
@@ -229,7 +229,7 @@ def test_paths_may_be_strings(tmp_path: Path) -> None:
 
 def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     """Windows editors put one there."""
-    files.write_texts({tmp_path / "a.txt": "\ufeffone"})
+    files.write_files({tmp_path / "a.txt": "\ufeffone"})
     assert files.read_text(tmp_path / "a.txt") == "one"
 
 

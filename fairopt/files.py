@@ -1,11 +1,11 @@
-"""Text files, read with a clear refusal and replaced as a whole.
+"""Files, read with a clear refusal and replaced as a whole.
 
-A reader never sees half a file: the text goes to a new file in the same folder, which then takes the place of the old one. Of several
+A reader never sees half a file: the content goes to a new file in the same folder, which then takes the place of the old one. Of several
 files, all are written before the first takes its place.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
-...     write_texts({Path(folder, "a.txt"): "one\\n"})
+...     write_files({Path(folder, "a.txt"): "one\\n"})
 ...     read_text(Path(folder, "a.txt"))
 'one\\n'
 """
@@ -19,9 +19,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairopt.errors import InvalidInstance, did_you_mean
+from fairopt.errors import InvalidInstance
+from fairopt.wording import did_you_mean
 
-__all__ = ["read_text", "write_texts"]
+__all__ = ["read_text", "write_files"]
 
 
 def read_text(path: Path) -> str:
@@ -52,8 +53,8 @@ def read_text(path: Path) -> str:
         raise InvalidInstance(f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save the file as UTF-8") from None
 
 
-def write_texts(texts: Mapping[Path, str]) -> None:
-    """Write every text to its file; none takes its place before all are written.
+def write_files(contents: Mapping[Path, str | bytes]) -> None:
+    """Write every text (as UTF-8) or bytes to its file; none takes its place before all are written.
 
     Raises
     ------
@@ -63,14 +64,14 @@ def write_texts(texts: Mapping[Path, str]) -> None:
     written: dict[Path, tuple[Path, Path]] = {}
     path = Path()
     try:
-        for path, text in texts.items():
+        for path, content in contents.items():
             target = Path(os.path.realpath(path))  # a link keeps pointing where it did
             temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
             written[path] = (temporary, target)
-            temporary.write_bytes(text.encode())
+            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
             if target.exists():
                 shutil.copymode(target, temporary)
-        for path in texts:
+        for path in contents:
             temporary, target = written[path]
             temporary.replace(target)
     except (OSError, ValueError) as error:

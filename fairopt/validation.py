@@ -1,0 +1,158 @@
+"""Arrays and labels as they come from outside, made sure of: what is wrong, where, and what to do.
+
+>>> check(numbers([[1.0, -2.0]], "demands"), np.array([[True, False]]), "demand", ">= 0", ("alice",), ("cpu", "memory"))
+Traceback (most recent call last):
+    ...
+fairopt.errors.InvalidInstance: the demand of "alice" for "memory" is -2; it must be >= 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.errors import InvalidInstance
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "booleans",
+    "check",
+    "frame_labels",
+    "matrix",
+    "numbers",
+    "require_labels",
+    "unique_labels",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+_SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers are still numbers
+
+
+def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, meaning: str = "") -> FloatArray:
+    """Return a fresh float array, refusing what only looks like numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInstance(f"{what} is not a rectangular array; give rows of equal length") from None
+    if array.dtype.kind not in "iuf":
+        array = _numbers_from_objects(array, what)
+    if shape is not None and array.shape != shape:
+        raise InvalidInstance(f"{what} have shape {array.shape}; expected {shape}: {meaning}")
+    return np.array(array, dtype=np.float64, order="C") + 0.0  # + 0.0: a fresh array without negative zeros
+
+
+def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
+    """Convert an object array of true numbers (a pandas column may be one); anything else is an error."""
+    if array.size == 0:
+        return np.empty(array.shape)
+    for position, value in np.ndenumerate(array):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
+            raise InvalidInstance(f"{what} at position {[int(p) for p in position]} is {value!r}, which is not a number; give numbers only")
+    return array.astype(np.float64)
+
+
+def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:
+    """Return a fresh float array of two dimensions, neither empty."""
+    array = numbers(values, what)
+    if array.ndim != 2:
+        raise InvalidInstance(f"{what} have shape {array.shape}; expected two dimensions, {meaning}")
+    if 0 in array.shape:
+        raise InvalidInstance(f"{what} have shape {array.shape}: there must be at least one row and one column, {meaning}")
+    return array
+
+
+def booleans(values: npt.ArrayLike, shape: tuple[int, int]) -> BoolArray:
+    """Return eligibility, from booleans or ones and zeros."""
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise InvalidInstance(f"eligibility has shape {array.shape}; expected {shape}: (users, servers)")
+    if array.dtype.kind != "b" and not (array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()):
+        raise InvalidInstance(
+            "eligibility must be true or false (or 1 or 0) for every user and server; found another value; "
+            "for how fast a user runs on a server use rates"
+        )
+    return array.astype(bool)
+
+
+def unique_labels(labels: Sequence[str] | None, number: int, kind: str) -> tuple[str, ...]:
+    """Return labels, unique non-empty strings; the default counts from 1."""
+    if labels is None:
+        return tuple(f"{kind}-{j + 1}" for j in range(number))
+    if isinstance(labels, str):
+        raise InvalidInstance(f'the {kind} labels are one string, "{labels}"; give a list of {number} strings')
+    names = tuple(labels)
+    if len(names) != number:
+        raise InvalidInstance(f"there are {len(names)} {kind} labels for {number} {kind}s; give one for each")
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        if not isinstance(name, str):
+            raise InvalidInstance(f"{kind} label {position + 1} is {name!r}, not a string; labels are strings")
+        if not name.strip():
+            raise InvalidInstance(f"{kind} label {position + 1} is empty; give every {kind} a name")
+        if name in seen:
+            raise InvalidInstance(f'the {kind} label "{name}" occurs twice; labels must be unique')
+        seen.add(name)
+    return names
+
+
+def frame_labels(
+    values: object,
+    what: str,
+    rows: Sequence[str] | None,
+    row_kind: str,
+    columns: Sequence[str] | None,
+    column_kind: str,
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Take the labels of a pandas frame; labels given otherwise must be equal to them."""
+    if not (hasattr(values, "columns") and hasattr(values, "index")):
+        return rows, columns
+    result: list[Sequence[str]] = []
+    for given, own, kind in ((rows, values.index, row_kind), (columns, values.columns, column_kind)):
+        labels = list(own)
+        if kind == row_kind and labels == list(range(len(labels))):  # pandas' default index says nothing
+            result.append(given)  # type: ignore[arg-type]
+            continue
+        if given is not None and list(given) != labels:
+            raise InvalidInstance(
+                f"the {kind} of {what}, {labels}, are not those given elsewhere, {list(given)}; "
+                "make both equal and in the same order: nothing is aligned by guess"
+            )
+        result.append(labels)
+    return result[0], result[1]
+
+
+def require_labels(values: object, what: str, rows: tuple[str, ...], columns: tuple[str, ...] = ()) -> None:
+    """Refuse a pandas series or frame whose labels are not exactly those of the instance, in order; other values have no labels."""
+    for attribute, wanted in (("index", rows), ("columns", columns)):
+        own = getattr(values, attribute, None)
+        if own is None or callable(own):  # a list has a method called index
+            continue
+        labels = list(own)
+        if labels not in (list(wanted), list(range(len(wanted)))):
+            raise InvalidInstance(
+                f"the {attribute} of {what} is {labels}, expected {list(wanted)}; put it in that order: nothing is aligned by guess"
+            )
+
+
+def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple[str, ...], columns: tuple[str, ...] = ()) -> None:
+    """Raise for the first value that is not good, or whose magnitude is out of all proportion, with its labels."""
+    if good.all():
+        good = (values == 0) | np.isinf(values) | ((values > _SMALLEST) & (values < _LARGEST))
+        rule = f"0 or between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
+    if good.all():
+        return
+    position = np.argwhere(~good)[0]
+    where = f'of "{rows[position[0]]}"'
+    if len(position) > 1:
+        where += f' for "{columns[position[1]]}"'
+    others = int((~good).sum()) - 1
+    also = f" ({others} more like it)" if others else ""
+    raise InvalidInstance(f"the {what} {where} is {values[tuple(position)]:g}; it must be {rule}{also}")
