@@ -69,6 +69,8 @@ class Allocation:
         Time to merge and formulate, to solve and to certify.
     details : dict
         What the engine tells: iterations, programs solved, gap and bound for whole tasks.
+    trace : object
+        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance.
     """
 
     instance: Instance
@@ -82,6 +84,7 @@ class Allocation:
     certificate: Certificate
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    trace: Any = None
 
     @property
     def tasks_per_user(self) -> FloatArray:

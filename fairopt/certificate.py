@@ -24,6 +24,11 @@ those below 1e-12 of the largest part of p.b are set to 0 first (they are a solv
 accident). Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who
 takes a billionth of a server would be judged by the rounding of the others.
 
+Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
+total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
+
+Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
+
 Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
 
 Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut,
@@ -36,11 +41,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.conditions import clause_violation, envy_of_servers
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.program import Equalize, Leximin, LimitKind, Program, Solution, Total
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total
 
-__all__ = ["Certificate", "allocation_excess", "certify"]
+__all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
 _NOISE = 1e-12  # a price below this part of the largest is none
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
@@ -103,7 +109,13 @@ def certify(program: Program, solution: Solution) -> Certificate:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
         return Certificate(max(feasibility, fractional), float(solution.gap or 0.0), 0.0, whole_tasks=True)
     if isinstance(program.goal, Total):
-        return Certificate(feasibility, _total_gap(program, program.goal, solution), 0.0)
+        return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
+    if isinstance(program.goal, AlphaFair):
+        return Certificate(feasibility, _total_gap(program, marginal_worth(program, program.goal, solution.x), solution), 0.0)
+    if isinstance(program.goal, Equilibrium):
+        return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
+    if isinstance(program.goal, Disjunctive):
+        return Certificate(feasibility, float(solution.gap or 0.0), clause_violation(program.goal, solution.x, solution.auxiliary))
     assert isinstance(program.goal, Leximin | Equalize)
     optimality, fairness = _level_gaps(program, program.goal, solution)
     return Certificate(feasibility, optimality, fairness)
@@ -134,8 +146,22 @@ def _excess(program: Program, x: FloatArray) -> float:
     return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)))
 
 
-def _total_gap(program: Program, goal: Total, solution: Solution) -> float:
-    worth = goal.weights[program.pair_users] * program.utilities
+def marginal_worth(program: Program, goal: AlphaFair, x: FloatArray) -> FloatArray:
+    """Return the gradient of the goal with respect to U[n], weights[n] U[n]^-alpha, (users,), up to a common factor; 0 without a column.
+
+    Scaled so that the largest is 1: only ratios matter, and powers of small utilities would overflow.
+    """
+    level = program.per_user(program.utilities * x)
+    worth = np.full(level.size, -np.inf)
+    members = program.members[program.per_user(program.largest())[program.members] > 0]
+    with np.errstate(divide="ignore"):
+        worth[members] = np.log(goal.weights[members]) - goal.alpha * np.log(level[members])
+    return np.exp(worth - worth.max(initial=-np.inf, where=np.isfinite(worth))) if members.size else np.zeros(level.size)
+
+
+def _total_gap(program: Program, weights: FloatArray, solution: Solution) -> float:
+    """Return how much larger sum of weights U can be for any feasible x, relative; prices may be scaled by any factor."""
+    worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
     reduced = worth - program.limits.matrix.T @ prices
     bound = prices @ program.limits.bounds + np.maximum(reduced, 0.0) @ program.largest()

@@ -29,7 +29,9 @@ import numpy.typing as npt
 
 from fairopt.instance import FloatArray, Instance, IntArray
 
-__all__ = ["Merging", "expand", "merge"]
+__all__ = ["Merging", "expand", "merge", "unmerged"]
+
+_STEEP = 0.05  # phi^20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +71,20 @@ class Merging:
         return tasks
 
 
-def merge(instance: Instance, pair_data: FloatArray | None = None) -> Merging:
-    """Merge identical rows; ``pair_data``, (users, servers) or (users, 1), must be equal too where it is given."""
+def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float = 1.0) -> Merging:
+    """Merge identical rows; ``pair_data``, (users, servers) or (users, 1), must be equal too where it is given.
+
+    ``alpha`` is that of an alpha-fair goal: identical users divide by phi^(1/alpha), and stand for one of weight
+    (sum phi^(1/alpha))^alpha. Max-min goals divide by phi, as alpha = 1 does. Where the power is steep (and for alpha = 0, where
+    the largest weight takes all), only users of equal weight merge.
+    """
     one_weight = instance.weights.ndim == 1
+    steep = alpha < _STEEP
+    pull = instance.weights ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
-    tasks_per_weight = instance.tasks / instance.weights if one_weight else instance.tasks
-    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, tasks_per_weight.reshape(instance.n_users, -1)]
-    if not one_weight:
-        user_keys.append(instance.weights)
+    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, (instance.tasks / pull)[:, None]]
+    if not one_weight or steep:
+        user_keys.append(instance.weights.reshape(instance.n_users, -1))
     for data in (instance.rates_per_server, pair_data):
         if data is not None:
             user_keys.append(data)
@@ -87,12 +95,18 @@ def merge(instance: Instance, pair_data: FloatArray | None = None) -> Merging:
 
     counts = np.bincount(server_group, weights=instance.counts)
     server_part = np.divide(instance.counts, counts[server_group], out=np.zeros(instance.n_servers), where=instance.counts > 0)
-    weights = instance.weights if one_weight else np.ones(instance.n_users)
-    sums = np.bincount(user_group, weights=weights)
+    sums = np.bincount(user_group, weights=pull)
+    weights: FloatArray
+    if not one_weight:
+        weights = instance.weights[first_user] * sums[:, None]
+    elif steep:
+        weights = instance.weights[first_user] * sums**alpha
+    else:
+        weights = sums**alpha
     merged = Instance(
         instance.capacities[first_server],
         instance.demands[first_user],
-        weights=sums if one_weight else instance.weights[first_user] * sums[:, None],
+        weights=weights,
         eligibility=instance.eligibility[np.ix_(first_user, first_server)],
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
@@ -101,7 +115,13 @@ def merge(instance: Instance, pair_data: FloatArray | None = None) -> Merging:
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
     )
-    return Merging(instance, merged, user_group, server_group, weights / sums[user_group], server_part)
+    return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
+
+
+def unmerged(instance: Instance) -> Merging:
+    """Return the merging that merges nothing."""
+    n, k = instance.n_users, instance.n_servers
+    return Merging(instance, instance, np.arange(n), np.arange(k), np.ones(n), np.ones(k))
 
 
 def expand(instance: Instance) -> tuple[Instance, IntArray]:

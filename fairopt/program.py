@@ -4,7 +4,7 @@ A small closed vocabulary, not a modelling language: with one column x[p] >= 0 f
 
     U[n] = sum over the pairs p of n of u[p] x[p]          utilities, sparse: one coefficient a pair
     A x <= b,  A >= 0, b >= 0                              limits, named rows
-    one goal over the U[n]                                 Leximin, Equalize, Total, Separate
+    one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Separate, Equilibrium, Disjunctive
 
 Nothing but the eligible pairs is ever allocated. All limits have coefficients >= 0 (resources are only used up), which engines and
 certificates rely on: giving less is always feasible. ``print(program)`` is the mathematics.
@@ -13,9 +13,9 @@ certificates rely on: giving less is always feasible. ``print(program)`` is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,11 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 
 __all__ = [
+    "AlphaFair",
+    "Alternative",
+    "Disjunctive",
     "Equalize",
+    "Equilibrium",
     "Feature",
     "Goal",
     "Leximin",
@@ -44,6 +48,9 @@ class Feature(Enum):
     LEXIMIN = "a lexicographic max-min goal"
     EQUALIZE = "a goal of one equal level for all"
     TOTAL = "a linear goal"
+    ALPHA_FAIR = "an alpha-fair goal"
+    EQUILIBRIUM = "an equilibrium of servers"
+    DISJUNCTIVE = "a choice among alternatives"
     INTEGRAL = "whole tasks"
     SEVERAL_SERVERS = "users who may run on several servers"
 
@@ -73,15 +80,62 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AlphaFair:
+    """Maximise the sum of weights[n] g(U[n]), with g = log for alpha = 1, else U^(1 - alpha) / (1 - alpha); alpha > 0."""
+
+    alpha: float
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equilibrium:
+    """Every server maximises, in its own columns, the leximin of u[n,i] (sum over all servers j of x[n,j]) / weights[n].
+
+    A fixed point: server i's problem counts what users have elsewhere, and no server can improve on its own. u[n,i] is the worth of
+    a task of n, wherever it runs, in the eyes of server i.
+    """
+
+    weights: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternative:
+    """Rows lower <= matrix @ (x, auxiliary columns) <= upper, all of which hold where this alternative is chosen."""
+
+    matrix: sp.csr_array
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Disjunctive:
+    """Maximise preference @ x over a union of polytopes: of every clause at least one alternative holds.
+
+    Alternatives may use auxiliary columns behind the pairs, each between 0 and its upper bound.
+    """
+
+    preference: FloatArray
+    clauses: tuple[tuple[Alternative, ...], ...]
+    auxiliary_upper: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Separate:
     """Every server pursues the goal for itself, in order, seeing only its own columns (and the tasks that earlier servers left)."""
 
     goal: Leximin
 
 
-Goal: TypeAlias = Leximin | Equalize | Total | Separate
+Goal: TypeAlias = Leximin | Equalize | Total | AlphaFair | Separate | Equilibrium | Disjunctive
 
-_FEATURE_OF_GOAL = {Leximin: Feature.LEXIMIN, Equalize: Feature.EQUALIZE, Total: Feature.TOTAL}
+_FEATURE_OF_GOAL = {
+    Leximin: Feature.LEXIMIN,
+    Equalize: Feature.EQUALIZE,
+    Total: Feature.TOTAL,
+    AlphaFair: Feature.ALPHA_FAIR,
+    Equilibrium: Feature.EQUILIBRIUM,
+    Disjunctive: Feature.DISJUNCTIVE,
+}
 
 
 # Limits --------------------------------------------------------------------------------------------------------------------------
@@ -263,7 +317,12 @@ class Program:
         rows = [(f"U[{self.users[n]}]", own) for n, own in zip(self.members, columns, strict=True)]
         width = max((len(name) for name, _ in rows), default=0)
         for name, own in rows[:lines]:
-            yield f"  {name:<{width}} = {self._sum_text(self.utilities[own], own, terms)}"
+            if isinstance(self.goal, Equilibrium):  # a task has another worth in the eyes of each server
+                total = self._sum_text(np.ones(own.size), own, terms)
+                seen = ", ".join(f"{self.utilities[p]:.6g} at {self.servers[self.pair_servers[p]]}" for p in own[:terms])
+                yield f"  {name:<{width}} = u ({total}), u = {seen}"
+            else:
+                yield f"  {name:<{width}} = {self._sum_text(self.utilities[own], own, terms)}"
         yield from _more(len(rows), lines, "utilities")
         yield "subject to"
         shown = range(len(self.limits))[:lines]
@@ -280,13 +339,27 @@ class Program:
 
     def _goal_text(self) -> str:
         goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        if isinstance(goal, Disjunctive):
+            choices = max((len(clause) for clause in goal.clauses), default=0)
+            return f"preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
         weights = goal.weights[self.members]
         each = "U[n]"
+        if isinstance(goal, AlphaFair):
+            each = "log U[n]" if goal.alpha == 1 else f"U[n]^{1 - goal.alpha:g} / {1 - goal.alpha:g}"
+        if isinstance(goal, Equilibrium):
+            each = "U[n]"
         if (weights != 1).any():
-            operator = "" if isinstance(goal, Total) else " / "
             listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
-            each = f"phi[n] U[n], phi = ({listed})" if not operator else f"U[n] / phi[n], phi = ({listed})"
-        text = {Leximin: "leximin of ", Equalize: "the common value of ", Total: "sum of "}[type(goal)] + each
+            each = f"phi[n] {each}" if isinstance(goal, Total | AlphaFair) else f"{each} / phi[n]"
+            each += f", phi = ({listed})"
+        opening = {
+            Leximin: "leximin of ",
+            Equalize: "the common value of ",
+            Total: "sum of ",
+            AlphaFair: "sum of ",
+            Equilibrium: "at each server i, given the others: leximin of ",
+        }
+        text = opening[type(goal)] + each
         return f"on each server by itself, {text}" if isinstance(self.goal, Separate) else text
 
     def _sum_text(self, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:
@@ -327,7 +400,7 @@ class Solution:
     x : array (pairs,)
     stages : of Leximin and Equalize, in ascending order
     prices : array (limits,), or None
-        Multipliers of the limits, of Total
+        Multipliers of the limits, of Total and AlphaFair
     gap : float, or None
         For whole tasks: the largest relative gap between incumbent and bound that the engine reports of its stages
     bound : float, or None
@@ -336,6 +409,10 @@ class Solution:
         Of the engine, in its own units
     programs_solved : int
         LPs or MILPs solved
+    auxiliary : array, or None
+        Values of the auxiliary columns of Disjunctive
+    trace : object
+        A record of the way there, of engines that keep one
     """
 
     x: FloatArray
@@ -345,4 +422,5 @@ class Solution:
     bound: float | None = None
     iterations: int = 0
     programs_solved: int = 1
-    notes: tuple[str, ...] = field(default=())
+    auxiliary: FloatArray | None = None
+    trace: Any = None

@@ -16,9 +16,9 @@ from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.merging import Merging, expand, merge
+from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.program import LimitKind, Program, Separate, Solution
+from fairopt.program import Disjunctive, Equilibrium, LimitKind, Program, Separate, Solution
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, plural, some
@@ -146,12 +146,13 @@ def solve(
     chosen.check(instance, how)
     if instance.unservable:
         log.warning("%s cannot run anywhere and get nothing: %s", plural(len(instance.unservable), "user"), some(instance.unservable))
+    alpha = chosen.merge_alpha
     if integral:
         small, row = expand(instance)
         reduced = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
         merging = None
     else:
-        merging = merge(instance, chosen.utility)
+        merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = _with_utility(chosen, merging.restrict(chosen.utility))
     program = reduced.formulate(small, sharing=how, integral=integral)
@@ -180,6 +181,7 @@ def solve(
         certificate=certificate,
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
         details=_details(solution),
+        trace=solution.trace,
     )
 
 
@@ -238,7 +240,13 @@ def _shares(notion: Notion, instance: Instance, sharing: Sharing, tasks: FloatAr
     program = notion.formulate(instance, sharing=sharing, integral=False)
     separate = isinstance(program.goal, Separate)
     goal = program.goal.goal if isinstance(program.goal, Separate) else program.goal
-    per_pair = program.utilities * tasks[program.pair_users, program.pair_servers] / goal.weights[program.pair_users]
+    if isinstance(goal, Equilibrium):  # virtual dominant shares: all that the user has, in the eyes of each server
+        shares = np.zeros(tasks.shape)
+        total = tasks.sum(axis=1)[program.pair_users]
+        shares[program.pair_users, program.pair_servers] = program.utilities * total / goal.weights[program.pair_users]
+        return shares
+    weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
+    per_pair = program.utilities * tasks[program.pair_users, program.pair_servers] / weights[program.pair_users]
     if not separate:
         return program.per_user(per_pair)
     shares = np.zeros(tasks.shape)

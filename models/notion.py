@@ -61,6 +61,11 @@ class Notion(ABC):
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
 
+    @property
+    def merge_alpha(self) -> float | None:
+        """Identical users divide what one user of their joint weight would get by phi^(1/alpha); None: merge nothing."""
+        return 1.0
+
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Raise where the notion does not apply; extended by subclasses.
 

@@ -18,12 +18,17 @@ FLOORS = {
     6: ("audit", "compare", "frontier", "simulate"),
     5: ("solve", "schedule", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "plots"),
+    3: ("certificate", "conditions", "plots"),
     2: ("instance", "program", "validation", "files"),
     1: ("errors", "wording"),
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
-NEIGHBOURS = {("program", "instance"), ("instance", "validation"), ("cli", "tables")}  # on one floor, in this direction only
+NEIGHBOURS = {
+    ("program", "instance"),
+    ("instance", "validation"),
+    ("certificate", "conditions"),
+    ("cli", "tables"),
+}  # on one floor, in this direction only
 DOOR = "fairopt"  # the public door: it opens to every room, and only the top floor goes through it
 PACKAGES = {"models", "solvers"}
 REGISTRIES = {"fairopt.models", "fairopt.models.notion", "fairopt.solvers", "fairopt.solvers.backend"}

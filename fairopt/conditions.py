@@ -1,0 +1,61 @@
+"""The conditions that define an equilibrium of servers and a union of polytopes, and by how much an answer violates them."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, safe_ratio
+from fairopt.program import Disjunctive, Equilibrium, LimitKind, Program
+
+__all__ = ["clause_violation", "envy_of_servers"]
+
+_NOTHING = 1e-9  # a column below this part of its largest value holds nothing
+
+
+def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float:
+    """Return the largest relative violation of the equilibrium's condition over all pairs.
+
+    Let s[p] = u[p] x[n] / weights[n] for the pair p = (n, i). x is an equilibrium if and only if every pair has a *bottleneck*: a
+    limit of server i that p uses, that is full, and where s[p] >= s[q] for every pair q that uses it and holds something; or if
+    user n has all its tasks. (Theorems 1 and 2 of Khamse-Ashari et al. 2017; time division has the one limit, time.) For a pair
+    and a limit the violation is the larger of the limit's free part and of (max s[q] - s[p]) / max s[q]; of the limits that a
+    pair uses the best counts.
+    """
+    limits = program.limits
+    share = program.utilities * program.per_user(x)[program.pair_users] / goal.weights[program.pair_users]
+    of_server = limits.kinds != LimitKind.TASKS
+    matrix = sp.csr_array(limits.matrix[np.flatnonzero(of_server)]).tocoo()
+    rows, columns = matrix.row, matrix.col
+    bounds = limits.bounds[of_server]
+    used = np.bincount(rows, weights=matrix.data * x[columns], minlength=bounds.size)
+    free = np.divide(bounds - used, bounds, out=np.zeros_like(bounds), where=bounds > 0)
+    holds = x > _NOTHING * program.largest()
+    highest = np.zeros(bounds.size)
+    np.maximum.at(highest, rows, np.where(holds[columns], share[columns], 0.0))
+    behind = safe_ratio(np.maximum(highest[rows] - share[columns], 0.0), highest[rows])
+    violation = np.full(program.n_pairs, np.inf)
+    np.minimum.at(violation, columns, np.maximum(np.maximum(free[rows], 0.0), behind))
+    violation[program.largest() == 0] = 0.0
+    tasks = np.flatnonzero(~of_server)
+    users = limits.keys[tasks, 0]
+    missing = np.full(len(program.users), np.inf)
+    missing[users] = safe_ratio(np.maximum(limits.bounds[tasks] - program.per_user(x)[users], 0.0), limits.bounds[tasks])
+    return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
+
+
+def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | None) -> float:
+    """Return the largest violation over the clauses, of each its best alternative; rows are scaled by their own size."""
+    point = np.concatenate([x, np.zeros(goal.auxiliary_upper.size) if auxiliary is None else auxiliary])
+    worst = 0.0
+    for clause in goal.clauses:
+        best = np.inf
+        for alternative in clause:
+            value = np.asarray(alternative.matrix @ point)
+            size = np.maximum(np.asarray(abs(alternative.matrix) @ np.abs(point)), 1e-300)
+            for bound in (alternative.lower, alternative.upper):
+                size = np.maximum(size, np.where(np.isfinite(bound), np.abs(bound), 0.0))
+            excess = np.maximum(np.maximum(alternative.lower - value, value - alternative.upper), 0.0) / size
+            best = min(best, float(excess.max(initial=0.0)))
+        worst = max(worst, best)
+    return worst
