@@ -100,9 +100,9 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     if not one_weight:
         weights = instance.weights[first_user] * sums[:, None]
     elif steep:
-        weights = instance.weights[first_user] * sums**alpha
+        weights = np.asarray(instance.weights[first_user] * sums**alpha, float)
     else:
-        weights = sums**alpha
+        weights = np.asarray(sums**alpha, float)
     merged = Instance(
         instance.capacities[first_server],
         instance.demands[first_user],
