@@ -132,6 +132,9 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     """
     if (instance.counts == 1).all():
         return instance, np.arange(instance.n_servers)
+    sign = "#"
+    while any(sign in name for name in instance.servers):
+        sign += "#"
     row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(int))
     number = np.arange(row.size) - np.searchsorted(row, row)
     return (
@@ -143,7 +146,10 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
             users=instance.users,
-            servers=[f"{instance.servers[i]}#{j + 1}" for i, j in zip(row, number, strict=True)],
+            servers=[
+                instance.servers[i] if instance.counts[i] == 1 else f"{instance.servers[i]}{sign}{j + 1}"
+                for i, j in zip(row, number, strict=True)
+            ],
             resources=instance.resources,
         ),
         row,

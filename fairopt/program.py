@@ -22,6 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.wording import plural
 
 __all__ = [
     "AlphaFair",
@@ -335,7 +336,8 @@ class Program:
             yield f"  {name:<{width}} : {left} <= {self.limits.bounds[row]:.6g}"
         yield from _more(len(self.limits), lines, "limits")
         whole = ", whole numbers" if self.integral else ""
-        yield f"  x >= 0{whole} for {self.n_pairs} eligible pairs of {self.members.size} users and {len(self.servers)} servers"
+        pairs, users = plural(self.n_pairs, "eligible pair"), plural(self.members.size, "user")
+        yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(self.servers), 'server')}"
 
     def _goal_text(self) -> str:
         goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal

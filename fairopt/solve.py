@@ -75,7 +75,7 @@ def formulate(
     subject to
       cpu @ pool    : x[A, pool] + 3 x[B, pool] <= 9
       memory @ pool : 4 x[A, pool] + x[B, pool] <= 18
-      x >= 0 for 2 eligible pairs of 2 users and 1 servers
+      x >= 0 for 2 eligible pairs of 2 users and 1 server
     <BLANKLINE>
     """
     chosen = notion_of(notion, **options)

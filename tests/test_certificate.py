@@ -1,0 +1,113 @@
+"""The certificate accepts what is optimal and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from strategies import instances
+
+import fairopt as fo
+from fairopt.certificate import Certificate, certify
+from fairopt.program import Program, Solution, Stage
+from fairopt.solvers.backend import Deadline
+
+FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+
+
+def solved(instance: fo.Instance, notion: str) -> tuple[Program, Solution]:
+    """The program and HiGHS's solution of it."""
+    program = fo.formulate(instance, notion)
+    return program, fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
+
+
+def test_a_right_answer_passes() -> None:
+    """To rounding."""
+    assert certify(*solved(FIGURE_1, "drfh")).worst <= 1e-12
+
+
+def test_using_too_much_is_infeasible() -> None:
+    """One percent more of everything: feasibility 0.01."""
+    program, solution = solved(FIGURE_1, "drfh")
+    assert certify(program, replace(solution, x=solution.x * 1.01)).feasibility == pytest.approx(0.01, rel=1e-6)
+
+
+def test_giving_too_little_is_not_optimal() -> None:
+    """One percent less of everything, levels told truthfully: the bound is 1 % higher."""
+    program, solution = solved(FIGURE_1, "drfh")
+    stages = tuple(replace(stage, value=stage.value * 0.99) for stage in solution.stages)
+    found = certify(program, replace(solution, x=solution.x * 0.99, stages=stages))
+    assert found.optimality == pytest.approx(1 / 0.99 - 1, rel=1e-6)
+    assert found.feasibility == 0
+
+
+def test_levels_that_are_not_reached_do_not_count() -> None:
+    """The same with the old levels: believing them would hide the loss."""
+    program, solution = solved(FIGURE_1, "drfh")
+    assert certify(program, replace(solution, x=solution.x * 0.99)).optimality >= 0.009
+
+
+def test_stopping_at_the_first_level_is_not_the_leximin() -> None:
+    """Two servers, the second only for user 2: one level for both leaves user 2 short, and no price proves it."""
+    instance = fo.Instance([[4, 0], [0, 40]], [[1, 0], [0, 1]])
+    program, solution = solved(instance, "drfh")
+    equal = solution.stages[0].value
+    x = np.array([4.0, 4.0 * 40 / 4 * 0.5])
+    lazy = Solution(x, (Stage(equal * 0.5, np.array([0, 1]), solution.stages[0].prices),))
+    assert certify(program, lazy).worst > 0.1
+    forgotten = replace(solution, stages=solution.stages[:0])
+    assert certify(program, forgotten).fairness == float("inf")
+
+
+def test_any_prices_will_do_but_only_good_ones_prove() -> None:
+    """Scaled prices prove the same; wrong ones prove less, never more."""
+    program, solution = solved(FIGURE_1, "tsf")
+    for factor in (1e-6, 1e6):
+        scaled = tuple(replace(stage, prices=stage.prices * factor) for stage in solution.stages if stage.prices is not None)
+        assert certify(program, replace(solution, stages=scaled)).worst <= 1e-12
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        stages = tuple(replace(stage, prices=rng.random(len(program.limits))) for stage in solution.stages)
+        assert certify(program, replace(solution, stages=stages)).worst >= 1e-3
+
+
+@given(instance=instances())
+@settings(max_examples=60)
+def test_moving_a_percent_from_one_user_to_another_is_seen(instance: fo.Instance) -> None:
+    """Take 1 % of one user's tasks away: its level is no longer reached."""
+    program, solution = solved(instance, "drfh") if instance.servable.any() else (None, None)
+    assume(program is not None and solution is not None and bool(solution.stages))
+    assert program is not None
+    assert solution is not None
+    user = solution.stages[0].users[0]
+    x = np.where(program.pair_users == user, solution.x * 0.99, solution.x)
+    assert certify(program, replace(solution, x=x)).worst >= 1e-3
+
+
+def test_a_failing_engine_never_returns_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that claims success with a wrong point: CertificateError, which names the residuals."""
+    engine = fo.SOLVERS["highs"]
+    right = engine.solve
+
+    def wrong(self: object, program: Program, **options: object) -> Solution:
+        solution = right(self, program, **options)  # type: ignore[arg-type]
+        return replace(solution, x=solution.x * 1.001)
+
+    monkeypatch.setattr(engine, "solve", wrong)
+    with pytest.raises(fo.CertificateError, match=r'"highs" for "drfh" fails its check: feasibility 1.0e-03'):
+        fo.solve(FIGURE_1, "drfh")
+
+
+def test_a_residual_that_is_no_number_fails() -> None:
+    """NaN is not small."""
+    with pytest.raises(fo.CertificateError):
+        Certificate(float("nan"), 0.0, 0.0).require(1e-8, "drfh", "highs")
+
+
+def test_the_bound_of_a_total() -> None:
+    """The uniform slice is a linear program: half of it is half as good as possible."""
+    program, solution = solved(FIGURE_1, "uniform")
+    assert certify(program, solution).worst <= 1e-12
+    assert certify(program, replace(solution, x=solution.x / 2)).optimality == pytest.approx(0.5)

@@ -1,0 +1,158 @@
+"""What an instance refuses, in which words, and what follows from one."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairopt as fo
+
+GOOD: dict[str, Any] = {
+    "capacities": [[9, 18], [4, 4]],
+    "demands": [[1, 4], [3, 1]],
+    "users": ["alice", "bob"],
+    "servers": ["A", "B"],
+    "resources": ["cpu", "memory"],
+}
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "NaN": ({"demands": [[1, np.nan], [3, 1]]}, 'the demand of "alice" for "memory" is nan; it must be finite and >= 0'),
+    "infinity": ({"capacities": [[np.inf, 1], [4, 4]]}, 'the capacity of "A" for "cpu" is inf; it must be finite'),
+    "negative": ({"capacities": [[9, 18], [-4, -1]]}, 'the capacity of "B" for "cpu" is -4; it must be finite and >= 0 (1 more like it)'),
+    "magnitude": ({"capacities": [[1e300, 1], [1, 1]]}, "0 or between 1e-60 and 1e+60: measure in another unit"),
+    "zero demand row": ({"demands": [[0, 0], [3, 1]]}, 'user "alice" demands nothing and has no limit on its tasks'),
+    "zero weight": ({"weights": [1, 0]}, 'the weight of "bob" is 0; it must be finite and > 0'),
+    "weight per resource": ({"weights": [[1, 1], [1, -2]]}, 'the weight of "bob" for "memory" is -2'),
+    "weights' shape": ({"weights": [1, 2, 3]}, "weights have shape (3,); give one per user, shape (2,)"),
+    "half a server": ({"counts": [1, 1.5]}, 'the count of "B" is 1.5; it must be a whole number >= 0'),
+    "NaN tasks": ({"tasks": [np.nan, 1]}, 'the number of tasks of "alice" is nan'),
+    "negative tasks": ({"tasks": [1, -1]}, 'the number of tasks of "bob" is -1'),
+    "tasks' shape": ({"tasks": [[1, 1]]}, "tasks have shape (1, 2); expected (2,): one per user"),
+    "infinite rate": ({"rates": [[1, 1], [1, np.inf]]}, 'the rate of "bob" for "B" is inf'),
+    "eligibility's shape": ({"eligibility": [[True, True, True]] * 2}, "eligibility has shape (2, 3); expected (2, 2): (users, servers)"),
+    "eligibility's values": ({"eligibility": [[0.5, 1], [1, 1]]}, "for how fast a user runs on a server use rates"),
+    "text": ({"demands": [["1", "4"], ["3", "1"]]}, "which is not a number; give numbers only"),
+    "booleans": ({"demands": [[True, False], [True, True]]}, "which is not a number"),
+    "ragged": ({"demands": [[1, 4], [3]]}, "demands is not a rectangular array"),
+    "flat": ({"demands": [1, 4]}, "demands have shape (2,); expected two dimensions, (users, resources)"),
+    "nobody": ({"demands": np.empty((0, 2)), "users": []}, "there must be at least one row and one column"),
+    "resources differ": ({"demands": [[1, 4, 1], [3, 1, 1]]}, "capacities have 2 resources (columns) but demands have 3"),
+    "duplicate label": ({"users": ["alice", "alice"]}, 'the user label "alice" occurs twice'),
+    "empty label": ({"servers": ["A", " "]}, "server label 2 is empty"),
+    "missing label": ({"resources": ["cpu"]}, "there are 1 resource labels for 2 resources"),
+    "number as label": ({"users": ["alice", 7]}, "user label 2 is 7, not a string"),
+    "one string": ({"users": "ab"}, 'the user labels are one string, "ab"'),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_bad_input_is_refused_with_the_place(case: str) -> None:
+    """The message says what, where and what to do; the error is a ValueError too."""
+    change, message = BAD[case]
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.Instance(**{**GOOD, **change})
+    assert message in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"demands": pd.DataFrame([[1, 4], [3, 1]], columns=["memory", "cpu"])}, "nothing is aligned by guess"),
+        ({"demands": pd.DataFrame([[1, 4], [3, 1]], columns=["cpu", "memory"], index=["bob", "alice"])}, "nothing is aligned by guess"),
+        ({"weights": pd.Series([1, 2], index=["bob", "alice"])}, "the index of weights is ['bob', 'alice'], expected ['alice', 'bob']"),
+        ({"counts": pd.Series([1, 2], index=["A", "C"])}, "the index of counts"),
+        ({"rates": pd.DataFrame([[1, 2], [1, 2]], columns=["B", "A"])}, "the columns of rates"),
+    ],
+)
+def test_frames_must_match(change: dict[str, Any], message: str) -> None:
+    """Labels of frames and series are compared, never used to sort."""
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.Instance(**{**GOOD, **change})
+    assert message in str(caught.value)
+
+
+def test_frames_bring_their_labels() -> None:
+    """A frame's rows and columns are the labels; a default index says nothing."""
+    capacities = pd.DataFrame([[9, 18]], index=["pool"], columns=["cpu", "memory"])
+    demands = pd.DataFrame([[1, 4], [3, 1]], columns=["cpu", "memory"])
+    instance = fo.Instance(capacities, demands, weights=pd.Series([1, 2]))
+    assert (instance.servers, instance.users, instance.resources) == (("pool",), ("user-1", "user-2"), ("cpu", "memory"))
+
+
+def test_defaults_and_what_follows() -> None:
+    """Labels, weights, counts, tasks; totals; gamma with and without constraints."""
+    instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], counts=[1, 3])
+    assert instance.users == ("user-1", "user-2", "user-3")
+    np.testing.assert_array_equal(instance.total_capacity, [45, 48, 100])
+    np.testing.assert_array_equal(instance.eligibility, [[1, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(instance.rates, [[6, 0], [6, 0], [6, 18]])
+    confined = instance.replace(eligibility=[[1, 1], [1, 1], [1, 0]])
+    np.testing.assert_array_equal(confined.rates, [[6, 0], [6, 0], [6, 0]])
+    np.testing.assert_array_equal(confined.unconstrained_rates, instance.rates)
+
+
+def test_arrays_are_read_only_and_copied() -> None:
+    """Neither the instance nor the caller's array can change the other."""
+    capacities = np.array([[1.0, 2.0]])
+    instance = fo.Instance(capacities, [[1.0, 1.0]])
+    capacities[0, 0] = 5
+    assert instance.capacities[0, 0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        instance.capacities[0, 0] = 5
+    with pytest.raises(AttributeError):
+        instance.tasks = np.zeros(1)  # type: ignore[misc]
+
+
+def test_unservable_users_are_named_and_get_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """They stay in the tables, are left out of every goal, and a warning names them."""
+    instance = fo.Instance([[4, 0]], [[1, 0], [1, 1]], users=["alice", "bob"])
+    assert instance.unservable == ("bob",)
+    for notion in ("drf", "drfh", "cdrf", "tsf", "asset", "per-server-drf"):
+        np.testing.assert_array_equal(fo.solve(instance, notion).tasks_per_user, [4, 0])
+    np.testing.assert_array_equal(fo.solve(instance, "uniform").tasks_per_user, [2, 0])
+    assert "1 user cannot run anywhere and get nothing: bob" in caplog.text
+
+
+def test_what_was_given_is_kept_when_something_else_changes() -> None:
+    """A row of count 0 makes its pairs ineligible; with servers in it they are eligible again, unless ruled out by hand."""
+    empty = fo.Instance([[1], [1]], [[1]], counts=[1, 0])
+    assert empty.eligibility.tolist() == [[True, False]]
+    assert empty.replace(counts=[1, 2]).eligibility.tolist() == [[True, True]]
+    ruled_out = empty.replace(eligibility=[[True, False]])
+    assert ruled_out.replace(counts=[1, 2]).eligibility.tolist() == [[True, False]]
+    with pytest.raises(TypeError, match='no "wieghts" \\(did you mean "weights"'):
+        empty.replace(wieghts=[1])
+
+
+def test_equality_pickle_and_repr() -> None:
+    """Equal data is equal; a pickle comes back; the repr tells what is inside."""
+    instance = fo.Instance(**GOOD, tasks=[3, np.inf], counts=[2, 1], eligibility=[[1, 1], [1, 0]])
+    assert instance == fo.Instance(**GOOD, tasks=[3, np.inf], counts=[2, 1], eligibility=[[1, 1], [1, 0]])
+    assert instance != instance.replace(tasks=[3, 4])
+    assert instance != "something else"
+    assert pickle.loads(pickle.dumps(instance)) == instance
+    assert repr(instance) == (
+        "Instance(2 users, 3 servers in 2 rows, 2 resources: 22 cpu, 40 memory; 1 user cannot run on every server; "
+        "1 user with finitely many tasks)"
+    )
+
+
+def test_an_effortless_user_runs_all_its_tasks() -> None:
+    """Zero demand and finitely many tasks: nobody pays for them."""
+    instance = fo.Instance([[4]], [[0], [1]], tasks=[7, np.inf])
+    for notion in ("drf", "drfh", "cdrf", "uniform"):
+        expected = [7, 2] if notion == "uniform" else [7, 4]
+        np.testing.assert_array_equal(fo.solve(instance, notion).tasks_per_user, expected)
+
+
+def test_capacities_over_eighteen_orders_of_magnitude() -> None:
+    """1e-6 to 1e12 in one instance, and the answer is still exact: each user alone on its own server."""
+    instance = fo.Instance([[1e-6, 0], [0, 1e12]], [[1e-9, 0], [0, 1e7]])
+    allocation = fo.solve(instance, "drfh")
+    np.testing.assert_allclose(allocation.tasks_per_user, [1e3, 1e5], rtol=1e-12)
+    assert allocation.certificate.worst <= 1e-12

@@ -1,0 +1,79 @@
+"""Merging is exact, and the way back too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import instances
+
+import fairopt as fo
+from fairopt.merging import expand, merge
+
+
+@given(instance=instances(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_duplicates_merge_and_change_nothing(instance: fo.Instance, seed: int) -> None:
+    """Every server twice and every user twice (with half the weight and tasks): each pair of twins gets what the one got."""
+    rng = np.random.default_rng(seed)
+    k, n = np.repeat(np.arange(instance.n_servers), 2), np.repeat(np.arange(instance.n_users), 2)
+    part = rng.uniform(0.2, 0.8, instance.n_users)
+    parts = np.column_stack([part, 1 - part]).ravel()
+    twins = fo.Instance(
+        instance.capacities[k] / 2,
+        instance.demands[n],
+        instance.weights[n] * parts,
+        instance.eligibility[np.ix_(n, k)],
+        instance.counts[k],
+        instance.tasks[n] * parts,
+    )
+    merging = merge(twins)
+    assert merging.instance.n_servers <= instance.n_servers
+    assert merging.user_part.min() > 0
+    for notion in ("drfh", "tsf"):
+        one, two = fo.solve(instance, notion).tasks_per_user, fo.solve(twins, notion).tasks_per_user
+        np.testing.assert_allclose(two, one[n] * parts, rtol=1e-7, atol=1e-9)
+
+
+@given(instance=instances())
+@settings(max_examples=40)
+def test_spread_keeps_totals(instance: fo.Instance) -> None:
+    """What the merged rows hold is what the original rows hold together."""
+    merging = merge(instance)
+    x = np.random.default_rng(0).random((merging.instance.n_users, merging.instance.n_servers))
+    tasks = merging.spread(x)
+    assert np.isclose(tasks.sum(), x.sum())
+    np.testing.assert_allclose(np.bincount(merging.user_group, tasks.sum(axis=1)), x.sum(axis=1))
+
+
+def test_the_google_cluster_is_ten_rows() -> None:
+    """12,583 rows of one server each become the ten of the table."""
+    rng = np.random.default_rng(0)
+    shapes = rng.uniform(0.1, 1, (10, 2))
+    each = fo.Instance(shapes[rng.integers(0, 10, 12_583)], rng.uniform(0.001, 0.1, (20, 2)))
+    assert merge(each).instance.n_servers == 10
+    allocation = fo.solve(each, "drfh")
+    assert allocation.tasks.shape == (20, 12_583)
+    assert allocation.certificate.worst <= 1e-8
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.5, 1.0, 3.0])
+def test_joint_weight_of_identical_users(alpha: float) -> None:
+    """(sum phi^(1/alpha))^alpha, spread by phi^(1/alpha); where that is steep only equal weights merge, k of them to k^alpha phi."""
+    instance = fo.Instance([[4]], [[1], [1], [1]], weights=[2, 2, 5])
+    merging = merge(instance, alpha=alpha)
+    if alpha < 0.05:
+        np.testing.assert_allclose(merging.instance.weights, [2 * 2**alpha, 5])
+        np.testing.assert_allclose(merging.user_part, [0.5, 0.5, 1])
+    else:
+        pull = np.array([2, 2, 5]) ** (1 / alpha)
+        np.testing.assert_allclose(merging.instance.weights, [pull.sum() ** alpha])
+        np.testing.assert_allclose(merging.user_part, pull / pull.sum())
+
+
+def test_expanding_names_single_servers() -> None:
+    """Rows of one keep their name; others are numbered, with a sign that no label holds."""
+    expanded, row = expand(fo.Instance([[1], [2]], [[1]], counts=[2, 1], servers=["A", "B#1"]))
+    assert expanded.servers == ("A##1", "A##2", "B#1")
+    assert row.tolist() == [0, 0, 1]

@@ -1,0 +1,155 @@
+"""Solve: options, errors, and what an allocation tells."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.models.drfh import DRFH
+from fairopt.models.notion import ShareNotion
+
+MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "bob"], servers=["A", "B"], resources=["cpu", "memory"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"notion": "drhf"}, fo.Unsupported, 'there is no notion "drhf" (did you mean'),
+        ({"notion": "drfh", "alhpa": 1}, fo.Unsupported, 'the notion "drfh" takes no option "alhpa"'),
+        ({"notion": "tsf", "utility": 1}, fo.Unsupported, "it takes no options"),
+        ({"notion": DRFH(), "formulation": "equalize"}, fo.Unsupported, "pass them to its class"),
+        ({"notion": "drfh", "formulation": "nope"}, fo.Unsupported, 'drfh has no formulation "nope"'),
+        ({"notion": "drf"}, fo.Unsupported, '"drf" is defined on one server and the instance has 2; use "drfh"'),
+        ({"notion": "drfh", "solver": "hihgs"}, fo.Unsupported, 'there is no solver "hihgs" (did you mean "highs"?)'),
+        ({"notion": "drfh", "sharing": "RDM"}, fo.Unsupported, 'there is no sharing "RDM"'),
+        ({"notion": "drfh", "time_limit": 0}, fo.Unsupported, "time_limit is 0; give seconds > 0"),
+        ({"notion": "drfh", "tolerance": 2}, fo.Unsupported, "tolerance is 2"),
+        ({"notion": "max-min", "utility": [[1, 1, 1]]}, fo.InvalidInstance, "the utility has shape (1, 3); expected (2, 2)"),
+        ({"notion": "max-min", "utility": [[1, 0], [1, 1]]}, fo.InvalidInstance, 'the utility of user "alice" on "B" is 0'),
+        ({"notion": "max-min", "utility": "abc"}, fo.InvalidInstance, "not an array of numbers"),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
+    """Every message says what is wrong and what there is instead."""
+    with pytest.raises(error) as caught:
+        fo.solve(MIRROR, **arguments)
+    assert message in str(caught.value)
+
+
+def test_only_an_instance_is_solved() -> None:
+    """A path or an array is not one."""
+    with pytest.raises(fo.InvalidInstance, match=r"expected an Instance, got str; build one with fairopt\.Instance or fairopt\.load"):
+        fo.solve("cluster.yaml")  # type: ignore[arg-type]
+
+
+def test_rates_of_ones_own_share_time() -> None:
+    """The default sharing is then tdm, and rdm is refused."""
+    instance = fo.Instance([[1], [1]], [[1], [1]], rates=[[4, 2], [1, 2]])
+    assert fo.solve(instance, "cdrf").sharing == "tdm"
+    with pytest.raises(fo.Unsupported, match="can only be shared by time"):
+        fo.solve(instance, "cdrf", sharing="rdm")
+
+
+@pytest.mark.parametrize("notion", ["cdrf", "tsf", "asset", "max-min", "per-server-drf"])
+def test_weights_per_resource_where_no_notion_takes_them(notion: str) -> None:
+    """drf, drfh and uniform do; the message says so."""
+    with pytest.raises(fo.Unsupported, match="takes one weight per user"):
+        fo.solve(MIRROR.replace(weights=[[1, 1], [1, 1]]), notion)
+
+
+def test_time_limit_tells_what_is_known() -> None:
+    """Whole tasks of 40 users within a millisecond: NoSolution, with the levels that were final."""
+    rng = np.random.default_rng(0)
+    instance = fo.Instance(rng.uniform(5, 9, (6, 3)), rng.uniform(0.3, 1, (40, 3)))
+    with pytest.raises(fo.NoSolution, match=r"no answer within the time limit of 0\.001 s") as caught:
+        fo.solve(instance, "drfh", integral=True, time_limit=0.001)
+    assert "levels" in caught.value.known
+
+
+def test_allocation_tells_everything() -> None:
+    """Arrays, frames, dictionaries, repr: one allocation, many views."""
+    allocation = fo.solve(MIRROR, "drfh")
+    np.testing.assert_allclose(allocation.tasks_per_user, [10, 10])
+    np.testing.assert_allclose(allocation.shares, [5 / 7, 5 / 7])
+    np.testing.assert_allclose(allocation.usage, allocation.tasks.T @ MIRROR.demands)
+    np.testing.assert_allclose(allocation.utilization, [[1, 5 / 6], [5 / 6, 1]], atol=1e-9)
+    assert allocation.dominant_resources == ("memory", "cpu")
+    assert allocation.level_of_user == (1, 1)
+    assert [level.users for level in allocation.levels] == [("alice", "bob")]
+    assert allocation.prices is not None
+    assert allocation.prices.shape == (2, 2)
+    # Prices prove the level: the cluster is worth exactly what is reached.
+    assert (allocation.prices * MIRROR.row_capacity).sum() == pytest.approx(5 / 7)
+    frame = allocation.to_frame()
+    assert list(frame.index) == ["alice", "bob"]
+    assert list(frame.columns) == ["tasks", "share", "level", "dominant_resource", "weight", "tasks @ A", "tasks @ B"]
+    told = json.loads(json.dumps(allocation.to_dict()))
+    assert {"notion", "solver", "users", "servers", "certificate", "seconds"} <= set(told)
+    assert told["users"][0]["name"] == "alice"
+    assert told["users"][0]["tasks"] == pytest.approx(10)
+    assert repr(allocation).startswith("Allocation(drfh, sharing rdm, by highs: alice 10, bob 10 tasks; worst residual ")
+    assert set(allocation.seconds) == {"formulate", "solve", "certify"}
+
+
+def test_shares_per_server_where_the_notion_is() -> None:
+    """DRF on each server by itself has a share on each."""
+    allocation = fo.solve(MIRROR, "per-server-drf")
+    assert allocation.shares.shape == (2, 2)
+    np.testing.assert_allclose(allocation.shares, allocation.tasks / MIRROR.rates)
+
+
+def test_prices_are_what_a_unit_is_worth() -> None:
+    """One bottleneck, unique multipliers: one more unit of it raises the level by its price."""
+    instance = fo.Instance([[9, 100]], [[1, 4], [3, 1]])
+    allocation = fo.solve(instance, "drf")
+    assert allocation.prices is not None
+    more = fo.Instance([[9.01, 100]], [[1, 4], [3, 1]])
+    share = (instance.demands / instance.total_capacity).max(axis=1)  # the yardstick stays that of the old cluster
+    lift = (fo.solve(more, "max-min", utility=share).shares - allocation.shares) / 0.01
+    np.testing.assert_allclose(lift, allocation.prices[0, 0], rtol=1e-6)
+    assert allocation.prices[0, 1] == 0
+
+
+def test_whole_tasks_use_single_servers() -> None:
+    """Two servers of capacity 1 hold one task of 0.6 each, not three together; 0.1 + 0.2 of 0.3 fit."""
+    assert fo.solve(fo.Instance([[1.0]], [[0.6]], counts=[2]), "drfh", integral=True).tasks_per_user == [2]
+    exact = fo.Instance([[0.3]], [[0.1], [0.2]])
+    np.testing.assert_array_equal(fo.solve(exact, "drfh", integral=True).tasks_per_user, [1, 1])
+    allocation = fo.solve(exact, "drfh", integral=True)
+    assert allocation.certificate.whole_tasks
+    assert allocation.details["gap"] == 0
+    assert allocation.prices is None
+
+
+def test_a_notion_of_ones_own_is_one_short_class() -> None:
+    """Everything else works for it already, by class or by name."""
+
+    class FirstResource(ShareNotion):
+        """Leximin of the fraction of the first resource."""
+
+        name, title, source = "first", "First resource only", "this test"
+
+        def share_per_task(self, instance: fo.Instance) -> Any:
+            return instance.demands[:, 0] / instance.total_capacity[0]
+
+    allocation = fo.solve(MIRROR, FirstResource())
+    assert np.ptp(allocation.shares) <= 1e-9
+    fo.NOTIONS["first"] = FirstResource
+    try:
+        assert "First resource only" in str(fo.formulate(MIRROR, "first"))
+        np.testing.assert_allclose(fo.solve(MIRROR, "first").tasks_per_user, allocation.tasks_per_user)
+    finally:
+        del fo.NOTIONS["first"]
+
+
+def test_every_notion_tells_who_it_is() -> None:
+    """Identifier, title, source; and every promise has a citation."""
+    for name, notion in fo.NOTIONS.items():
+        assert name == notion.name
+        assert notion.title
+        assert notion.source
+        assert all(isinstance(promise, fo.Property) and source for promise, source in notion.satisfies.items())
