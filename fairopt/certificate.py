@@ -19,10 +19,10 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
 for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks,
-the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere:
-those below 1e-12 of the largest part of p.b are set to 0 first (they are a solver's noise, and would make q positive by
-accident). Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who
-takes a billionth of a server would be judged by the rounding of the others.
+the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
+the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
+digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
+rounding of the others. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: that may be a solver's noise.
 
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
@@ -48,7 +48,7 @@ from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Lexim
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
-_NOISE = 1e-12  # a price below this part of the largest is none
+_NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
 
@@ -79,8 +79,8 @@ class Certificate:
 
     @property
     def worst(self) -> float:
-        """The largest of the three."""
-        return max(self.feasibility, self.optimality, self.fairness)
+        """The largest of the three; not a number if one of them is not."""
+        return float(np.max([self.feasibility, self.optimality, self.fairness]))
 
     def require(self, tolerance: float, notion: str, engine: str) -> None:
         """Raise where the worst residual exceeds the tolerance (or is not a number)."""
@@ -94,20 +94,21 @@ class Certificate:
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:
         """Return the worst of each residual."""
-        return cls(
-            max((part.feasibility for part in parts), default=0.0),
-            max((part.optimality for part in parts), default=0.0),
-            max((part.fairness for part in parts), default=0.0),
-            any(part.whole_tasks for part in parts),
-        )
+        residuals = np.array([(part.feasibility, part.optimality, part.fairness) for part in parts]).reshape(-1, 3)
+        feasibility, optimality, fairness = residuals.max(axis=0, initial=0.0).tolist()
+        return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts))
 
 
 def certify(program: Program, solution: Solution) -> Certificate:
     """Recompute the residuals of a solution of a program with one of the goals Leximin, Equalize and Total."""
+    numbers = [solution.x, *(stage.prices for stage in solution.stages), [stage.value for stage in solution.stages], solution.prices]
+    if not all(np.isfinite(array).all() for array in numbers if array is not None):
+        return Certificate(float("inf"), float("inf"), float("inf"))
     feasibility = _excess(program, solution.x)
     if program.integral:
         fractional = float(np.abs(solution.x - np.round(solution.x)).max(initial=0.0))
-        return Certificate(max(feasibility, fractional), float(solution.gap or 0.0), 0.0, whole_tasks=True)
+        gap = float("inf") if solution.gap is None else solution.gap
+        return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True)
     if isinstance(program.goal, Total):
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
     if isinstance(program.goal, AlphaFair):
@@ -115,7 +116,11 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):
-        return Certificate(feasibility, float(solution.gap or 0.0), clause_violation(program.goal, solution.x, solution.auxiliary))
+        return Certificate(
+            feasibility,
+            float("inf") if solution.gap is None else solution.gap,
+            clause_violation(program.goal, solution.x, solution.auxiliary),
+        )
     assert isinstance(program.goal, Leximin | Equalize)
     optimality, fairness = _level_gaps(program, program.goal, solution)
     return Certificate(feasibility, optimality, fairness)
@@ -192,28 +197,29 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
 
     optimality, fairness = unequal, 0.0
     for stage in solution.stages:
-        if stage.value <= 0 or stage.prices is None:
-            return float("inf"), float("inf")  # a user with room left at level 0, or a level without proof
-        parts = np.maximum(stage.prices, 0.0) * limits.bounds
-        prices = np.where(parts > _NOISE * parts.max(initial=0.0), stage.prices, 0.0)
+        if stage.prices is None:
+            return float("inf"), float("inf")
+        prices = np.maximum(stage.prices, 0.0)
         q = np.full(number, np.inf)
         np.minimum.at(q, users, (limits.matrix.T @ prices) / per_level)
         q[np.isinf(q)] = 0.0
         # R: settled here or later. Who has all its tasks at a level below this one counts as settled before.
         rising = value >= stage.value
         rising[stage.users] = True
+        reached = float(levels[rising].min())
         sigma = float(q[rising].sum())
-        if sigma <= 0:
+        if sigma <= 0 or reached <= 0:  # no proof, or a user with room left at level 0
             return float("inf"), float("inf")
-        worth = float(prices @ limits.bounds) * (1 - _DIGITS)
-        bound = (worth - float(q[~rising] @ np.minimum(levels, value)[~rising])) / sigma
-        reached = float(np.minimum(levels[rising], stage.value).min())
+        spent = float(prices @ limits.bounds)
+        bound = (spent * (1 - _DIGITS) - float(q[~rising] @ levels[~rising])) / sigma
         gap = max(bound - reached, 0.0)
-        optimality = max(optimality, gap / stage.value)
+        told = float(np.abs(stage.value / levels[stage.users] - 1).max(initial=0.0)) if (levels[stage.users] > 0).all() else float("inf")
+        optimality = max(optimality, gap / reached, told)
         own = q[stage.users]
         if isinstance(goal, Leximin):
-            fairness = max(fairness, float(sigma * gap / (own.min() * stage.value)) if own.min() > 0 else float("inf"))
-    return float(optimality), float(fairness)
+            proves = bool((own * levels[stage.users] > _NOISE * spent).all())
+            fairness = max(fairness, sigma * gap / (float(own.min()) * reached) if proves else float("inf"))
+    return optimality, fairness
 
 
 def _has_all_tasks(program: Program, x: FloatArray, per_level: FloatArray) -> np.ndarray:

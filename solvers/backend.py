@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import ClassVar
 
@@ -26,7 +27,7 @@ class Deadline:
         """Seconds left, never negative; inf without a limit."""
         return float("inf") if self._end is None else max(0.0, self._end - time.monotonic())
 
-    def passed(self, known: dict[str, object]) -> NoSolution:
+    def passed(self, known: Mapping[str, object]) -> NoSolution:
         """Return the error to raise when time is up."""
         levels = known.get("levels")
         found = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.backend import Deadline
 
-__all__ = ["HighsModel", "Outcome", "Status"]
+__all__ = ["HighsModel", "Outcome", "Status", "solved"]
 
 
 class Status(Enum):
@@ -47,9 +49,21 @@ class Outcome:
     status: Status
     x: FloatArray
     row_duals: FloatArray
-    objective: float
     gap: float
     iterations: int
+
+
+def solved(outcome: Outcome, deadline: Deadline, known: Mapping[str, object]) -> Outcome:
+    """Return the outcome if it is optimal, else raise NoSolution with what is known."""
+    if outcome.status is Status.TIME_LIMIT:
+        raise deadline.passed(known)
+    if outcome.status is not Status.OPTIMAL:
+        raise NoSolution(
+            f"HiGHS did not solve a program that always has a solution: {outcome.status.value}; measure resources in units that bring "
+            "their numbers closer together, or report the instance",
+            known,
+        )
+    return outcome
 
 
 class HighsModel:
@@ -190,9 +204,8 @@ class HighsModel:
             status,
             np.asarray(solution.col_value) if has_point else np.empty(0),
             np.asarray(solution.row_dual),
-            float(info.objective_function_value),
             float(info.mip_gap) if self._whole else 0.0,
-            int(info.simplex_iteration_count + info.ipm_iteration_count),
+            max(0, int(info.simplex_iteration_count)) + max(0, int(info.ipm_iteration_count)),  # -1 where it does not apply
         )
 
     def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5) -> Outcome:

@@ -27,11 +27,10 @@ import logging
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Feature, Leximin, LimitKind, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 from fairopt.solvers.starting_basis import greedy_columns
 from fairopt.solvers.whole_tasks import solve_whole
 
@@ -51,7 +50,8 @@ _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1
 _SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
-_NOISE = 1e-12  # a dual below this part of the largest is none
+_NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
+_VANISHING = 1e-6  # part of a user's level
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 
 
@@ -91,7 +91,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
         np.ones(bounds.size),
         tolerance=1e-10,
     )
-    outcome = _solved(model.run(deadline.left), deadline, {})
+    outcome = solved(model.run(deadline.left), deadline, {})
     prices = np.maximum(outcome.row_duals, 0.0) * unit / bounds
     return Solution(np.maximum(outcome.x, 0.0) * largest, prices=prices, iterations=outcome.iterations)
 
@@ -204,14 +204,14 @@ class _Levels:
             "users": [self.program.users[n] for stage in self.stages for n in stage.users],
         }
         outcome = self._attempt(known)
+        # From here on the last point is feasible (or almost), and primal simplex carries on from it.
+        self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
         t = float(outcome.x[-1])
         if t > 0 and not 1 / _OFF < t < _OFF:  # the units were wrong by orders of magnitude: mend them, go on from the same basis
             self._rescale(self.t_unit * t, self.model.basis)
             outcome = self._attempt(known)
         if max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
             outcome = self.model.refine(outcome, self.deadline.left)
-        if self.programs == 0:  # from here on the last point is feasible, and primal simplex carries on from it
-            self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
         self.programs += 1
         return outcome
 
@@ -225,7 +225,7 @@ class _Levels:
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
             self._rescale(self.t_unit * times, None)
-        return _solved(outcome, self.deadline, known)
+        return solved(outcome, self.deadline, known)
 
     def _rescale(self, t_unit: float, basis: object) -> None:
         self.t_unit = t_unit
@@ -246,12 +246,23 @@ class _Levels:
         return float(levels[self.rising].min())
 
     def _prices(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
-        """Return prices of the scaled limits, and q[n]: the cheapest price of one unit of g of each user, (users,)."""
-        duals = outcome.row_duals[: self.rows.size]
-        prices = np.where(duals > _NOISE * duals.max(initial=0.0), duals, 0.0)
+        """Return prices of the scaled limits, and q[n]: the cheapest price of one unit of the level's unit of each user, (users,)."""
+        prices = np.maximum(outcome.row_duals[: self.rows.size], 0.0)
+        users = self.program.pair_users[self.column]
+        cost = (self.use_by_column @ prices) / self.worth
+        # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
+        # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
+        wanted = np.zeros(len(self.program.users))
+        wanted[self.member] = np.maximum(-outcome.row_duals[self.user_rows[self.member]], 0.0)
+        for p in np.flatnonzero((self.worth < _VANISHING) & (cost < wanted[users])):
+            span = slice(self.use_by_column.indptr[p], self.use_by_column.indptr[p + 1])
+            limit, use = self.use_by_column.indices[span], self.use_by_column.data[span]
+            missing = wanted[users[p]] * self.worth[p] - use @ prices[limit]
+            if missing > 0:
+                prices[limit[use.argmax()]] += missing / use.max()
         cost = (self.use_by_column @ prices) / self.worth
         q = np.full(len(self.program.users), np.inf)
-        np.minimum.at(q, self.program.pair_users[self.column], cost)
+        np.minimum.at(q, users, cost)
         q[np.isinf(q)] = 0.0
         return prices, q
 
@@ -272,7 +283,7 @@ class _Levels:
         )
         gap = max(bound - t, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rise = np.where(weight > 0, sigma * gap / weight, np.inf)
+            rise = np.where(weight * t > _NOISE * prices.sum(), sigma * gap / weight, np.inf)
         proved = rise <= self.settle_at * t
         if not proved.any():  # the best proof there is; the certificate will judge it
             proved = rise <= rise.min()
@@ -296,15 +307,6 @@ class _Levels:
         self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
         self.level[users] = levels
         self.rising[users] = False
-
-
-def _solved(outcome: Outcome, deadline: Deadline, known: dict[str, object]) -> Outcome:
-    """Return the outcome if it is optimal, else raise."""
-    if outcome.status is Status.TIME_LIMIT:
-        raise deadline.passed(known)
-    if outcome.status is not Status.OPTIMAL:
-        raise FairoptError(f"HiGHS did not solve a program that always has a solution: {outcome.status.value}; please report the instance")
-    return outcome
 
 
 def _extremes(values: FloatArray, group: np.ndarray, number: int) -> tuple[FloatArray, FloatArray]:

@@ -29,7 +29,7 @@ def instances(
     demands[demands.sum(axis=1) == 0, 0] = 1.0
     weights = eligibility = counts = tasks = None
     if draw(st.booleans()):
-        weights = rng.integers(1, 4, n).astype(float) if whole else 10 ** rng.uniform(-1.5, 1.5, n)
+        weights = 10.0 ** rng.integers(-3, 4, n) if whole else 10 ** rng.uniform(-1.5, 1.5, n)
     if draw(st.booleans()):
         eligibility = rng.random((n, k)) < 0.7
     if draw(st.booleans()) and not one_server:
