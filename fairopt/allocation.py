@@ -56,7 +56,8 @@ class Allocation:
     notion, solver, sharing : str
         What was asked for and which engine answered.
     tasks : array (users, servers)
-        x[n,i]. Only ``tasks_per_user`` is unique; this is one way to realise it.
+        x[n,i], one way to realise what is unique: the shares, and ``tasks_per_user`` wherever a task is worth the same on every
+        server (whole tasks apart).
     shares : array (users,) or (users, servers)
         The notion's own share, weights included; per server where the notion is.
     prices : array (servers, resources) or (servers, 1), or None
@@ -85,6 +86,11 @@ class Allocation:
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
+
+    def __post_init__(self) -> None:
+        for array in (self.tasks, self.shares, self.prices):
+            if array is not None:
+                array.setflags(write=False)
 
     @property
     def tasks_per_user(self) -> FloatArray:

@@ -140,7 +140,7 @@ class Instance:
         phi = np.ones(n) if weights is None else numbers(weights, "weights")
         if phi.shape not in ((n,), (n, m)):
             raise InvalidInstance(
-                f"weights have shape {phi.shape}; give one per user, shape ({n},), or one per user and resource, shape ({n}, {m})"
+                f"the shape of weights is {phi.shape}, expected ({n},), one per user, or ({n}, {m}), one per user and resource"
             )
         check(phi, np.isfinite(phi) & (phi > 0), "weight", "finite and > 0", user_labels, resource_labels)
 
@@ -261,7 +261,8 @@ class Instance:
         try:
             return self.users.index(user)
         except ValueError:
-            raise InvalidInstance(f'there is no user "{user}"{did_you_mean(user, self.users)}; the instance has {self.n_users}') from None
+            hint = did_you_mean(user, self.users) if isinstance(user, str) else ""
+            raise InvalidInstance(f'there is no user "{user}"{hint}; the instance has {self.n_users}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ certificates rely on: giving less is always feasible. ``print(program)`` is the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import Any, TypeAlias
 
@@ -52,6 +52,7 @@ class Feature(Enum):
     ALPHA_FAIR = "an alpha-fair goal"
     EQUILIBRIUM = "an equilibrium of servers"
     DISJUNCTIVE = "a choice among alternatives"
+    WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
     INTEGRAL = "whole tasks"
     SEVERAL_SERVERS = "users who may run on several servers"
 
@@ -236,12 +237,17 @@ class Program:
         """The users who have a column, and so are in the goal."""
         return np.unique(self.pair_users)
 
+    @property
+    def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Equilibrium | Disjunctive:
+        """The goal, or the one that every server pursues for itself."""
+        return self.goal.goal if isinstance(self.goal, Separate) else self.goal
+
     def features(self) -> frozenset[Feature]:
         """Return what an engine must be able to do to solve this."""
-        goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        goal = self.inner_goal
         needs = {_FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
-            needs.add(Feature.INTEGRAL)
+            needs.add(Feature.WHOLE_EQUAL if isinstance(goal, Equalize) else Feature.INTEGRAL)
         if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         return frozenset(needs)
@@ -267,22 +273,15 @@ class Program:
         left = self.limits.bounds - self.limits.matrix @ rest
         left[left < 1e-12 * self.limits.bounds] = 0.0  # rounding leaves no tasks
         limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)
-        return (
-            Program(
-                self.name,
-                self.title,
-                self.users,
-                self.servers,
-                self.resources,
-                self.pair_users[columns],
-                self.pair_servers[columns],
-                self.utilities[columns],
-                limits,
-                self.goal.goal,
-                self.integral,
-            ),
-            columns,
+        part = replace(
+            self,
+            pair_users=self.pair_users[columns],
+            pair_servers=self.pair_servers[columns],
+            utilities=self.utilities[columns],
+            limits=limits,
+            goal=self.goal.goal,
         )
+        return part, columns
 
     # Mathematics ---------------------------------------------------------------------------------------------------------------
 
@@ -340,7 +339,7 @@ class Program:
         yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(self.servers), 'server')}"
 
     def _goal_text(self) -> str:
-        goal = self.goal.goal if isinstance(self.goal, Separate) else self.goal
+        goal = self.inner_goal
         if isinstance(goal, Disjunctive):
             choices = max((len(clause) for clause in goal.clauses), default=0)
             return f"preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"

@@ -18,20 +18,21 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.program import Disjunctive, Equilibrium, LimitKind, Program, Separate, Solution
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Separate, Solution, Total
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.wording import did_you_mean, plural, some
+from fairopt.wording import did_you_mean, some
 
 __all__ = ["formulate", "notion_of", "solve"]
 
 log = logging.getLogger(__name__)
 
 _SAME_LEVEL = 1e-8  # relative
+_MOST_WHOLE_PAIRS = 2_000_000
 
 
-def notion_of(notion: str | Notion, **options: Any) -> Notion:
-    """Return a notion by its identifier with its options, or the notion itself.
+def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
+    """Return a notion by its identifier or class with its options, or the notion itself.
 
     >>> notion_of("drfh", formulation="equalize")
     DRFH(formulation='equalize')
@@ -40,19 +41,25 @@ def notion_of(notion: str | Notion, **options: Any) -> Notion:
         if options:
             raise Unsupported(f"options {', '.join(options)} cannot be added to a notion that is already made; pass them to its class")
         return notion
-    if notion not in NOTIONS:
-        raise Unsupported(f'there is no notion "{notion}"{did_you_mean(notion, NOTIONS)}; there are {", ".join(NOTIONS)}')
-    kind = NOTIONS[notion]
+    if isinstance(notion, type) and issubclass(notion, Notion):
+        return _made(notion, options)
+    if not isinstance(notion, str) or notion not in NOTIONS:
+        hint = did_you_mean(notion, NOTIONS) if isinstance(notion, str) else ""
+        raise Unsupported(f'there is no notion "{notion}"{hint}; there are {", ".join(NOTIONS)}')
+    return _made(NOTIONS[notion], options)
+
+
+def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
     known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     for word in options:
         if word not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
-            raise Unsupported(f'the notion "{notion}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
+            raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
     return kind(**options)
 
 
 def formulate(
-    instance: Instance, notion: str | Notion, *, sharing: Sharing | None = None, integral: bool = False, **options: Any
+    instance: Instance, notion: str | Notion | type[Notion], *, sharing: Sharing | None = None, integral: bool = False, **options: Any
 ) -> Program:
     """Return the program of a notion on an instance, row for row; ``print`` it to read the mathematics.
 
@@ -78,18 +85,16 @@ def formulate(
       x >= 0 for 2 eligible pairs of 2 users and 1 server
     <BLANKLINE>
     """
-    chosen = notion_of(notion, **options)
-    how = _sharing(instance, sharing)
-    chosen.check(instance, how)
+    chosen, how = _checked(instance, notion, sharing, options)
     if integral:
-        instance, row = expand(instance)
+        instance, row = _expanded(instance)
         chosen = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
     return chosen.formulate(instance, sharing=how, integral=integral)
 
 
 def solve(
     instance: Instance,
-    notion: str | Notion = "drfh",
+    notion: str | Notion | type[Notion] = "drfh",
     *,
     solver: str | None = None,
     integral: bool = False,
@@ -133,22 +138,17 @@ def solve(
     >>> solve(instance, "drfh").tasks_per_user.round(3)
     array([2.609, 3.13 , 6.261])
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
-    if time_limit is not None and not time_limit > 0:
-        raise Unsupported(f"time_limit is {time_limit}; give seconds > 0, or leave it out")
-    if not 0 < tolerance < 1:
-        raise Unsupported(f"tolerance is {tolerance}; give a relative error between 0 and 1, such as 1e-8")
+    for name, value, highest in (("time_limit", time_limit, np.inf), ("tolerance", tolerance, 1.0)):
+        if value is not None and not (isinstance(value, int | float) and 0 < value < highest):
+            raise Unsupported(f"{name} is {value!r}; give a number > 0{'' if highest == np.inf else ' and < 1, such as 1e-8'}")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
-    chosen = notion_of(notion, **options)
-    how = _sharing(instance, sharing)
-    chosen.check(instance, how)
+    chosen, how = _checked(instance, notion, sharing, options)
     if instance.unservable:
-        log.warning("%s cannot run anywhere and get nothing: %s", plural(len(instance.unservable), "user"), some(instance.unservable))
-    alpha = chosen.merge_alpha
+        log.warning("no server is eligible for %s: no tasks there, and no part in the goal", some(instance.unservable))
+    alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
-        small, row = expand(instance)
+        small, row = _expanded(instance)
         reduced = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
         merging = None
     else:
@@ -157,6 +157,8 @@ def solve(
         reduced = _with_utility(chosen, merging.restrict(chosen.utility))
     program = reduced.formulate(small, sharing=how, integral=integral)
     engine = choose(program, solver)
+    if deadline.left == 0.0:
+        raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
 
     solution, parts = _run(program, engine, tolerance, deadline)
@@ -175,7 +177,7 @@ def solve(
         solver=engine.name,
         sharing=how,
         tasks=tasks,
-        shares=_shares(chosen, instance, how, tasks),
+        shares=_shares(program, pairs, merging),
         prices=_prices(program, solution, merging, how),
         levels=_levels(program, solution, merging, how),
         certificate=certificate,
@@ -208,6 +210,29 @@ def _run(program: Program, engine: Backend, tolerance: float, deadline: Deadline
     return Solution(x, iterations=iterations, programs_solved=programs), certificates
 
 
+def _checked(
+    instance: Instance, notion: str | Notion | type[Notion], sharing: Sharing | None, options: dict[str, Any]
+) -> tuple[Notion, Sharing]:
+    """Return the notion and the sharing, after all that can be said without solving."""
+    if not isinstance(instance, Instance):
+        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    chosen = notion_of(notion, **options)
+    how = _sharing(instance, sharing)
+    chosen.check(instance, how)
+    return chosen, how
+
+
+def _expanded(instance: Instance) -> tuple[Instance, IntArray]:
+    """Give every server a row of its own, unless that is out of all proportion."""
+    pairs = float(instance.eligibility.sum(axis=0) @ instance.counts)
+    if pairs > _MOST_WHOLE_PAIRS:
+        raise Unsupported(
+            f"whole tasks on {instance.counts.sum():,.0f} single servers make {pairs:,.0f} pairs of user and server, more than "
+            f"{_MOST_WHOLE_PAIRS:,}; leave integral out (the fluid optimum bounds the whole one), or ask about a part of the cluster"
+        )
+    return expand(instance)
+
+
 def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
     if sharing is None:
         return default_sharing(instance)
@@ -235,23 +260,23 @@ def _unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatAr
     return tasks
 
 
-def _shares(notion: Notion, instance: Instance, sharing: Sharing, tasks: FloatArray) -> FloatArray:
-    """U[n] / phi[n], (users,), or per server where the goal is separate."""
-    program = notion.formulate(instance, sharing=sharing, integral=False)
-    separate = isinstance(program.goal, Separate)
-    goal = program.goal.goal if isinstance(program.goal, Separate) else program.goal
-    if isinstance(goal, Equilibrium):  # virtual dominant shares: all that the user has, in the eyes of each server
-        shares = np.zeros(tasks.shape)
-        total = tasks.sum(axis=1)[program.pair_users]
-        shares[program.pair_users, program.pair_servers] = program.utilities * total / goal.weights[program.pair_users]
-        return shares
+def _shares(program: Program, pairs: FloatArray, merging: Merging | None) -> FloatArray:
+    """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the notion is."""
+    goal = program.inner_goal
+    users, servers = program.pair_users, program.pair_servers
     weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
-    per_pair = program.utilities * tasks[program.pair_users, program.pair_servers] / weights[program.pair_users]
-    if not separate:
-        return program.per_user(per_pair)
-    shares = np.zeros(tasks.shape)
-    shares[program.pair_users, program.pair_servers] = per_pair
-    return shares
+    # In an equilibrium all that the user has counts, in the eyes of each server.
+    counted = pairs.sum(axis=1)[users] if isinstance(goal, Equilibrium) else pairs[users, servers]
+    per_pair = program.utilities * counted / weights[users]
+    if isinstance(goal, Total | AlphaFair):  # a sum has no common level: the share is what a user's tasks are worth
+        worth = program.per_user(program.utilities * counted)
+        return worth if merging is None else worth[merging.user_group] * merging.user_part
+    if not isinstance(program.goal, Separate | Equilibrium):
+        shares = program.per_user(per_pair)
+        return shares if merging is None else shares[merging.user_group]
+    table = np.zeros(pairs.shape)
+    table[users, servers] = per_pair
+    return table if merging is None else table[np.ix_(merging.user_group, merging.server_group)]
 
 
 def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None, sharing: str) -> FloatArray | None:

@@ -250,8 +250,10 @@ def _levels_text(allocation: Allocation) -> str:
 
 def _certificate_text(allocation: Allocation) -> str:
     certificate = allocation.certificate
-    how = "the gap that branch and cut reports" if certificate.whole_tasks else "recomputed from answer and prices"
-    return f"Certified exact: relative error {f'{certificate.worst:.1e}' if certificate.worst else '0'}, {how}"
+    worst = f"{certificate.worst:.1e}" if certificate.worst else "0"
+    if certificate.whole_tasks:
+        return f"Exact by branch and cut: relative gap {worst} as the engine reports it, limits recomputed"
+    return f"Certified exact: relative error {worst}, recomputed from answer and prices"
 
 
 def _times_text(seconds: dict[str, float]) -> str:

@@ -8,7 +8,7 @@ fairopt.errors.InvalidInstance: the demand of "alice" for "memory" is -2; it mus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,42 +38,51 @@ _SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers a
 
 def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, meaning: str = "") -> FloatArray:
     """Return a fresh float array, refusing what only looks like numbers."""
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise InvalidInstance(f"{what} is not a rectangular array; give rows of equal length") from None
+    array = _rectangular(values, what)
     if array.dtype.kind not in "iuf":
         array = _numbers_from_objects(array, what)
     if shape is not None and array.shape != shape:
-        raise InvalidInstance(f"{what} have shape {array.shape}; expected {shape}: {meaning}")
+        raise InvalidInstance(f"the shape of {what} is {array.shape}, expected {shape}: {meaning}")
     return np.array(array, dtype=np.float64, order="C") + 0.0  # + 0.0: a fresh array without negative zeros
+
+
+def _rectangular(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
+    if np.ma.isMaskedArray(values):
+        raise InvalidInstance(f"the {what} are a masked array, whose gaps have no meaning here; fill them")
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError):
+        raise InvalidInstance(f"the {what} are not a rectangular array; give rows of equal length") from None
 
 
 def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
     """Convert an object array of true numbers (a pandas column may be one); anything else is an error."""
-    if array.size == 0:
-        return np.empty(array.shape)
     for position, value in np.ndenumerate(array):
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-            raise InvalidInstance(f"{what} at position {[int(p) for p in position]} is {value!r}, which is not a number; give numbers only")
-    return array.astype(np.float64)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+            where = f" in row {position[0] + 1}" if position else ""
+            plain = value.item() if isinstance(value, np.generic) else value
+            raise InvalidInstance(f"the {what} hold {plain!r}{where}, which is not a real number; give numbers only")
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidInstance(f"the {what} hold a number beyond 1e308; measure in a larger unit") from None
 
 
 def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:
     """Return a fresh float array of two dimensions, neither empty."""
     array = numbers(values, what)
     if array.ndim != 2:
-        raise InvalidInstance(f"{what} have shape {array.shape}; expected two dimensions, {meaning}")
+        raise InvalidInstance(f"the shape of {what} is {array.shape}, expected two dimensions: {meaning}")
     if 0 in array.shape:
-        raise InvalidInstance(f"{what} have shape {array.shape}: there must be at least one row and one column, {meaning}")
+        raise InvalidInstance(f"the shape of {what} is {array.shape}; there must be at least one row and one column, {meaning}")
     return array
 
 
 def booleans(values: npt.ArrayLike, shape: tuple[int, int]) -> BoolArray:
     """Return eligibility, from booleans or ones and zeros."""
-    array = np.asarray(values)
+    array = _rectangular(values, "eligibility")
     if array.shape != shape:
-        raise InvalidInstance(f"eligibility has shape {array.shape}; expected {shape}: (users, servers)")
+        raise InvalidInstance(f"the shape of eligibility is {array.shape}, expected {shape}: (users, servers)")
     if array.dtype.kind != "b" and not (array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()):
         raise InvalidInstance(
             "eligibility must be true or false (or 1 or 0) for every user and server; found another value; "
@@ -86,11 +95,13 @@ def unique_labels(labels: Sequence[str] | None, number: int, kind: str) -> tuple
     """Return labels, unique non-empty strings; the default counts from 1."""
     if labels is None:
         return tuple(f"{kind}-{j + 1}" for j in range(number))
+    if isinstance(labels, set | frozenset) or not isinstance(labels, Iterable):
+        raise InvalidInstance(f"the {kind} labels are {labels!r}; give a list of {number} strings, in order")
     if isinstance(labels, str):
         raise InvalidInstance(f'the {kind} labels are one string, "{labels}"; give a list of {number} strings')
     names = tuple(labels)
     if len(names) != number:
-        raise InvalidInstance(f"there are {len(names)} {kind} labels for {number} {kind}s; give one for each")
+        raise InvalidInstance(f"the number of {kind} labels is {len(names)}, expected {number}: one for each {kind}")
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not isinstance(name, str):
@@ -138,7 +149,7 @@ def require_labels(values: object, what: str, rows: tuple[str, ...], columns: tu
         labels = list(own)
         if labels not in (list(wanted), list(range(len(wanted)))):
             raise InvalidInstance(
-                f"the {attribute} of {what} is {labels}, expected {list(wanted)}; put it in that order: nothing is aligned by guess"
+                f"the {attribute} of the {what} is {labels}, expected {list(wanted)}; put it in that order: nothing is aligned by guess"
             )
 
 

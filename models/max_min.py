@@ -23,6 +23,7 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.models.notion import ShareNotion, Sharing
+from fairopt.validation import numbers, require_labels
 
 __all__ = ["MaxMin"]
 
@@ -45,15 +46,16 @@ class MaxMin(ShareNotion):
 
     def __post_init__(self) -> None:
         if self.utility is not None:
-            try:
-                array = np.array(self.utility, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise InvalidInstance("the utility is not an array of numbers; give shape (users, servers) or (users,)") from None
+            array = numbers(self.utility, "utilities")
+            if array.ndim not in (1, 2):
+                raise InvalidInstance(f"the shape of the utility is {array.shape}; give (users, servers) or (users,)")
+            object.__setattr__(self, "_given", self.utility)  # a frame's labels are compared with the instance's
             object.__setattr__(self, "utility", array[:, None] if array.ndim == 1 else array)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse utilities of the wrong shape or not positive, as well as what every notion refuses."""
         super().check(instance, sharing)
+        require_labels(getattr(self, "_given", None), "utilities", instance.users, instance.servers)
         utility = self.share_per_task(instance)
         wrong = np.argwhere(instance.eligibility & ~((utility > 0) & np.isfinite(utility)))
         if wrong.size:
@@ -68,5 +70,5 @@ class MaxMin(ShareNotion):
         shape = (instance.n_users, instance.n_servers)
         utility = np.ones(shape) if self.utility is None else np.asarray(self.utility)
         if utility.shape not in (shape, (shape[0], 1)):
-            raise InvalidInstance(f"the utility has shape {utility.shape}; expected {shape}: (users, servers), or one number per user")
+            raise InvalidInstance(f"the shape of the utility is {utility.shape}, expected {shape}: (users, servers), or one per user")
         return np.broadcast_to(utility, shape)

@@ -61,6 +61,10 @@ class Notion(ABC):
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
 
+    def merges(self, instance: Instance) -> bool:
+        """Do identical rows of this instance merge without changing the answer? They do for every notion that is symmetric in them."""
+        return True
+
     @property
     def merge_alpha(self) -> float | None:
         """Identical users divide what one user of their joint weight would get by phi^(1/alpha); None: merge nothing."""

@@ -4,7 +4,8 @@ Every server i runs DRF among its eligible users as if it were the only one:
 
     leximin over n of  s[n,i] = (max_r d[n,r] / (counts[i] c[i,r])) x[n,i] / phi[n]        for each server i.
 
-A user with finitely many tasks brings to each server, in order, those that earlier servers did not take. Wang, Li and Liang (2014), section
+A user with finitely many tasks brings to each server, in order, those that earlier servers did not take; a row that stands for several
+servers takes its turn as one. Wang, Li and Liang (2014), section
 III-D and figure 2: the result can be far from Pareto optimal. In their example it runs 6 tasks of each user where DRFH runs 10.
 
 >>> import fairopt as fo
@@ -30,6 +31,10 @@ class PerServerDRF(ShareNotion):
     name = "per-server-drf"
     title = "DRF on each server separately"
     source = "Wang, Li and Liang (2014), section III-D"
+
+    def merges(self, instance: Instance) -> bool:
+        """Only where no user runs out of tasks: servers take them in order, and identical ones would all come first."""
+        return bool(np.isinf(instance.tasks).all())
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""

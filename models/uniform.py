@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, task_limits
 from fairopt.program import LimitKind, Limits, Program, Total
@@ -43,6 +44,15 @@ class Uniform(Notion):
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
     weights_per_resource = True
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Refuse weights per resource under time division, as well as what every notion refuses."""
+        super().check(instance, sharing)
+        if sharing == "tdm" and instance.weights.ndim == 2:
+            raise Unsupported(
+                "under time division a user has one slice of each server's time, but the instance has weights per resource; "
+                "give weights of shape (users,), or use sharing='rdm'"
+            )
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare one limit per pair, its slice, and the total of the tasks as the goal."""

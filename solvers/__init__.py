@@ -38,8 +38,9 @@ def choose(program: Program, solver: str | None) -> Backend:
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
-    if solver not in SOLVERS:
-        raise Unsupported(f'there is no solver "{solver}"{did_you_mean(solver, SOLVERS)}; there are {", ".join(SOLVERS)}')
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        hint = did_you_mean(solver, SOLVERS) if isinstance(solver, str) else ""
+        raise Unsupported(f'there is no solver "{solver}"{hint}; there are {", ".join(SOLVERS)}')
     engine = SOLVERS[solver]
     missing = needs - engine.features
     if missing:

@@ -45,8 +45,10 @@ log = logging.getLogger(__name__)
 # 120 0.16 s, 0.32 s; 100,000 and 300 8.4 s, 16 s (interior point 5.1 s).
 _MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
 _PRIMAL = 4  # HiGHS's number for primal simplex
-# Where the solver misses a solution: units to try next, times the last, and how much to relax the levels of the users already settled.
-_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9), (1.0, 1e-9))
+# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
+# the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
+# unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
+_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
 _SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
@@ -114,11 +116,10 @@ class _Levels:
         rows = np.ones(len(limits), bool)
         if not self.equal:
             low, high = _extremes(self.per_level, users, n_users)
-            for j in np.flatnonzero(limits.kinds == LimitKind.TASKS):
-                n = limits.keys[j, 0]
-                if low[n] == high[n]:
-                    self.cap[n] = limits.bounds[j] * low[n]
-                    rows[j] = False
+            limited = np.flatnonzero(limits.kinds == LimitKind.TASKS)
+            even = limited[low[limits.keys[limited, 0]] == high[limits.keys[limited, 0]]]
+            self.cap[limits.keys[even, 0]] = limits.bounds[even] * low[limits.keys[even, 0]]
+            rows[even] = False
         rows &= limits.bounds > 0
         self.rows = np.flatnonzero(rows)
 
@@ -126,7 +127,7 @@ class _Levels:
         self.member = reach > 0  # the others stay at level 0: no tasks, or no room at all
         self.rising = self.member.copy()
         self.level = np.zeros(n_users)
-        self.reach, self.largest = reach, largest
+        self.reach = reach
         self.stages: list[Stage] = []
         self.iterations = 0
         self.programs = 0

@@ -111,3 +111,25 @@ def test_the_bound_of_a_total() -> None:
     program, solution = solved(FIGURE_1, "uniform")
     assert certify(program, solution).worst <= 1e-12
     assert certify(program, replace(solution, x=solution.x / 2)).optimality == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("told", [1e9, 2.0, float("nan"), float("inf"), 0.0])
+def test_levels_are_what_is_reached_not_what_is_told(told: float) -> None:
+    """Half of everything, with a level of the engine's invention: the invention does not shrink the residuals."""
+    program, solution = solved(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "drf")
+    stages = tuple(replace(stage, value=stage.value * told) for stage in solution.stages)
+    assert not certify(program, replace(solution, x=solution.x / 2, stages=stages)).worst <= 0.4
+    assert not certify(program, replace(solution, stages=stages)).worst <= 0.4
+
+
+def test_what_is_not_a_number_proves_nothing() -> None:
+    """In prices, in tasks, in a gap, in a residual; and a missing gap is no gap."""
+    program, solution = solved(FIGURE_1, "uniform")
+    assert solution.prices is not None
+    assert certify(program, replace(solution, prices=solution.prices * np.nan)).worst == float("inf")
+    assert certify(program, replace(solution, x=solution.x * np.nan)).worst == float("inf")
+    whole = fo.formulate(FIGURE_1, "drfh", integral=True)
+    for gap in (None, float("nan")):
+        assert not certify(whole, Solution(np.zeros(whole.n_pairs), gap=gap)).worst <= 1
+    parts = [Certificate(0.0, 0.0, 0.0), Certificate(0.0, float("nan"), 0.0)]
+    assert not Certificate.combine(parts).worst <= 1

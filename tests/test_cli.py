@@ -187,7 +187,7 @@ def test_users_who_cannot_run_are_named_once(many: Path) -> None:
     """On stderr, so that the JSON can be piped."""
     result = run("solve", many, "--json")
     assert result.stderr.count("user-4") == 1
-    assert result.stderr.startswith("warning: 1 user")
+    assert result.stderr.startswith("warning: no server is eligible for user-4")
     assert json.loads(result.stdout)["unservable"] == ["user-4"]
 
 

@@ -27,23 +27,26 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "zero demand row": ({"demands": [[0, 0], [3, 1]]}, 'user "alice" demands nothing and has no limit on its tasks'),
     "zero weight": ({"weights": [1, 0]}, 'the weight of "bob" is 0; it must be finite and > 0'),
     "weight per resource": ({"weights": [[1, 1], [1, -2]]}, 'the weight of "bob" for "memory" is -2'),
-    "weights' shape": ({"weights": [1, 2, 3]}, "weights have shape (3,); give one per user, shape (2,)"),
+    "weights' shape": ({"weights": [1, 2, 3]}, "the shape of weights is (3,), expected (2,), one per user"),
     "half a server": ({"counts": [1, 1.5]}, 'the count of "B" is 1.5; it must be a whole number >= 0'),
     "NaN tasks": ({"tasks": [np.nan, 1]}, 'the number of tasks of "alice" is nan'),
     "negative tasks": ({"tasks": [1, -1]}, 'the number of tasks of "bob" is -1'),
-    "tasks' shape": ({"tasks": [[1, 1]]}, "tasks have shape (1, 2); expected (2,): one per user"),
+    "tasks' shape": ({"tasks": [[1, 1]]}, "the shape of tasks is (1, 2), expected (2,): one per user"),
     "infinite rate": ({"rates": [[1, 1], [1, np.inf]]}, 'the rate of "bob" for "B" is inf'),
-    "eligibility's shape": ({"eligibility": [[True, True, True]] * 2}, "eligibility has shape (2, 3); expected (2, 2): (users, servers)"),
+    "eligibility's shape": (
+        {"eligibility": [[True, True, True]] * 2},
+        "the shape of eligibility is (2, 3), expected (2, 2): (users, servers)",
+    ),
     "eligibility's values": ({"eligibility": [[0.5, 1], [1, 1]]}, "for how fast a user runs on a server use rates"),
-    "text": ({"demands": [["1", "4"], ["3", "1"]]}, "which is not a number; give numbers only"),
-    "booleans": ({"demands": [[True, False], [True, True]]}, "which is not a number"),
-    "ragged": ({"demands": [[1, 4], [3]]}, "demands is not a rectangular array"),
-    "flat": ({"demands": [1, 4]}, "demands have shape (2,); expected two dimensions, (users, resources)"),
+    "text": ({"demands": [["1", "4"], ["3", "1"]]}, "which is not a real number; give numbers only"),
+    "booleans": ({"demands": [[True, False], [True, True]]}, "which is not a real number"),
+    "ragged": ({"demands": [[1, 4], [3]]}, "the demands are not a rectangular array"),
+    "flat": ({"demands": [1, 4]}, "the shape of demands is (2,), expected two dimensions: (users, resources)"),
     "nobody": ({"demands": np.empty((0, 2)), "users": []}, "there must be at least one row and one column"),
     "resources differ": ({"demands": [[1, 4, 1], [3, 1, 1]]}, "capacities have 2 resources (columns) but demands have 3"),
     "duplicate label": ({"users": ["alice", "alice"]}, 'the user label "alice" occurs twice'),
     "empty label": ({"servers": ["A", " "]}, "server label 2 is empty"),
-    "missing label": ({"resources": ["cpu"]}, "there are 1 resource labels for 2 resources"),
+    "missing label": ({"resources": ["cpu"]}, "the number of resource labels is 1, expected 2: one for each resource"),
     "number as label": ({"users": ["alice", 7]}, "user label 2 is 7, not a string"),
     "one string": ({"users": "ab"}, 'the user labels are one string, "ab"'),
 }
@@ -64,9 +67,9 @@ def test_bad_input_is_refused_with_the_place(case: str) -> None:
     [
         ({"demands": pd.DataFrame([[1, 4], [3, 1]], columns=["memory", "cpu"])}, "nothing is aligned by guess"),
         ({"demands": pd.DataFrame([[1, 4], [3, 1]], columns=["cpu", "memory"], index=["bob", "alice"])}, "nothing is aligned by guess"),
-        ({"weights": pd.Series([1, 2], index=["bob", "alice"])}, "the index of weights is ['bob', 'alice'], expected ['alice', 'bob']"),
-        ({"counts": pd.Series([1, 2], index=["A", "C"])}, "the index of counts"),
-        ({"rates": pd.DataFrame([[1, 2], [1, 2]], columns=["B", "A"])}, "the columns of rates"),
+        ({"weights": pd.Series([1, 2], index=["bob", "alice"])}, "the index of the weights is ['bob', 'alice'], expected ['alice', 'bob']"),
+        ({"counts": pd.Series([1, 2], index=["A", "C"])}, "the index of the counts"),
+        ({"rates": pd.DataFrame([[1, 2], [1, 2]], columns=["B", "A"])}, "the columns of the rates"),
     ],
 )
 def test_frames_must_match(change: dict[str, Any], message: str) -> None:
@@ -115,7 +118,7 @@ def test_unservable_users_are_named_and_get_nothing(caplog: pytest.LogCaptureFix
     for notion in ("drf", "drfh", "cdrf", "tsf", "asset", "per-server-drf"):
         np.testing.assert_array_equal(fo.solve(instance, notion).tasks_per_user, [4, 0])
     np.testing.assert_array_equal(fo.solve(instance, "uniform").tasks_per_user, [2, 0])
-    assert "1 user cannot run anywhere and get nothing: bob" in caplog.text
+    assert "no server is eligible for bob" in caplog.text
 
 
 def test_what_was_given_is_kept_when_something_else_changes() -> None:

@@ -77,3 +77,32 @@ def test_expanding_names_single_servers() -> None:
     expanded, row = expand(fo.Instance([[1], [2]], [[1]], counts=[2, 1], servers=["A", "B#1"]))
     assert expanded.servers == ("A##1", "A##2", "B#1")
     assert row.tolist() == [0, 0, 1]
+
+
+def test_identical_servers_take_their_turns_where_tasks_run_out() -> None:
+    """DRF server by server with finite tasks is not symmetric in servers: two identical ones are not merged."""
+    demands, tasks = np.array([[1, 0.1], [0.05, 1], [0.1, 1]]), np.array([np.inf, 4, 5])
+    twins = fo.Instance([[3, 8], [3, 8]], demands, tasks=tasks)
+    nearly = fo.Instance(np.array([[3, 8], [3, 8 + 1e-9]]), demands, tasks=tasks)
+    np.testing.assert_allclose(
+        fo.solve(twins, "per-server-drf").tasks_per_user, fo.solve(nearly, "per-server-drf").tasks_per_user, rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@pytest.mark.parametrize("notion", ["drfh", "cdrf", "tsf", "asset", "max-min", "per-server-drf", "uniform"])
+@given(instance=instances(), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=10)
+def test_merging_is_continuous(notion: str, sharing: str, instance: fo.Instance, seed: int) -> None:
+    """Rows that differ by 1e-9 do not merge, rows that are equal do, and the shares are the same."""
+    twice = np.repeat(np.arange(instance.n_servers), 2)
+    equal = fo.Instance(
+        instance.capacities[twice], instance.demands, instance.weights, instance.eligibility[:, twice], tasks=instance.tasks
+    )
+    factor = 1 + 1e-9 * np.random.default_rng(seed).random((twice.size, 1))
+    apart = equal.replace(capacities=equal.capacities * factor)
+    one, two = (fo.solve(each, notion, sharing=sharing).shares for each in (equal, apart))  # type: ignore[arg-type]
+    if one.ndim == 1:
+        np.testing.assert_allclose(two, one, rtol=1e-6, atol=1e-12)
+    else:
+        np.testing.assert_allclose(two.sum(axis=1), one.sum(axis=1), rtol=1e-6, atol=1e-9)

@@ -26,17 +26,24 @@ MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "
         ({"notion": "drf"}, fo.Unsupported, '"drf" is defined on one server and the instance has 2; use "drfh"'),
         ({"notion": "drfh", "solver": "hihgs"}, fo.Unsupported, 'there is no solver "hihgs" (did you mean "highs"?)'),
         ({"notion": "drfh", "sharing": "RDM"}, fo.Unsupported, 'there is no sharing "RDM"'),
-        ({"notion": "drfh", "time_limit": 0}, fo.Unsupported, "time_limit is 0; give seconds > 0"),
+        ({"notion": "drfh", "time_limit": 0}, fo.Unsupported, "time_limit is 0; give a number > 0"),
         ({"notion": "drfh", "tolerance": 2}, fo.Unsupported, "tolerance is 2"),
-        ({"notion": "max-min", "utility": [[1, 1, 1]]}, fo.InvalidInstance, "the utility has shape (1, 3); expected (2, 2)"),
+        ({"notion": None}, fo.Unsupported, 'there is no notion "None"'),
+        ({"notion": ["drfh"]}, fo.Unsupported, "there is no notion"),
+        ({"solver": 3}, fo.Unsupported, 'there is no solver "3"'),
+        ({"time_limit": "3"}, fo.Unsupported, "time_limit is '3'; give a number > 0"),
+        ({"formulation": "equalize", "integral": True}, fo.Unsupported, "one equal level of whole tasks, which seldom exists"),
+        ({"notion": "uniform", "sharing": "tdm"}, fo.Unsupported, "weights per resource"),
+        ({"notion": "max-min", "utility": [[1, 1, 1]]}, fo.InvalidInstance, "the shape of the utility is (1, 3), expected (2, 2)"),
         ({"notion": "max-min", "utility": [[1, 0], [1, 1]]}, fo.InvalidInstance, 'the utility of user "alice" on "B" is 0'),
-        ({"notion": "max-min", "utility": "abc"}, fo.InvalidInstance, "not an array of numbers"),
+        ({"notion": "max-min", "utility": "abc"}, fo.InvalidInstance, "give numbers only"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
     """Every message says what is wrong and what there is instead."""
+    instance = MIRROR.replace(weights=[[1, 2], [3, 1]]) if arguments.get("notion") == "uniform" else MIRROR
     with pytest.raises(error) as caught:
-        fo.solve(MIRROR, **arguments)
+        fo.solve(instance, **arguments)
     assert message in str(caught.value)
 
 
@@ -123,6 +130,24 @@ def test_whole_tasks_use_single_servers() -> None:
     assert allocation.certificate.whole_tasks
     assert allocation.details["gap"] == 0
     assert allocation.prices is None
+
+
+def test_whole_tasks_out_of_proportion_are_refused_at_once() -> None:
+    """A billion servers are not expanded; the message says how many pairs there would be."""
+    with pytest.raises(fo.Unsupported, match="1,000,000,000 single servers make 1,000,000,000 pairs"):
+        fo.solve(fo.Instance([[1]], [[1]], counts=[10**9]), integral=True)
+
+
+def test_allocations_are_read_only() -> None:
+    """The certificate is about these numbers."""
+    allocation = fo.solve(MIRROR, "drfh")
+    with pytest.raises(ValueError, match="read-only"):
+        allocation.tasks[0, 0] = 99
+
+
+def test_a_class_is_a_notion_too() -> None:
+    """By identifier, class or object."""
+    np.testing.assert_array_equal(fo.solve(MIRROR, DRFH).tasks, fo.solve(MIRROR, "drfh").tasks)
 
 
 def test_a_notion_of_ones_own_is_one_short_class() -> None:
