@@ -1,0 +1,15 @@
+"""A fixed sample of tests/agreement.py: every notion, every engine that can."""
+
+from __future__ import annotations
+
+import pytest
+from agreement import compare
+
+
+@pytest.mark.parametrize("seed", range(0, 12))
+def test_engines_agree_and_certify(seed: int) -> None:
+    """No failure; shares equal to 1e-7; residuals below 1e-8."""
+    for key, worst in compare(range(seed, seed + 1)).items():
+        assert not worst.failures, (key, worst.failures)
+        assert worst.residual <= 1e-8, key
+        assert worst.difference <= 1e-7, key
