@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 _END = 1e8  # c at which the path ends and Newton's method takes over
 _START = 1e-2  # c at which it starts where users have several pairs
 _LONGEST = 1e5  # t cannot get there before c gets to _END
-_RTOL, _ATOL = 1e-9, 1e-11
+_RTOL, _ATOL = 1e-8, 1e-10
+_LONGEST_PATH = 3000  # steps
 _TOWARDS = 0.1  # factor on 1/c per Newton step
 _LAST = 1e-16  # 1/c at the end
 _STEPS = 200
@@ -166,14 +167,18 @@ class _Problem:
         """d state / dt."""
         y, s = self.split(state)
         g = self.a.T @ (1 / s)
-        w, dw = self.phi.copy(), 0.0
-        if self.several.any():
-            utility = self.utility(y)
-            w = np.where(self.several, self.phi * self.u * y / utility, self.phi)
-            # c w = x g - m on the path; a single pair's w does not change
-            dw = np.where(self.same & self.several, np.diag(self.phi * self.u / utility) - np.outer(w / utility, self.u), 0.0)
-        matrix = np.diag(g) + y[:, None] * ((self.a / s[:, None] ** 2).T @ self.a) - self.c(y, s) * dw
-        dy = np.linalg.solve(matrix, w)
+        c = self.c(y, s)
+        if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
+            point = self.at(y, s, c)
+            right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(self.m.sum()))])
+            dy = -_solve_rows(self._jacobian(point), right)[: y.size]
+        else:
+            w, dw = self.phi.copy(), 0.0
+            if self.several.any():
+                utility = self.utility(y)
+                w = np.where(self.several, self.phi * self.u * y / utility, self.phi)
+                dw = np.where(self.same & self.several, np.diag(self.phi * self.u / utility) - np.outer(w / utility, self.u), 0.0)
+            dy = np.linalg.solve(np.diag(g) + y[:, None] * ((self.a / s[:, None] ** 2).T @ self.a) - c * dw, w)
         relative = np.divide(dy, y, out=np.zeros_like(y), where=self.several)
         dy /= g @ dy - relative.sum()
         relative = np.divide(dy, y, out=np.zeros_like(y), where=self.several)
@@ -203,7 +208,7 @@ class _Problem:
             warnings.simplefilter("ignore")
             try:
                 run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
-                while run.status == "running" and self.c(*self.split(states[-1])) < _END:
+                while run.status == "running" and len(times) < _LONGEST_PATH and self.c(*self.split(states[-1])) < _END:
                     message = run.step()
                     if run.status == "failed" or not np.isfinite(run.y).all():
                         log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
@@ -267,6 +272,22 @@ class _Problem:
         reduced = self.a.T @ point.p - self.phi * self.u / self.utility(point.y)
         return float(max(-slack.min(), (point.p * slack).max(), (-reduced).max(), np.abs(reduced * point.y).max()))
 
+    def _jacobian(self, point: _Point) -> FloatArray:
+        """Return the derivatives of the equations below, negated where that saves signs, by y, p and the z of several pairs."""
+        own = np.flatnonzero(self.several)
+        n, k, q = point.y.size, point.s.size, own.size
+        utility = self.utility(point.y)
+        matrix = np.zeros((n + k + q, n + k + q))
+        limits, rest = slice(n, n + k), n + k + np.arange(q)
+        matrix[:n, :n] = np.where(self.same, np.outer(self.phi * self.u / utility**2, self.u), 0.0)
+        matrix[:n, limits] = self.a.T
+        matrix[own, rest] = -1.0
+        matrix[limits, :n] = -point.p[:, None] * self.a
+        matrix[limits, limits] = np.diag(point.s)
+        matrix[rest, own] = point.z[own]
+        matrix[rest, rest] = point.y[own]
+        return matrix
+
     def _newton(self, point: _Point, targets: Iterable[float], deadline: Deadline) -> tuple[_Point, int]:
         """Take Newton steps on  phi u / U - A'p + z = 0,  A y + s = 1,  s p = mu,  y z = mu  (z of users with several pairs).
 
@@ -275,25 +296,18 @@ class _Problem:
         """
         y, s, p, z = point.y, point.s, point.p, point.z
         own = np.flatnonzero(self.several)
-        n, k, q = y.size, s.size, own.size
+        n, k = y.size, s.size
         best, worst_seen, last, steps, stale = point, np.inf, np.inf, 0, 0
         for mu in targets:
             if deadline.left == 0.0:
                 raise deadline.passed({})
-            utility = self.utility(y)
-            gradient = self.phi * self.u / utility
+            gradient = self.phi * self.u / self.utility(y)
             off = 1 - self.a @ y - s
-            matrix = np.zeros((n + k + q, n + k + q))
-            matrix[:n, :n] = np.where(self.same, np.outer(gradient / utility, self.u), 0.0)
-            matrix[:n, n : n + k] = self.a.T
-            matrix[own, n + k + np.arange(q)] = -1.0
-            matrix[n : n + k, :n] = -p[:, None] * self.a
-            matrix[n : n + k, n : n + k] = np.diag(s)
-            matrix[n + k + np.arange(q), own] = z[own]
-            matrix[n + k + np.arange(q), n + k + np.arange(q)] = y[own]
+            matrix = self._jacobian(_Point(y, s, p, z))
             right = np.concatenate([gradient - self.a.T @ p + z, mu - s * p - p * off, mu - (y * z)[own]])
-            step = _solve(matrix, right)
-            if step is None:
+            try:
+                step = _solve_rows(matrix, right)
+            except np.linalg.LinAlgError:
                 break
             dy, dp, dz = step[:n], step[n : n + k], np.zeros(n)
             dz[own] = step[n + k :]
@@ -323,16 +337,14 @@ class _Problem:
         return best, steps
 
 
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
-    """Solve, rows scaled; in the least-squares sense where the matrix is singular; None where nothing comes of it."""
+def _solve_rows(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve with rows scaled to a largest entry of 1."""
     size = np.abs(matrix).max(axis=1)
     size[size == 0] = 1.0
-    try:
-        with np.errstate(all="ignore"):
-            step: FloatArray = np.linalg.solve(matrix / size[:, None], right / size)
-    except np.linalg.LinAlgError:
-        step = np.linalg.lstsq(matrix / size[:, None], right / size, rcond=None)[0]
-    return step if np.isfinite(step).all() else None
+    step: FloatArray = np.linalg.solve(matrix / size[:, None], right / size)
+    if not np.isfinite(step).all():
+        raise np.linalg.LinAlgError("no finite solution")
+    return step
 
 
 def _room(value: FloatArray, change: FloatArray) -> float:
