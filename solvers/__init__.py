@@ -11,17 +11,18 @@ from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.via_pyomo import Pyomo, to_model
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
 
-__all__ = ["SOLVERS", "Backend", "choose"]
+__all__ = ["SOLVERS", "Backend", "choose", "to_model"]
 
 # The closed form first: where it applies nothing is faster or more exact.
-SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS, Trajectory)}
+SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS, Trajectory, Pyomo)}
 
 
 def choose(program: Program, solver: str | None) -> Backend:
-    """Return the engine asked for, or the first in `SOLVERS` that can solve the program.
+    """Return the engine asked for ("pyomo:NAME": with that solver inside), or the first in `SOLVERS` that can solve the program.
 
     Raises
     ------
@@ -39,6 +40,7 @@ def choose(program: Program, solver: str | None) -> Backend:
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
+    solver, _, within = solver.partition(":")
     if solver not in SOLVERS:
         raise Unsupported(f'there is no solver "{solver}"{did_you_mean(solver, SOLVERS)}; there are {", ".join(SOLVERS)}')
     engine = SOLVERS[solver]
@@ -47,7 +49,7 @@ def choose(program: Program, solver: str | None) -> Backend:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
         raise SolverUnavailable(f'the solver "{solver}" is not installed; {_install(engine)}')
-    return engine()
+    return engine(within or None)
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:
