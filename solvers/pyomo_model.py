@@ -185,10 +185,9 @@ def _alternatives(model: Any, goal: Disjunctive, x: list[Any]) -> Any:
                     continue
                 body = _row(matrix, row, columns)
                 disjunct.row.add(row, body == lower if lower == upper else (lower, body, upper))
-    model.clause = Disjunction(range(len(goal.clauses)))
-    for c, clause in enumerate(goal.clauses):
-        model.clause.add(c, [model.alternative[c, k] for k in range(len(clause))])
-    return pyo.quicksum((float(a) * column for a, column in zip(goal.preference, x, strict=True)), linear=True) + 0.0 * model.x[min(model.x)]
+    numbers = range(len(goal.clauses))
+    model.clause = Disjunction(numbers, rule=lambda m, c: [m.alternative[c, k] for k in range(len(goal.clauses[c]))])
+    return pyo.quicksum(float(a) * column for a, column in zip(goal.preference, x, strict=True))
 
 
 def solver(name: str | None) -> Any:

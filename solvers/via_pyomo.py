@@ -163,8 +163,7 @@ def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: D
                 raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
             worth = float(prices @ scaled.limits.bounds) * (1 - _DIGITS)
             gap = max((worth - float(q[below] @ level[below])) / sigma - t, 0.0)
-            with np.errstate(divide="ignore"):
-                rise = np.where(q[up] > 0, sigma * gap / q[up], np.inf)
+            rise = np.divide(sigma * gap, q[up], out=np.full(up.size, np.inf), where=q[up] > 0)
             settled = up[(rise <= _SETTLED * t) | (rise <= rise.min())]
         stages.append(Stage(t * unit, settled, full))
         level[settled] = t
