@@ -29,10 +29,14 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total
 from fairopt.solvers.highs_model import Status
 
-__all__ = ["build", "inside", "run", "status_of"]
+__all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
 
-_COMPONENT = {LimitKind.CAPACITY: "capacity", LimitKind.TIME: "time", LimitKind.TASKS: "tasks", LimitKind.SLICE: "slices"}
+COMPONENT = {LimitKind.CAPACITY: "capacity", LimitKind.TIME: "time", LimitKind.TASKS: "tasks", LimitKind.SLICE: "slices"}
 _HIGHS = ("appsi_highs", "highs")
+_TIGHT = {
+    **{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_feasibility_tolerance": 1e-9},
+    **{"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "small_matrix_value": 1e-12},
+}
 _STATUS = {
     **dict.fromkeys(("optimal", "globallyOptimal", "locallyOptimal"), Status.OPTIMAL),
     **dict.fromkeys(("maxTimeLimit", "userInterrupt", "resourceInterrupt"), Status.TIME_LIMIT),
@@ -107,7 +111,7 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Disj
             variable.set_value(float(start[p]))
 
     kinds = program.limits.kinds
-    for kind, component in _COMPONENT.items():
+    for kind, component in COMPONENT.items():
         rows = np.flatnonzero(kinds == kind)
         if rows.size:
             labels = {_label(program, int(row)): int(row) for row in rows}
@@ -206,14 +210,8 @@ def solver(name: str | None) -> Any:
     if not there:
         raise SolverUnavailable(f'Pyomo has no solver "{name}" here; install it where Pyomo finds it, or leave it out: "pyomo" runs HiGHS')
     if name in _HIGHS:
-        found.options.update(
-            primal_feasibility_tolerance=1e-10,
-            dual_feasibility_tolerance=1e-10,
-            mip_feasibility_tolerance=1e-9,
-            mip_rel_gap=0.0,
-            mip_abs_gap=0.0,
-            small_matrix_value=1e-12,
-        )
+        for option, value in _TIGHT.items():
+            found.options[option] = value
     return found
 
 

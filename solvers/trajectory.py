@@ -26,15 +26,15 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.errors import FairoptError, Unsupported
+from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.central_path import CentralPath, Point, solve_rows
 
 __all__ = ["Path", "Trajectory"]
 
@@ -45,13 +45,7 @@ _START = 1e-2  # c at which it starts where users have several pairs
 _LONGEST = 1e5  # t cannot get there before c gets to _END
 _RTOL, _ATOL = 1e-8, 1e-10
 _LONGEST_PATH = 3000  # steps
-_TOWARDS = 0.1  # factor on 1/c per Newton step
-_LAST = 1e-16  # 1/c at the end
 _STEPS = 200
-_BACK = 0.99  # part of the way to the boundary that a Newton step may go
-_TIGHT = 1e-6  # limits with less left and pairs of several with less in them may be full and empty
-_SNAPS = 4
-_NEGLIGIBLE = 1e-14
 _FULL = 1e-6  # a limit with this part left is a bottleneck
 
 
@@ -109,9 +103,9 @@ class Trajectory(Backend):
         prices = np.zeros(bounds.size)
         if not columns.size:
             return Solution(x, prices=prices, programs_solved=0)
-        problem = _Problem(program, goal, columns, rows)
-        t, states, evaluations = problem.follow(deadline)
-        y, s = problem.split(states[-1])
+        problem = CentralPath(program, goal, columns, rows)
+        t, states, evaluations = _follow(problem, deadline)
+        y, s = _split(problem, states[-1])
         end, steps = problem.finish(problem.at(y, s, problem.c(y, s)), deadline)
         x[columns] = end.y * largest[columns]
         prices[rows] = end.p * problem.total / bounds[rows]
@@ -119,250 +113,83 @@ class Trajectory(Backend):
         return Solution(x, prices=prices, iterations=evaluations + steps, trace=path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Point:
-    """A point with slacks, multipliers of the limits and of the pairs of users who have several."""
-
-    y: FloatArray
-    s: FloatArray
-    p: FloatArray
-    z: FloatArray
+def _split(problem: CentralPath, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return y and s of a state, (log s, and y or its logarithm)."""
+    n = problem.user.size
+    y = np.maximum(state[:n], 0.0)
+    y[problem.several] = np.exp(state[:n][problem.several])
+    return y, np.exp(state[n:])
 
 
-class _Problem:
-    """The program in units of its own: 0 <= y <= 1, A y <= 1, weights that sum to 1."""
-
-    def __init__(self, program: Program, goal: AlphaFair, columns: IntArray, rows: IntArray) -> None:
-        largest = program.largest()[columns]
-        self.a = program.limits.matrix[rows][:, columns].toarray() * largest / program.limits.bounds[rows, None]
-        _, user = np.unique(program.pair_users[columns], return_inverse=True)
-        self.user: IntArray = user.astype(np.int64)
-        self.same = self.user[:, None] == self.user
-        self.u = program.utilities[columns] * largest
-        self.u /= np.array([self.u[self.user == n].max() for n in range(self.user.max() + 1)])[self.user]
-        weights = goal.weights[np.unique(program.pair_users[columns])]
-        self.total = float(weights.sum())
-        self.phi = (weights / self.total)[self.user]  # of the pair's user
-        self.several = self.same.sum(axis=1) > 1
-        self.m = self.several.astype(np.float64)
-
-    def utility(self, y: FloatArray) -> FloatArray:
-        """U of the user of each pair."""
-        return np.bincount(self.user, weights=self.u * y)[self.user]
-
-    # The path ------------------------------------------------------------------------------------------------------------------
-
-    def split(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return y and s of a state, (log s, and y or its logarithm)."""
-        n = self.user.size
-        y = np.maximum(state[:n], 0.0)
-        y[self.several] = np.exp(state[:n][self.several])
-        return y, np.exp(state[n:])
-
-    def c(self, y: FloatArray, s: FloatArray) -> float:
-        """Return c = x.g - sum m."""
-        return float(y @ (self.a.T @ (1 / s)) - self.m.sum())
-
-    def slope(self, state: FloatArray) -> FloatArray:
-        """d state / dt."""
-        y, s = self.split(state)
-        g = self.a.T @ (1 / s)
-        c = self.c(y, s)
-        if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
-            point = self.at(y, s, c)
-            right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(self.m.sum()))])
-            dy = -_solve_rows(self._jacobian(point), right)[: y.size]
-        else:
-            w, dw = self.phi.copy(), 0.0
-            if self.several.any():
-                utility = self.utility(y)
-                w = np.where(self.several, self.phi * self.u * y / utility, self.phi)
-                dw = np.where(self.same & self.several, np.diag(self.phi * self.u / utility) - np.outer(w / utility, self.u), 0.0)
-            dy = np.linalg.solve(np.diag(g) + y[:, None] * ((self.a / s[:, None] ** 2).T @ self.a) - c * dw, w)
-        relative = np.divide(dy, y, out=np.zeros_like(y), where=self.several)
-        dy /= g @ dy - relative.sum()
-        relative = np.divide(dy, y, out=np.zeros_like(y), where=self.several)
-        return np.concatenate([np.where(self.several, relative, dy), -(self.a @ dy) / s])
-
-    def follow(self, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
-        """Integrate from the start to c = _END; return t, the states (steps, ...) and how many slopes were computed."""
-        from scipy.integrate import LSODA
-
-        y, s, t = np.zeros(self.user.size), np.ones(len(self.a)), 0.0
-        if self.several.any():
-            inside = 0.5 / self.a.sum(axis=1).max()
-            y[:] = inside
-            s = 1 - self.a @ y
-            start = self._newton(self.at(y, s, 1.0), (1 / _START for _ in range(_STEPS)), deadline)[0]
-            y, s = start.y, start.s
-            t = float(-np.log(s).sum() - np.log(y[self.several]).sum())
-        state = np.concatenate([np.where(self.several, np.log(np.where(self.several, y, 1.0)), y), np.log(s)])
-
-        def slope(_: float, state: FloatArray) -> FloatArray:
-            if deadline.left == 0.0:
-                raise deadline.passed({})
-            return self.slope(state)
-
-        times, states, evaluations = [t], [state], 0
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
-                while run.status == "running" and len(times) < _LONGEST_PATH and self.c(*self.split(states[-1])) < _END:
-                    message = run.step()
-                    if run.status == "failed" or not np.isfinite(run.y).all():
-                        log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
-                        break
-                    times.append(float(run.t))
-                    states.append(np.array(run.y))
-                evaluations = int(run.nfev)
-            except (np.linalg.LinAlgError, ValueError) as error:
-                log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], error)
-        return np.array(times), np.array(states), evaluations
-
-    # The end -------------------------------------------------------------------------------------------------------------------
-
-    def at(self, y: FloatArray, s: FloatArray, c: float) -> _Point:
-        """Return the point with the multipliers that the path gives it."""
-        c = max(c, _START)
-        y = np.maximum(y, 1e-300)
-        return _Point(y, s, 1 / (c * s), self.m / (c * y))
-
-    def finish(self, point: _Point, deadline: Deadline) -> tuple[_Point, int]:
-        """Follow the path from c = _END on in Newton steps, to 1/c = _LAST."""
-        mu = float(np.median(point.s * point.p))
-
-        def targets() -> Iterable[float]:
-            now = mu
-            for _ in range(_STEPS):
-                now = max(now * _TOWARDS, _LAST)
-                yield now
-
-        end, steps = self._newton(point, targets(), deadline)
-        return self._snap(end), steps
-
-    def _snap(self, point: _Point) -> _Point:
-        """Solve the KKT equations of the full limits and the used pairs, where that satisfies all of them even better.
-
-        A limit that is full although its price is 0 (a user whose request just fits) leaves s = p = sqrt(mu): here it becomes full.
-        """
-        rows, held = np.flatnonzero(point.s <= _TIGHT), np.flatnonzero(point.y > _TIGHT * self.several)
-        a = self.a[np.ix_(rows, held)]
-        y, p = point.y[held], point.p[rows]
-        for _ in range(_SNAPS):
-            full = np.zeros_like(point.y)
-            full[held] = y
-            utility = self.utility(full)[held]
-            if (utility <= 0).any():
-                return point
-            gradient = self.phi[held] * self.u[held] / utility
-            curvature = np.where(self.same[np.ix_(held, held)], np.outer(gradient / utility, self.u[held]), 0.0)
-            matrix = np.block([[curvature, a.T], [a, np.zeros((rows.size, rows.size))]])
-            step = np.linalg.lstsq(matrix, np.concatenate([gradient - a.T @ p, 1 - a @ y]), rcond=1e-13)[0]
-            y, p = y + step[: held.size], p + step[held.size :]
-        snapped = _Point(np.zeros_like(point.y), point.s, np.zeros_like(point.p), np.zeros_like(point.z))
-        snapped.y[held], snapped.p[rows] = y, np.where(np.abs(p) < _NEGLIGIBLE, 0.0, p)
-        return snapped if self._violation(snapped) <= max(self._violation(point), _NEGLIGIBLE) else point
-
-    def _violation(self, point: _Point) -> float:
-        """Largest violation of the KKT conditions, all in parts of the whole."""
-        if not ((point.y >= 0).all() and (point.p >= 0).all() and np.isfinite(point.p).all() and (self.utility(point.y) > 0).all()):
-            return float("inf")
-        slack = 1 - self.a @ point.y
-        reduced = self.a.T @ point.p - self.phi * self.u / self.utility(point.y)
-        return float(max(-slack.min(), (point.p * slack).max(), (-reduced).max(), np.abs(reduced * point.y).max()))
-
-    def _jacobian(self, point: _Point) -> FloatArray:
-        """Return the derivatives of the equations below, negated where that saves signs, by y, p and the z of several pairs."""
-        own = np.flatnonzero(self.several)
-        n, k, q = point.y.size, point.s.size, own.size
-        utility = self.utility(point.y)
-        matrix = np.zeros((n + k + q, n + k + q))
-        limits, rest = slice(n, n + k), n + k + np.arange(q)
-        matrix[:n, :n] = np.where(self.same, np.outer(self.phi * self.u / utility**2, self.u), 0.0)
-        matrix[:n, limits] = self.a.T
-        matrix[own, rest] = -1.0
-        matrix[limits, :n] = -point.p[:, None] * self.a
-        matrix[limits, limits] = np.diag(point.s)
-        matrix[rest, own] = point.z[own]
-        matrix[rest, rest] = point.y[own]
-        return matrix
-
-    def _newton(self, point: _Point, targets: Iterable[float], deadline: Deadline) -> tuple[_Point, int]:
-        """Take Newton steps on  phi u / U - A'p + z = 0,  A y + s = 1,  s p = mu,  y z = mu  (z of users with several pairs).
-
-        Slacks and multipliers are variables of their own, so every coefficient stays bounded as mu goes to 0, and a limit that is
-        full loses no digits. The last target is repeated until nothing gets better.
-        """
-        y, s, p, z = point.y, point.s, point.p, point.z
-        own = np.flatnonzero(self.several)
-        n, k = y.size, s.size
-        best, worst_seen, last, steps, stale = point, np.inf, np.inf, 0, 0
-        for mu in targets:
-            if deadline.left == 0.0:
-                raise deadline.passed({})
-            gradient = self.phi * self.u / self.utility(y)
-            off = 1 - self.a @ y - s
-            matrix = self._jacobian(_Point(y, s, p, z))
-            right = np.concatenate([gradient - self.a.T @ p + z, mu - s * p - p * off, mu - (y * z)[own]])
-            try:
-                step = _solve_rows(matrix, right)
-            except np.linalg.LinAlgError:
-                break
-            dy, dp, dz = step[:n], step[n : n + k], np.zeros(n)
-            dz[own] = step[n + k :]
-            ds = off - self.a @ dy
-            primal = min(_room(y, dy), _room(s, ds))
-            dual = min(_room(p, dp), _room(z[own], dz[own]))
-            y, s, p, z = y + primal * dy, s + primal * ds, p + dual * dp, z + dual * dz
-            steps += 1
-            gradient = self.phi * self.u / self.utility(y)
-            worst = max(
-                float(np.abs(1 - self.a @ y - s).max()),
-                float((np.abs(gradient - self.a.T @ p + z) * y).max()),
-                float(np.abs(s * p - mu).max(initial=0.0)),
-                float(np.abs((y * z)[own] - mu).max(initial=0.0)),
+def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
+    """d state / dt."""
+    y, s = _split(problem, state)
+    g = problem.a.T @ (1 / s)
+    c = problem.c(y, s)
+    if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
+        point = problem.at(y, s, c)
+        right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(problem.m.sum()))])
+        dy = -solve_rows(problem.jacobian(point), right)[: y.size]
+    else:
+        w, dw = problem.phi, np.zeros_like(problem.same, dtype=np.float64)
+        if problem.several.any():
+            utility = problem.utility(y)
+            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi)
+            dw = np.where(
+                problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
             )
-            if mu != last:
-                worst_seen, stale, last = np.inf, 0, mu
-            if worst < worst_seen:
-                stale = 0 if worst < 0.5 * worst_seen else stale + 1
-                best, worst_seen = _Point(y, s, p, z), worst
-            else:
-                stale += 1
-            if stale >= 3:
-                if worst_seen < 1e-12 or mu <= _LAST:
+        dy = np.linalg.solve(np.diag(g) + y[:, None] * ((problem.a / s[:, None] ** 2).T @ problem.a) - c * dw, w)
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
+    dy /= g @ dy - relative.sum()
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
+    return np.concatenate([np.where(problem.several, relative, dy), -(problem.a @ dy) / s])
+
+
+def _follow(problem: CentralPath, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
+    """Integrate from the start to c = _END; return t, the states (steps, ...) and how many slopes were computed."""
+    from scipy.integrate import LSODA
+
+    y, s, t = np.zeros(problem.user.size), np.ones(len(problem.a)), 0.0
+    if problem.several.any():
+        inside = 0.5 / problem.a.sum(axis=1).max()
+        y[:] = inside
+        s = 1 - problem.a @ y
+        start = problem.newton(problem.at(y, s, 1.0), (1 / _START for _ in range(_STEPS)), deadline)[0]
+        y, s = start.y, start.s
+        t = float(-np.log(s).sum() - np.log(y[problem.several]).sum())
+    state = np.concatenate([np.where(problem.several, np.log(np.where(problem.several, y, 1.0)), y), np.log(s)])
+
+    def slope(_: float, state: FloatArray) -> FloatArray:
+        if deadline.left == 0.0:
+            raise deadline.passed({})
+        return _slope(problem, state)
+
+    times, states, evaluations = [t], [state], 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
+            while run.status == "running" and len(times) < _LONGEST_PATH and problem.c(*_split(problem, states[-1])) < _END:
+                message = run.step()
+                if message is not None or not np.isfinite(run.y).all():
+                    log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
                     break
-                stale = 0
-        return best, steps
+                times.append(float(run.t))
+                states.append(np.array(run.y))
+            evaluations = int(run.nfev)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], error)
+    return np.array(times), np.array(states), evaluations
 
 
-def _solve_rows(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve with rows scaled to a largest entry of 1."""
-    size = np.abs(matrix).max(axis=1)
-    size[size == 0] = 1.0
-    step: FloatArray = np.linalg.solve(matrix / size[:, None], right / size)
-    if not np.isfinite(step).all():
-        raise np.linalg.LinAlgError("no finite solution")
-    return step
-
-
-def _room(value: FloatArray, change: FloatArray) -> float:
-    """Return the step, at most 1, that keeps ``value`` positive."""
-    falling = change < 0
-    return float(min(1.0, _BACK * (value[falling] / -change[falling]).min(initial=np.inf)))
-
-
-def _path(
-    program: Program, problem: _Problem, t: FloatArray, states: FloatArray, end: _Point, columns: IntArray, rows: IntArray
-) -> Path:
+def _path(program: Program, problem: CentralPath, t: FloatArray, states: FloatArray, end: Point, columns: IntArray, rows: IntArray) -> Path:
     """Bring the states back to the pairs and limits of the program."""
     x = np.zeros((t.size, program.n_pairs))
     utilization = np.zeros((t.size, len(program.limits)))
     multipliers = np.zeros((t.size, len(program.limits)))
     scale = program.largest()[columns]
     for step, state in enumerate(states):
-        y, s = problem.split(state)
+        y, s = _split(problem, state)
         x[step, columns] = y * scale
         utilization[step, rows] = problem.a @ y
         c = problem.c(y, s)

@@ -33,7 +33,6 @@ _NOISE = 1e-12  # a dual below this part of the largest is none
 _DIGITS = 1e-14
 _SETTLED = 1e-9
 _CHOICES = 50  # choices that turn out to be infeasible before giving up
-_HOLDS = 1e-7  # relative: an alternative that is violated by less holds in the MILP's eyes
 
 
 def to_model(program: Program, transformation: str | None = "bigm") -> Any:
@@ -47,9 +46,7 @@ class Pyomo(Backend):
 
     name = "pyomo"
     title = "Pyomo: models to extend and write, and choices among alternatives; HiGHS, or any of its solvers"
-    features = frozenset(
-        {Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
-    )
+    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
     package = "pyomo"
     requirement = "pip install 'fairopt[pyomo]'"
     takes_solver = True
@@ -89,11 +86,10 @@ def _solved(status: Status, deadline: Deadline, known: dict[str, object]) -> Non
 def _prices(model: Any, program: Program) -> FloatArray:
     """Multipliers of the limits; their sign is a convention of the solver's, and never differs between rows."""
     prices = np.zeros(len(program.limits))
-    row = 0
-    for kind, name in pyomo_model._COMPONENT.items():
+    for kind, name in pyomo_model.COMPONENT.items():
         rows = np.flatnonzero(program.limits.kinds == kind)
-        for row, label in zip(rows, getattr(model, name, ()), strict=False):
-            prices[row] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
+        for j, label in zip(rows, getattr(model, name, ()), strict=False):
+            prices[j] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
     return np.where(prices > _NOISE * prices.max(initial=0.0), prices, 0.0)
 
 
@@ -122,7 +118,7 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    return Solution(x * scale, prices=_prices(model, program) * unit / bounds)
+    return Solution(np.asarray(x * scale, float), prices=_prices(model, program) * unit / bounds)
 
 
 def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: Deadline) -> Solution:
@@ -206,7 +202,7 @@ def _choose(program: Program, engine: Any, deadline: Deadline) -> Solution:
         status, bound = pyomo_model.run(model, engine, deadline.left)
         _solved(status, deadline, {})
         point = pyomo_model.values([*model.x.values(), *model.auxiliary.values()])
-        chosen = [_held(model, clause, c, point) for c, clause in enumerate(within.clauses)]
+        chosen = [_held(model, clause, c) for c, clause in enumerate(within.clauses)]
         exact = _exactly(scaled, within, chosen, point, deadline)
         if exact is not None:
             value = float(within.preference @ exact[: largest.size])
@@ -233,7 +229,7 @@ def _scaled(alternative: Alternative, reach: FloatArray, column_scale: FloatArra
     return Alternative(matrix, alternative.lower / size, alternative.upper / size)
 
 
-def _held(model: Any, clause: tuple[Alternative, ...], c: int, point: FloatArray) -> int:
+def _held(model: Any, clause: tuple[Alternative, ...], c: int) -> int:
     """Return the alternative that the MILP chose."""
     picked = [model.alternative[c, k].binary_indicator_var.value or 0.0 for k in range(len(clause))]
     return int(np.argmax(picked))

@@ -25,9 +25,7 @@ def nash(instance: fo.Instance, sharing: fo.models.Sharing = "rdm") -> Program:
     users, servers = eligible_pairs(instance)
     limits = sharing_limits(instance, users, servers, sharing)
     goal = AlphaFair(1.0, instance.weights)
-    return Program(
-        "nash", "", instance.users, instance.servers, instance.resources, users, servers, np.ones(users.size), limits, goal
-    )
+    return Program("nash", "", instance.users, instance.servers, instance.resources, users, servers, np.ones(users.size), limits, goal)
 
 
 def test_path_of_the_paper() -> None:
