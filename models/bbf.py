@@ -1,15 +1,17 @@
 r"""Bottleneck-based fairness (BBF): no justified complaints.
 
-One pool. User n asks for a whole request, the fraction r[n,j] of resource j; it is granted the fraction x[n] <= 1 of it, and is entitled to e[n], where sum e
-= 1. A resource that is full, sum_n x[n] r[n,j] = 1, is a bottleneck. The allocation x is fair if every user n
+One pool. User n asks for a whole request, the fraction r[n,j] of resource j; it is granted the fraction x[n] <= 1 of it, and is
+entitled to e[n], where sum e = 1. A resource that is full, sum_n x[n] r[n,j] = 1, is a bottleneck. The allocation x is fair if every
+user n
 
     has everything, x[n] = 1,   or has its entitlement at some bottleneck j:   x[n] r[n,j] >= e[n].
 
-Who has its entitlement where nothing is left can only gain at the expense of others who are entitled too: there is no justified complaint (Dolev,
-Feitelson, Halpern, Kupferman and Linial 2012, equation (2)).
+Who has its entitlement where nothing is left can only gain at the expense of others who are entitled too: there is no justified
+complaint (Dolev, Feitelson, Halpern, Kupferman and Linial 2012, equation (2)).
 
-In an `Instance`: one server with capacities c; d[n] is one task and T[n] the number of tasks, so that the request is T[n] d[n] and x[n] counts
-tasks. **Where the instance limits no tasks, a request is one task**, T[n] = 1. The weights are the entitlements, divided by their sum. The conditions read
+In an `Instance`: one server with capacities c; d[n] is one task and T[n] the number of tasks, so that the request is T[n] d[n] and
+x[n] counts tasks. **Where the instance limits no tasks, a request is one task**, T[n] = 1. The weights are the entitlements, divided
+by their sum. The conditions read
 
     x[n] = T[n]     or     sum_m d[m,j] x[m] = c[j]  and  d[n,j] x[n] >= e[n] c[j]  for some j.
 
@@ -19,15 +21,16 @@ A fair allocation exists (their Theorem 1). The proof follows a trajectory x(t),
 
 with a dummy resource of each user's own that caps x[n] at its request; every limit point is fair.
 
-**Theorem.** The trajectory converges to the weighted Nash optimum, the maximum of sum_n e[n] log x[n] over all allocations, and that is fair.
-Proof. The second equation says that x(t) maximises c(t) sum_n e[n] log x[n] + sum_j log(1 - u[j]), the dummy resources among the j, a strictly concave
-function: x(t) is a central path, along which the goal is within (number of resources) / c(t) of its optimum, and c(t) -> inf.
-The goal is strictly concave, so x(t) converges. At the limit there are prices p >= 0 of full resources and q >= 0 of full requests with
-e[n] = x[n] (sum_j p[j] r[n,j] + q[n]). Summing over n, sum p + sum q = 1. If x[n] < 1, then q[n] = 0 and
+**Theorem.** The trajectory converges to the weighted Nash optimum, the maximum of sum_n e[n] log x[n] over all allocations, and that
+is fair. Proof. The second equation says that x(t) maximises c(t) sum_n e[n] log x[n] + sum_j log(1 - u[j]), the dummy resources among
+the j, a strictly concave function: x(t) is a central path, along which the goal is within (number of resources) / c(t) of its
+optimum, and c(t) -> inf. The goal is strictly concave, so x(t) converges. At the limit there are prices p >= 0 of full resources and
+q >= 0 of full requests with e[n] = x[n] (sum_j p[j] r[n,j] + q[n]). Summing over n, sum p + sum q = 1. If x[n] < 1, then q[n] = 0 and
 e[n] = sum_j p[j] (r[n,j] x[n]) <= max over j with p[j] > 0 of r[n,j] x[n]: the user has its entitlement at a bottleneck.
 
-So the default program is that optimum, and the engine "trajectory" walks the path of the paper to it. It is one of the fair allocations, of which there may be
-many; the paper leaves open how to choose among them (section 5.5). They are a union of polytopes, of each user's clause one alternative,
+So the default program is that optimum, and the engine "trajectory" walks the path of the paper to it. It is one of the fair
+allocations, of which there may be many; the paper leaves open how to choose among them (section 5.5). They are a union of polytopes,
+of each user's clause one alternative,
 
     x[n] >= T[n],      or for some j with d[n,j] > 0:   sum_m d[m,j] x[m] >= c[j]  and  d[n,j] x[n] >= e[n] c[j],
 

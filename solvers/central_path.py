@@ -4,11 +4,10 @@ With limits A y <= 1 and the weights summing to 1, the point for mu = 1 / c solv
 
     phi[n] u[p] / U[n] - (A'p)[p] + z[p] = 0,     A y + s = 1,     s p = mu,     y z = mu
 
-where z belongs to the pairs of users who have several. Slacks and multipliers are variables of their own, so every coefficient stays bounded as
-mu goes to 0, and a limit that is full loses no digits. At mu = 1e-16 the point is an optimum to rounding, but for limits that
-are full although their price is 0 (and pairs that are empty although they cost nothing): there s = p = sqrt(mu), and a last step solves the
-equations of the full limits and the used pairs alone.
-"""
+where z belongs to the pairs of users who have several. Slacks and multipliers are variables of their own, so every coefficient stays
+bounded as mu goes to 0, and a limit that is full loses no digits. At mu = 1e-16 the point is an optimum to rounding, but for limits
+that are full although their price is 0 (and pairs that are empty although they cost nothing): there s = p = sqrt(mu), and a last step
+solves the equations of the full limits and the used pairs alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 r"""The trajectory of Dolev et al.: proportional fairness as the end of a path that an ordinary differential equation describes.
 
-Let the limits be scaled to A x <= 1, s = 1 - A x what is left of each, and let the weights phi sum to 1. The goal is sum phi[n] log U[n].
-The path holds, for every c > 0, the maximiser of
+Let the limits be scaled to A x <= 1, s = 1 - A x what is left of each, and let the weights phi sum to 1. The goal is sum phi[n] log
+U[n]. The path holds, for every c > 0, the maximiser of
 
     c sum_n phi[n] log U[n]  +  sum_j log s[j]  +  sum_p log x[p]          (the last over the pairs of users who have several)
 
@@ -9,15 +9,15 @@ At it, with g[p] = sum_j A[j,p] / s[j], and m[p] = 1 for the pairs of the last s
 
     x[p] g[p] - m[p] = c w[p],     w[p] = phi[n] u[p] x[p] / U[n]          so that c = x.g - sum m
 
-and differentiating gives  [diag(g) + diag(x) A' diag(s)^-2 A - c dw/dx] dx = w dc.  The parameter is t = -sum_j log s[j] - sum m log x, which grows
-along the path; dt = 1 fixes dc. With one pair per user w = phi, and this is the trajectory of the paper (section 5.4) word for word: level
-sets f(x) = t, x_i sum_j r_ij / (1 - u_j) = c(t) e_i, from x = 0 at t = 0; the limits on tasks are its dummy resources. With several
-pairs the path starts near the analytic centre instead, at c = 0.01.
+and differentiating gives  [diag(g) + diag(x) A' diag(s)^-2 A - c dw/dx] dx = w dc.  The parameter is t = -sum_j log s[j] - sum m log
+x, which grows along the path; dt = 1 fixes dc. With one pair per user w = phi, and this is the trajectory of the paper (section 5.4)
+word for word: level sets f(x) = t, x_i sum_j r_ij / (1 - u_j) = c(t) e_i, from x = 0 at t = 0; the limits on tasks are its dummy
+resources. With several pairs the path starts near the analytic centre instead, at c = 0.01.
 
-The path is the central path of a barrier method: the multipliers 1 / (c s[j]) are prices that are off by (limits + m) / c, so the path ends at a weighted
-Nash optimum, whatever else may be fair. It is integrated (LSODA) in log s and, where m = 1, log x, which cannot leave the
-inside and lose no digits where 1 - u would; it ends at c = 1e8. From there Newton's method on the same equations, with s a variable of
-its own, brings 1/c down to 1e-16: an exact optimum with its prices.
+The path is the central path of a barrier method: the multipliers 1 / (c s[j]) are prices that are off by (limits + m) / c, so the
+path ends at a weighted Nash optimum, whatever else may be fair. It is integrated (LSODA) in log s and, where m = 1, log x, which
+cannot leave the inside and lose no digits where 1 - u would; it ends at c = 1e8. From there Newton's method on the same equations,
+with s a variable of its own, brings 1/c down to 1e-16: an exact optimum with its prices.
 
 Dense linear algebra, cubic in the number of pairs: meant for pools and clusters that one looks at, not for thousands of pairs.
 """
@@ -134,7 +134,7 @@ def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
         w, dw = problem.phi, np.zeros_like(problem.same, dtype=np.float64)
         if problem.several.any():
             utility = problem.utility(y)
-            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi)
+            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi).astype(np.float64)
             dw = np.where(
                 problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
             )

@@ -1,16 +1,15 @@
-r"""Pyomo: any program as a ConcreteModel (`fairopt.solvers.pyomo_model`), solved through HiGHS or any of Pyomo's solvers, ``solver="pyomo:NAME"``.
+r"""Pyomo: any program as a ConcreteModel, solved through HiGHS or, ``solver="pyomo:NAME"``, any of Pyomo's solvers.
 
-Programs are brought to units of their own first: limits with bound 1, tasks counted in what makes a unit of the user's level.
+The model itself is built in `fairopt.solvers.pyomo_model`. Programs are brought to units of their own first: limits with bound 1, tasks counted in what makes a unit of the user's level.
 
-Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on F. Its multipliers
-p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound - t) / q[n] in any
-optimal solution (``fairopt.certificate``), and is settled where that is nothing. One linear program a level.
+Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
+F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
+t) / q[n] in any optimal solution (``fairopt.certificate``), and is settled where that is nothing. One linear program a level.
 
-Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9 only. So the MILP
-only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program that is solved with its
-tolerances tightened by iterative refinement. If the choice turns out to be feasible within the MILP's tolerance only, it is excluded and the MILP
-solved again. The gap is that between the point found and the MILP's bound.
-"""
+Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9
+only. So the MILP only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program
+that is solved with its tolerances tightened by iterative refinement. If the choice turns out to be feasible within the MILP's
+tolerance only, it is excluded and the MILP solved again. The gap is that between the point found and the MILP's bound."""
 
 from __future__ import annotations
 
@@ -118,7 +117,7 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    return Solution(np.asarray(x * scale, float), prices=_prices(model, program) * unit / bounds)
+    return Solution((x * scale).astype(np.float64), prices=_prices(model, program) * unit / bounds)
 
 
 def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: Deadline) -> Solution:
