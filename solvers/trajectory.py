@@ -131,10 +131,11 @@ def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
         right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(problem.m.sum()))])
         dy = -solve_rows(problem.jacobian(point), right)[: y.size]
     else:
-        w, dw = problem.phi, np.zeros_like(problem.same, dtype=np.float64)
+        w: FloatArray = problem.phi
+        dw = np.zeros(problem.same.shape)
         if problem.several.any():
             utility = problem.utility(y)
-            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi).astype(np.float64)
+            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi)
             dw = np.where(
                 problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
             )

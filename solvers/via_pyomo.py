@@ -1,6 +1,7 @@
 r"""Pyomo: any program as a ConcreteModel, solved through HiGHS or, ``solver="pyomo:NAME"``, any of Pyomo's solvers.
 
-The model itself is built in `fairopt.solvers.pyomo_model`. Programs are brought to units of their own first: limits with bound 1, tasks counted in what makes a unit of the user's level.
+The model itself is built in `fairopt.solvers.pyomo_model`. Programs are brought to units of their own first: limits with bound 1,
+tasks counted in what makes a unit of the user's level.
 
 Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
 F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
@@ -117,7 +118,8 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    return Solution((x * scale).astype(np.float64), prices=_prices(model, program) * unit / bounds)
+    tasks: FloatArray = np.multiply(x, scale, dtype=np.float64)
+    return Solution(tasks, prices=_prices(model, program) * unit / bounds)
 
 
 def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: Deadline) -> Solution:
