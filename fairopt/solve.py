@@ -63,7 +63,7 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min).
+        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
     drf: Dominant resource fairness
@@ -139,7 +139,7 @@ def solve(
     notion : str or Notion
         An identifier of ``fairopt.NOTIONS``, or a notion of your own.
     solver : str, optional
-        An identifier of ``fairopt.SOLVERS``; the default is the first that can.
+        An identifier of ``fairopt.SOLVERS`` ("pyomo:NAME": with that solver inside); the default is the first that can.
     integral : bool
         Whole tasks on single servers, by branch and cut.
     sharing : {"rdm", "tdm"}, optional
@@ -149,7 +149,7 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min).
+        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
 
     Raises
     ------

@@ -81,6 +81,8 @@ class BBF(Notion):
     name = "bbf"
     title = "Bottleneck-based fairness: no justified complaints"
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
+    # The paper argues for strategy-proofness too, but it fails: a lie can make another resource the bottleneck (the tests have an example).
+    # Envy-freeness, which it derives from that, holds of the Nash optimum (an equilibrium of equal incomes), not of every fair allocation.
     satisfies: ClassVar = {
         Property.NO_JUSTIFIED_COMPLAINTS: "Dolev et al. (2012), equation (2): by definition",
         Property.SHARING_INCENTIVE: _PAPER,

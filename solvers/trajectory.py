@@ -126,6 +126,7 @@ def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
     y, s = _split(problem, state)
     g = problem.a.T @ (1 / s)
     c = problem.c(y, s)
+    dy: FloatArray
     if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
         point = problem.at(y, s, c)
         right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(problem.m.sum()))])
@@ -139,7 +140,7 @@ def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
             dw = np.where(
                 problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
             )
-        dy = np.linalg.solve(np.diag(g) + y[:, None] * ((problem.a / s[:, None] ** 2).T @ problem.a) - c * dw, w)
+        dy = solve_rows(np.diag(g) + y[:, None] * ((problem.a / s[:, None] ** 2).T @ problem.a) - c * dw, w)
     relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
     dy /= g @ dy - relative.sum()
     relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)

@@ -111,15 +111,14 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
     model = model if program.integral else _with_duals(model)
     status, bound = pyomo_model.run(model, engine, deadline.left)
     _solved(status, deadline, {})
-    x = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
+    x: FloatArray = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
     if program.integral:
-        x = np.round(x)
+        x = np.rint(x)
         reached = float(goal.weights[program.pair_users] * program.utilities @ x)
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    tasks: FloatArray = np.multiply(x, scale, dtype=np.float64)
-    return Solution(tasks, prices=_prices(model, program) * unit / bounds)
+    return Solution(x * scale, prices=_prices(model, program) * unit / bounds)
 
 
 def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: Deadline) -> Solution:

@@ -152,6 +152,30 @@ def test_every_preference_is_fair() -> None:
         assert low.tasks_per_user @ prefer - 1e-9 <= x @ prefer <= high.tasks_per_user @ prefer + 1e-9
 
 
+def test_a_lie_can_pay() -> None:
+    """Against the paper's argument in section 4: asking for more of both makes resource 2 the bottleneck instead of resource 1.
+
+    Honest: resource 1 is cut in halves, x = (1/2 / 0.6, 1). Lying: resource 2 is, and the lie's (1, 0.8) / 1.6 covers (0.6, 0.3).
+    """
+    honest = pool([[0.6, 0.3], [0.5, 0.7]], [0.5, 0.5])
+    lie = pool([[1, 0.8], [0.5, 0.7]], [0.5, 0.5])
+    np.testing.assert_allclose(fo.solve(honest, "bbf").tasks_per_user, [5 / 6, 1], rtol=1e-9)
+    held = fo.solve(lie, "bbf").tasks_per_user[0] * lie.demands[0]
+    np.testing.assert_allclose(held, [0.625, 0.5], rtol=1e-9)
+    assert (held >= honest.demands[0]).all()
+
+
+def test_nobody_envies_in_the_nash_optimum() -> None:
+    """What another holds, scaled by the entitlements, is never worth more: it costs as much at the equilibrium's prices."""
+    for seed in range(40):
+        instance = random_pool(seed).replace(tasks=None)
+        x, e = fo.solve(instance, "bbf").tasks_per_user, instance.weights
+        for n in range(instance.n_users):
+            uses = instance.demands[n] > 0
+            worth = (x[:, None] * instance.demands / e[:, None])[:, uses] * e[n] / instance.demands[n, uses]
+            assert np.minimum(worth.min(axis=1), 1).max() <= x[n] + 1e-9
+
+
 def test_what_is_refused() -> None:
     """Several servers, time, and preferences that are none."""
     two = fo.Instance([[1], [1]], [[1], [1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import subprocess
 import sys
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from strategies import instances
 
 import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Alternative, Disjunctive
 from fairopt.solvers import pyomo_model
+from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Status
 
 pyo = pytest.importorskip("pyomo.environ")
@@ -140,6 +145,35 @@ def test_total_of_whole_tasks() -> None:
     allocation = fo.solve(instance, "uniform", solver="pyomo", integral=True)
     np.testing.assert_allclose(allocation.tasks_per_user, fo.solve(instance, "uniform", solver="highs", integral=True).tasks_per_user)
     assert allocation.certificate.whole_tasks
+
+
+def test_alternatives_with_auxiliary_columns_and_equalities() -> None:
+    """max x1 + x2, x1 + x2 <= 3, either x1 = a or x2 = 2 a, and x1 <= 1 or x1 >= 5: a is a column of 0 <= a <= 0.5."""
+
+    def alternative(row: list[float], lower: float, upper: float) -> Alternative:
+        return Alternative(sp.csr_array(np.array([row])), np.array([lower]), np.array([upper]))
+
+    instance = fo.Instance([[3]], [[1], [1]])
+    plain = fo.formulate(instance, "drf")
+    clauses = (
+        (alternative([1, 0, -1], 0, 0), alternative([0, 1, -2], 0, 0)),
+        (alternative([1, 0, 0], -np.inf, 1), alternative([1, 0, 0], 5, np.inf)),
+    )
+    program = dataclasses.replace(plain, goal=Disjunctive(np.array([1.0, 1.5]), clauses, np.array([0.5])))
+    solution = fo.SOLVERS["pyomo"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    np.testing.assert_allclose(solution.x, [0, 3], atol=1e-9)  # x1 = a = 0
+    assert certify(program, solution).worst <= 1e-9
+
+
+def test_time_limit() -> None:
+    """A deadline that has passed is an error of its own."""
+    with pytest.raises(fo.NoSolution, match="time limit"):
+        fo.solve(pyomo_hard(), "bbf", prefer=np.arange(60.0), time_limit=0.5)
+
+
+def pyomo_hard() -> fo.Instance:
+    """Return a pool with far too many fair allocations to look at in half a second."""
+    return fo.Instance(np.ones((1, 6)), np.random.default_rng(0).uniform(0.05, 0.5, (60, 6)))
 
 
 def test_pyomo_is_imported_only_when_it_is_used() -> None:
