@@ -22,7 +22,7 @@ from fairopt.formats import load, save
 from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion, Property, ShareNotion
 from fairopt.program import Program
-from fairopt.solve import formulate, solve
+from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import SOLVERS
 
 __version__ = "0.1.0"
@@ -48,4 +48,5 @@ __all__ = [
     "load",
     "save",
     "solve",
+    "to_pyomo",
 ]

@@ -112,7 +112,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if isinstance(program.goal, Total):
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
     if isinstance(program.goal, AlphaFair):
-        return Certificate(feasibility, _total_gap(program, marginal_worth(program, program.goal, solution.x), solution), 0.0)
+        worth = marginal_worth(program, program.goal, solution.x)
+        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), 0.0)
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):
@@ -164,13 +165,16 @@ def marginal_worth(program: Program, goal: AlphaFair, x: FloatArray) -> FloatArr
     return np.exp(worth - worth.max(initial=-np.inf, where=np.isfinite(worth))) if members.size else np.zeros(level.size)
 
 
-def _total_gap(program: Program, weights: FloatArray, solution: Solution) -> float:
-    """Return how much larger sum of weights U can be for any feasible x, relative; prices may be scaled by any factor."""
+def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_scale: bool = False) -> float:
+    """Return how much larger sum of weights U can be for any feasible x, relative; prices may be given in any unit if asked for."""
     worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
+    reached = worth @ solution.x
+    income = prices @ program.limits.bounds
+    if any_scale and income > 0:
+        prices = prices * (reached / income)  # at an optimum, what the limits are worth is what the users gain
     reduced = worth - program.limits.matrix.T @ prices
     bound = prices @ program.limits.bounds + np.maximum(reduced, 0.0) @ program.largest()
-    reached = worth @ solution.x
     return float(max(bound - reached, 0.0) / bound) if bound > 0 else 0.0
 
 

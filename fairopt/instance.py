@@ -280,6 +280,34 @@ class Instance:
             raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
         return Instance(**{**arguments, **changes})
 
+    def pooled(self) -> Instance:
+        """Return one server with all the capacity of the cluster, which every user may use; users stay as they are.
+
+        What notions of one pool (drf, bbf) see of a cluster, and an upper bound of what any placement can reach.
+
+        Raises
+        ------
+        InvalidInstance
+            For an instance with rates: speeds on different servers do not add up to a capacity.
+
+        >>> Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]], counts=[1, 2]).pooled().capacities
+        array([[26., 16.]])
+        """
+        if self.rates_per_server is not None:
+            raise InvalidInstance(
+                "the instance gives rates, a speed for each user and server, and no one server has all of them; "
+                "pool an instance without rates, where capacities say how many tasks fit"
+            )
+        return Instance(
+            self.total_capacity[None, :],
+            self.demands,
+            weights=self.weights,
+            tasks=self.tasks,
+            users=self.users,
+            servers=["pool"],
+            resources=self.resources,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files (``fairopt schema``); defaults are left out. Lossless.
 

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
+    from fairopt.solvers.trajectory import Path as Trace
 
-__all__ = ["figure_format", "plot_allocation", "save_figure"]
+__all__ = ["figure_format", "plot_allocation", "plot_trajectory", "save_figure"]
 
 _BARS = 30  # more users than this are a curve
 _ROWS = 40  # more bars of servers than this are curves
@@ -82,6 +83,40 @@ def plot_allocation(allocation: Allocation) -> Figure:
     whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
     title = f"{allocation.notion}: {whole}, sharing {allocation.sharing}"
     figure.suptitle(_text(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
+    return figure
+
+
+def plot_trajectory(trace: Trace) -> Figure:
+    """Draw the path of ``allocation.trace``: tasks of each pair, and use of each limit, over t.
+
+    >>> import fairopt as fo
+    >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
+    >>> figure = plot_trajectory(fo.solve(pool, "bbf", solver="trajectory").trace)
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['Tasks along the trajectory', 'Use of the limits that fill up']
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    full = np.flatnonzero(trace.bottlenecks)
+    several = len({server for _, server in trace.pairs}) > 1
+    for axes, values, names in (
+        (left, trace.x, [f"{user} on {server}" if several else user for user, server in trace.pairs]),
+        (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
+    ):
+        for j, name in enumerate(names):
+            label = _text(name, 2 * _LABEL) if len(names) <= len(_COLOURS) else None
+            axes.plot(trace.t, values[:, j], color=_COLOURS[j % len(_COLOURS)], linestyle=("-", "--", "-.", ":")[j % 4], label=label)
+        if 0 < len(names) <= len(_COLOURS):
+            axes.legend(frameon=False)
+        axes.set_xlabel("t")
+        axes.spines[["top", "right"]].set_visible(False)
+    left.set_ylabel("tasks")
+    left.set_title("Tasks along the trajectory", loc="left")
+    right.set_title("Use of the limits that fill up", loc="left")
+    right.set_ylim(0, 1.05)
+    _percent(right.yaxis)
     return figure
 
 

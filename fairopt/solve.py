@@ -19,11 +19,11 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Separate, Solution, Total
-from fairopt.solvers import choose
+from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
 
-__all__ = ["formulate", "notion_of", "solve"]
+__all__ = ["formulate", "notion_of", "solve", "to_pyomo"]
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min).
+        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
     drf: Dominant resource fairness
@@ -92,6 +92,39 @@ def formulate(
     return chosen.formulate(instance, sharing=how, integral=integral)
 
 
+def to_pyomo(
+    instance: Instance,
+    notion: str | Notion | type[Notion],
+    *,
+    sharing: Sharing | None = None,
+    integral: bool = False,
+    transformation: str | None = "bigm",
+    **options: Any,
+) -> Any:
+    """Return the program of a notion as a Pyomo ConcreteModel, to extend, to solve and to write.
+
+    Its variables are ``x[user,server]``, its limits ``capacity[resource @ server]``, ``time[server]`` and ``tasks[user]``. The goal of a
+    leximin is its smallest level, with ``level`` and ``share[user]``: the first of the programs that find it.
+
+    Parameters
+    ----------
+    transformation : {"bigm", "hull", None}
+        What turns the alternatives of a union of polytopes (bbf with ``prefer``) into a MILP; None leaves them as disjunctions.
+
+    Raises
+    ------
+    SolverUnavailable
+        Without Pyomo.
+    Unsupported
+        For notions that are no single optimisation model.
+
+    >>> model = to_pyomo(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf")
+    >>> print(model.capacity["cpu @ pool"].expr)
+    x[A,pool] + 3.0*x[B,pool]  <=  9.0
+    """
+    return to_model(formulate(instance, notion, sharing=sharing, integral=integral, **options), transformation)
+
+
 def solve(
     instance: Instance,
     notion: str | Notion | type[Notion] = "drfh",
@@ -111,7 +144,7 @@ def solve(
     notion : str or Notion
         An identifier of ``fairopt.NOTIONS``, or a notion of your own.
     solver : str, optional
-        An identifier of ``fairopt.SOLVERS``; the default is the first that can.
+        An identifier of ``fairopt.SOLVERS`` ("pyomo:NAME": with that solver inside); the default is the first that can.
     integral : bool
         Whole tasks on single servers, by branch and cut.
     sharing : {"rdm", "tdm"}, optional
@@ -121,7 +154,7 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min).
+        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
 
     Raises
     ------

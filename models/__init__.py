@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from fairopt.models.asset import Asset
+from fairopt.models.bbf import BBF
 from fairopt.models.cdrf import CDRF
 from fairopt.models.drf import DRF
 from fairopt.models.drfh import DRFH
@@ -19,4 +20,4 @@ from fairopt.models.uniform import Uniform
 
 __all__ = ["NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
-NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (DRF, DRFH, CDRF, TSF, Asset, MaxMin, PerServerDRF, Uniform)}
+NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (DRF, DRFH, CDRF, TSF, Asset, MaxMin, PerServerDRF, Uniform, BBF)}

@@ -37,6 +37,7 @@ class Property(Enum):
     SINGLE_RESOURCE_FAIRNESS = "single-resource-fairness"
     POPULATION_MONOTONICITY = "population-monotonicity"
     STRATEGY_PROOFNESS = "strategy-proofness"
+    NO_JUSTIFIED_COMPLAINTS = "no-justified-complaints"
 
 
 def default_sharing(instance: Instance) -> Sharing:

@@ -9,18 +9,20 @@ from __future__ import annotations
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
+from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.via_pyomo import Pyomo, to_model
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
 
-__all__ = ["SOLVERS", "Backend", "choose"]
+__all__ = ["SOLVERS", "Backend", "choose", "to_model"]
 
 # The closed form first: where it applies nothing is faster or more exact.
-SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS)}
+SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS, Trajectory, Pyomo)}
 
 
 def choose(program: Program, solver: str | None) -> Backend:
-    """Return the engine asked for, or the first in `SOLVERS` that can solve the program.
+    """Return the engine asked for ("pyomo:NAME": with that solver inside), or the first in `SOLVERS` that can solve the program.
 
     Raises
     ------
@@ -38,16 +40,17 @@ def choose(program: Program, solver: str | None) -> Backend:
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        hint = did_you_mean(solver, SOLVERS) if isinstance(solver, str) else ""
-        raise Unsupported(f'there is no solver "{solver}"{hint}; there are {", ".join(SOLVERS)}')
-    engine = SOLVERS[solver]
+    name, _, within = solver.partition(":") if isinstance(solver, str) else (solver, "", "")
+    if name not in SOLVERS:
+        hint = did_you_mean(name, SOLVERS) if isinstance(name, str) else ""
+        raise Unsupported(f'there is no solver "{name}"{hint}; there are {", ".join(SOLVERS)}')
+    engine = SOLVERS[name]
     missing = needs - engine.features
     if missing:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
-        raise SolverUnavailable(f'the solver "{solver}" is not installed; {_install(engine)}')
-    return engine()
+        raise SolverUnavailable(f'the solver "{name}" is not installed; {_install(engine)}')
+    return engine(within or None)
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import ClassVar
 
-from fairopt.errors import NoSolution
+from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution
 from fairopt.wording import plural
 
@@ -40,7 +40,7 @@ class Backend(ABC):
     """An engine. Subclasses state what they can do and solve a program of that kind.
 
     Class attributes: ``name`` (the identifier), ``title``, ``features`` (what it can do), ``package`` (import name of what it needs,
-    or None), ``requirement`` (how to install that).
+    or None), ``requirement`` (how to install that), ``takes_solver`` (may a solver inside it be named, as in "pyomo:highs").
     """
 
     name: ClassVar[str]
@@ -48,11 +48,23 @@ class Backend(ABC):
     features: ClassVar[frozenset[Feature]]
     package: ClassVar[str | None] = None
     requirement: ClassVar[str] = ""
+    takes_solver: ClassVar[bool] = False
+
+    def __init__(self, within: str | None = None) -> None:
+        if within and not self.takes_solver:
+            raise Unsupported(f'"{self.name}" has no choice of solvers inside; leave ":{within}" out')
+        self.within = within
 
     @classmethod
     def available(cls) -> bool:
         """Is the package there? Nothing is imported to find out."""
         return cls.package is None or find_spec(cls.package) is not None
+
+    @classmethod
+    def require(cls) -> None:
+        """Raise SolverUnavailable where the package is not there."""
+        if not cls.available():
+            raise SolverUnavailable(f'the solver "{cls.name}" is not installed; install it with: {cls.requirement}')
 
     @abstractmethod
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:

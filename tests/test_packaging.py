@@ -37,6 +37,7 @@ PUBLIC = {
     "load",
     "save",
     "solve",
+    "to_pyomo",
 }
 
 in_repository = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")

@@ -1,0 +1,169 @@
+r"""Bottleneck-based fairness (BBF): no justified complaints.
+
+One pool. User n asks for a whole request, the fraction r[n,j] of resource j; it is granted the fraction x[n] <= 1 of it, and is
+entitled to e[n], where sum e = 1. A resource that is full, sum_n x[n] r[n,j] = 1, is a bottleneck. The allocation x is fair if every
+user n
+
+    has everything, x[n] = 1,   or has its entitlement at some bottleneck j:   x[n] r[n,j] >= e[n].
+
+Who has its entitlement where nothing is left can only gain at the expense of others who are entitled too: there is no justified
+complaint (Dolev, Feitelson, Halpern, Kupferman and Linial 2012, equation (2)).
+
+In an `Instance`: one server with capacities c; d[n] is one task and T[n] the number of tasks, so that the request is T[n] d[n] and
+x[n] counts tasks. **Where the instance limits no tasks, a request is one task**, T[n] = 1. The weights are the entitlements, divided
+by their sum. The conditions read
+
+    x[n] = T[n]     or     sum_m d[m,j] x[m] = c[j]  and  d[n,j] x[n] >= e[n] c[j]  for some j.
+
+A fair allocation exists (their Theorem 1). The proof follows a trajectory x(t), which lies on the level sets of a barrier,
+
+    f(x) = -sum_j log(1 - sum_n x[n] r[n,j]) = t,       x[n] sum_j r[n,j] / (1 - sum_m x[m] r[m,j]) = c(t) e[n],
+
+with a dummy resource of each user's own that caps x[n] at its request; every limit point is fair.
+
+**Theorem.** The trajectory converges to the weighted Nash optimum, the maximum of sum_n e[n] log x[n] over all allocations, and that
+is fair. Proof. The second equation says that x(t) maximises c(t) sum_n e[n] log x[n] + sum_j log(1 - u[j]), the dummy resources among
+the j, a strictly concave function: x(t) is a central path, along which the goal is within (number of resources) / c(t) of its
+optimum, and c(t) -> inf. The goal is strictly concave, so x(t) converges. At the limit there are prices p >= 0 of full resources and
+q >= 0 of full requests with e[n] = x[n] (sum_j p[j] r[n,j] + q[n]). Summing over n, sum p + sum q = 1. If x[n] < 1, then q[n] = 0 and
+e[n] = sum_j p[j] (r[n,j] x[n]) <= max over j with p[j] > 0 of r[n,j] x[n]: the user has its entitlement at a bottleneck.
+
+So the default program is that optimum, and the engine "trajectory" walks the path of the paper to it. It is one of the fair
+allocations, of which there may be many; the paper leaves open how to choose among them (section 5.5). They are a union of polytopes,
+of each user's clause one alternative,
+
+    x[n] >= T[n],      or for some j with d[n,j] > 0:   sum_m d[m,j] x[m] >= c[j]  and  d[n,j] x[n] >= e[n] c[j],
+
+and ``prefer`` maximises a linear function over all of them: the mean utilization, or weights on x[n] of your own.
+
+The paper's example of many fair allocations, x = (z, 1-z, 1-z) for 0.5 <= z <= 0.7:
+
+>>> import fairopt as fo
+>>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
+>>> fo.solve(pool, "bbf").tasks_per_user.round(9)
+array([0.5, 0.5, 0.5])
+>>> fo.solve(pool, "bbf", prefer=[1, 0, 0]).tasks_per_user.round(9)
+array([0.7, 0.3, 0.3])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, sharing_limits
+from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
+
+__all__ = ["BBF"]
+
+_PAPER = "Dolev et al. (2012), section 4"
+
+
+@dataclass(frozen=True, eq=False)
+class BBF(Notion):
+    """Bottleneck-based fairness on one pool: everybody has all of its request, or its entitlement at a bottleneck.
+
+    Parameters
+    ----------
+    prefer : None, "utilization" or array (users,)
+        None is the limit of the paper's trajectory, the weighted Nash optimum. Otherwise the fair allocation with the largest
+        sum of utilizations, or the largest sum of prefer[n] x[n] (x in tasks; negative weights make x[n] small).
+    """
+
+    prefer: npt.ArrayLike | None = None
+
+    name = "bbf"
+    title = "Bottleneck-based fairness: no justified complaints"
+    source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
+    # The paper argues for strategy-proofness too, but it fails: a lie can make another resource the bottleneck (the tests have an example).
+    # Envy-freeness, which it derives from that, holds of the Nash optimum (an equilibrium of equal incomes), not of every fair allocation.
+    satisfies: ClassVar = {
+        Property.NO_JUSTIFIED_COMPLAINTS: "Dolev et al. (2012), equation (2): by definition",
+        Property.SHARING_INCENTIVE: _PAPER,
+        Property.PARETO: f"{_PAPER}: whoever lacks something uses a resource that is full",
+    }
+
+    def __post_init__(self) -> None:
+        if self.prefer is None or isinstance(self.prefer, str):
+            if self.prefer not in (None, "utilization"):
+                raise Unsupported(f'bbf cannot prefer "{self.prefer}"; use None, "utilization", or one weight for each user')
+            return
+        try:
+            weights = np.array(self.prefer, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInstance("prefer is not an array of numbers; give one weight for each user") from None
+        if not np.isfinite(weights).all():
+            raise InvalidInstance("prefer holds a weight that is not finite; give one finite weight for each user")
+        object.__setattr__(self, "prefer", weights)
+
+    @property
+    def merge_alpha(self) -> float | None:
+        """None: a request is one task where none are given, and two requests made one would no longer be told apart."""
+        return None
+
+    def check(self, instance: Instance, sharing: Sharing) -> None:
+        """Refuse several servers and the division of time, as well as what every notion refuses."""
+        super().check(instance, sharing)
+        if instance.counts.sum() != 1:
+            raise Unsupported(
+                f'the notion "bbf" is of one pool, but the instance has {instance.counts.sum():g} servers; '
+                "instance.pooled() is one server with everything"
+            )
+        if sharing == "tdm":
+            raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
+        if isinstance(self.prefer, np.ndarray) and self.prefer.shape != (instance.n_users,):
+            raise InvalidInstance(f"prefer has shape {self.prefer.shape}; give one weight for each user, shape ({instance.n_users},)")
+
+    def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
+        """Declare the weighted Nash optimum, or the union of polytopes that holds all fair allocations."""
+        requests = instance.replace(tasks=np.where(np.isfinite(instance.tasks), instance.tasks, 1.0))
+        users, servers = eligible_pairs(requests)
+        weights = requests.weights / requests.weights[users].sum() if users.size else requests.weights
+        limits = sharing_limits(requests, users, servers, sharing)
+        return Program(
+            name=self.name,
+            title=self.title,
+            users=requests.users,
+            servers=requests.servers,
+            resources=requests.resources,
+            pair_users=users,
+            pair_servers=servers,
+            utilities=np.ones(users.size),
+            limits=limits,
+            goal=self._goal(requests, users, weights, limits),
+            integral=integral,
+        )
+
+    def _goal(self, requests: Instance, users: IntArray, weights: FloatArray, limits: Limits) -> Goal:
+        if self.prefer is None:
+            return AlphaFair(1.0, weights)
+        if isinstance(self.prefer, np.ndarray):
+            preference = self.prefer[users]
+        else:
+            preference = safe_ratio(requests.demands, requests.total_capacity)[users].sum(axis=1)
+        clauses = tuple(_no_complaint(column, requests.tasks[n], weights[n], limits) for column, n in enumerate(users))
+        return Disjunctive(preference, clauses, np.empty(0))
+
+
+def _no_complaint(column: int, tasks: float, entitlement: float, limits: Limits) -> tuple[Alternative, ...]:
+    """Return the alternatives of one user: all its tasks, or at some resource that it uses, full, its entitlement."""
+    everything = sp.csr_array(([1.0], ([0], [column])), shape=(1, limits.matrix.shape[1]))
+    alternatives = [_at_least(everything, np.array([tasks]))]
+    for row in np.flatnonzero(limits.kinds == LimitKind.CAPACITY):
+        used = limits.matrix[[row]]
+        demand = float(used[0, column])
+        if demand > 0:
+            own = everything * demand
+            bound = limits.bounds[row]
+            alternatives.append(_at_least(sp.csr_array(sp.vstack([used, own], format="csr")), np.array([bound, entitlement * bound])))
+    return tuple(alternatives)
+
+
+def _at_least(matrix: sp.csr_array, lower: FloatArray) -> Alternative:
+    return Alternative(matrix, lower, np.full(lower.size, np.inf))

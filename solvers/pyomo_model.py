@@ -1,0 +1,235 @@
+"""A program as a Pyomo ConcreteModel, with component names that a reader recognises; and the only place that runs Pyomo's solvers.
+
+    x[alice,server-3]            tasks of the pair, >= 0, whole numbers where the program is integral
+    utility[alice]               the expression U[n]
+    capacity[cpu @ server-3], time[channel-2], tasks[alice], slices[alice @ server-3]       limits
+    level, share[alice]          of a leximin or equal level: U[n] / phi[n] >= level (= level)
+    alternative[2,0], clause[2]  disjuncts and disjunctions of a union of polytopes (pyomo.gdp), auxiliary[j] its other columns
+    goal                         the objective, maximised
+
+The goal of a leximin is its smallest level, the first of the linear programs that find it. Users who can hold nothing
+at all (no tasks, no room) are in no goal. An alpha-fair goal is the nonlinear expression itself, with a start inside its domain.
+
+The variables of a union of polytopes are bounded by what each can reach alone, so that gdp.bigm finds a tight M for every row.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
+from fairopt.instance import FloatArray
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total
+from fairopt.solvers.highs_model import Status
+
+__all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
+
+COMPONENT = {LimitKind.CAPACITY: "capacity", LimitKind.TIME: "time", LimitKind.TASKS: "tasks", LimitKind.SLICE: "slices"}
+_HIGHS = ("appsi_highs", "highs")
+_TIGHT = {
+    **{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_feasibility_tolerance": 1e-9},
+    **{"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "small_matrix_value": 1e-12},
+}
+_STATUS = {
+    **dict.fromkeys(("optimal", "globallyOptimal", "locallyOptimal"), Status.OPTIMAL),
+    **dict.fromkeys(("maxTimeLimit", "userInterrupt", "resourceInterrupt"), Status.TIME_LIMIT),
+    "infeasible": Status.INFEASIBLE,
+    **dict.fromkeys(("unbounded", "infeasibleOrUnbounded"), Status.UNBOUNDED),
+    **dict.fromkeys(("unknown", "maxIterations", "minFunctionValue", "minStepLength", "feasible", "maxEvaluations"), Status.FAILED),
+    **dict.fromkeys(("other", "invalidProblem", "intermediateNonInteger", "noSolution", "solverFailure"), Status.FAILED),
+    **dict.fromkeys(("internalSolverError", "error", "licensingProblems"), Status.FAILED),
+}
+
+
+def status_of(native: Any) -> Status:
+    """Map Pyomo's termination conditions; what is not listed is a failure."""
+    return _STATUS.get(str(getattr(native, "value", native)), Status.FAILED)
+
+
+@contextmanager
+def inside() -> Iterator[None]:
+    """Keep Pyomo's exceptions, warnings and log messages in."""
+    logger = logging.getLogger("pyomo")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (FairoptError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise FairoptError(f"Pyomo failed: {error}") from error
+    finally:
+        logger.setLevel(level)
+
+
+def build(program: Program, transformation: str | None = "bigm") -> Any:
+    """Return the ConcreteModel of a program.
+
+    Parameters
+    ----------
+    transformation : {"bigm", "hull", None}
+        What turns disjunctions into a MILP; None leaves them as they are.
+    """
+    goal = program.goal
+    if not isinstance(goal, Leximin | Equalize | Total | AlphaFair | Disjunctive):
+        raise Unsupported(
+            f'"{program.name}" is no one optimisation model here ({type(goal).__name__.lower()} programs are solved server by server); '
+            "write the model of another notion"
+        )
+    if transformation not in ("bigm", "hull", None):
+        raise Unsupported(f'there is no transformation "{transformation}"; use "bigm", "hull", or None to keep the disjunctions')
+    with inside():
+        return _build(program, goal, transformation)
+
+
+def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Disjunctive, transformation: str | None) -> Any:
+    import pyomo.environ as pyo
+
+    model: Any = pyo.ConcreteModel(name=program.name)
+    names = [(program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)]
+    largest = program.largest()
+    if program.integral:
+        largest = np.floor(largest * (1 + 1e-9) + 1e-9)
+    bounded = isinstance(goal, Disjunctive) or program.integral
+    start = largest / (1.0 + max(program.n_pairs, 1))
+    model.pairs = pyo.Set(initialize=names, dimen=2)
+    model.x = pyo.Var(model.pairs, domain=pyo.NonNegativeIntegers if program.integral else pyo.NonNegativeReals)
+    x = [model.x[name] for name in names]
+    for p, variable in enumerate(x):
+        if bounded:
+            variable.setub(float(largest[p]))
+        if isinstance(goal, AlphaFair):
+            variable.set_value(float(start[p]))
+
+    kinds = program.limits.kinds
+    for kind, component in COMPONENT.items():
+        rows = np.flatnonzero(kinds == kind)
+        if rows.size:
+            labels = {_label(program, int(row)): int(row) for row in rows}
+            model.add_component(component, pyo.Constraint(list(labels)))
+            for label, row in labels.items():
+                body = _row(program.limits.matrix, row, x)
+                getattr(model, component).add(label, body <= float(program.limits.bounds[row]))
+
+    members = program.members
+    model.utility = pyo.Expression([program.users[n] for n in members])
+    for n in members:
+        own = np.flatnonzero(program.pair_users == n)
+        model.utility[program.users[n]] = pyo.quicksum(float(program.utilities[p]) * x[p] for p in own)
+    reach = program.per_user(largest) > 0
+    open_to = [int(n) for n in members if reach[n]]
+    utility = {n: model.utility[program.users[n]] for n in members}
+    if isinstance(goal, Leximin | Equalize):
+        model.level = pyo.Var(domain=pyo.NonNegativeReals)
+        model.share = pyo.Constraint([program.users[n] for n in open_to])
+        for n in open_to:
+            share = utility[n] / float(goal.weights[n])
+            model.share.add(program.users[n], share == model.level if isinstance(goal, Equalize) else share >= model.level)
+        value = model.level
+        if not open_to:
+            model.level.fix(0.0)
+    elif isinstance(goal, Total):
+        value = pyo.quicksum(float(goal.weights[n]) * utility[n] for n in members)
+    elif isinstance(goal, AlphaFair):
+        power = 1 - goal.alpha
+        value = pyo.quicksum(float(goal.weights[n]) * (pyo.log(utility[n]) if power == 0 else utility[n] ** power / power) for n in open_to)
+    else:
+        value = _alternatives(model, goal, x)
+    model.goal = pyo.Objective(expr=value, sense=pyo.maximize)
+    if isinstance(goal, Disjunctive) and transformation is not None:
+        pyo.TransformationFactory(f"gdp.{transformation}").apply_to(model)
+    return model
+
+
+def _label(program: Program, row: int) -> str:
+    """Name a limit within its component: the component's name need not be said twice."""
+    name = program.limit_name(row)
+    for opening in ("time of ", "tasks of ", "slice of "):
+        if program.limits.kinds[row] != LimitKind.CAPACITY:
+            name = name.removeprefix(opening)
+    return name
+
+
+def _row(matrix: sp.csr_array, row: int, columns: list[Any]) -> Any:
+    import pyomo.environ as pyo
+
+    span = slice(matrix.indptr[row], matrix.indptr[row + 1])
+    return pyo.quicksum(float(a) * columns[p] for p, a in zip(matrix.indices[span], matrix.data[span], strict=True))
+
+
+def _alternatives(model: Any, goal: Disjunctive, x: list[Any]) -> Any:
+    import pyomo.environ as pyo
+    from pyomo.gdp import Disjunct, Disjunction
+
+    number = goal.auxiliary_upper.size
+    model.auxiliary = pyo.Var(range(number), domain=pyo.NonNegativeReals)
+    columns = [*x, *(model.auxiliary[j] for j in range(number))]
+    for j in range(number):
+        model.auxiliary[j].setub(float(goal.auxiliary_upper[j]))
+    model.alternative = Disjunct([(c, k) for c, clause in enumerate(goal.clauses) for k in range(len(clause))])
+    for c, clause in enumerate(goal.clauses):
+        for k, alternative in enumerate(clause):
+            disjunct = model.alternative[c, k]
+            disjunct.row = pyo.Constraint(range(alternative.lower.size))
+            matrix = sp.csr_array(alternative.matrix)
+            for row in range(alternative.lower.size):
+                lower, upper = (float(b) if np.isfinite(b) else None for b in (alternative.lower[row], alternative.upper[row]))
+                if matrix.indptr[row] == matrix.indptr[row + 1]:  # 0 is within the bounds, or the alternative cannot be had
+                    if not (alternative.lower[row] <= 0 <= alternative.upper[row]):
+                        disjunct.deactivate()
+                    continue
+                body = _row(matrix, row, columns)
+                disjunct.row.add(row, body == lower if lower == upper else (lower, body, upper))
+    numbers = range(len(goal.clauses))
+    model.clause = Disjunction(numbers, rule=lambda m, c: [m.alternative[c, k] for k in range(len(goal.clauses[c]))])
+    return pyo.quicksum(float(a) * column for a, column in zip(goal.preference, x, strict=True))
+
+
+def solver(name: str | None) -> Any:
+    """Return one of Pyomo's solvers, HiGHS by default, with tolerances as tight as HiGHS allows.
+
+    Raises
+    ------
+    SolverUnavailable
+    """
+    import pyomo.environ as pyo
+
+    name = name or _HIGHS[0]
+    with inside():
+        found: Any = pyo.SolverFactory(name)
+        there = bool(found.available(exception_flag=False))
+    if not there:
+        raise SolverUnavailable(f'Pyomo has no solver "{name}" here; install it where Pyomo finds it, or leave it out: "pyomo" runs HiGHS')
+    if name in _HIGHS:
+        for option, value in _TIGHT.items():
+            found.options[option] = value
+    return found
+
+
+def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float]:
+    """Solve; the values are in the model then. Return the status and the bound on the goal (nan if there is none)."""
+    with inside():
+        how: dict[str, Any] = {"timelimit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
+        results = engine.solve(model, load_solutions=False, **how)
+        status = status_of(results.solver.termination_condition)
+        if status is Status.OPTIMAL:
+            model.solutions.load_from(results)
+        bound = results.problem.upper_bound
+        try:
+            return status, float(bound)
+        except (TypeError, ValueError):
+            return status, float("nan")
+
+
+def values(variables: list[Any]) -> FloatArray:
+    """Return the values of variables; those that no row mentions have none, and are 0."""
+    return np.array([0.0 if variable.value is None else float(variable.value) for variable in variables])

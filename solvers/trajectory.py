@@ -1,0 +1,209 @@
+r"""The trajectory of Dolev et al.: proportional fairness as the end of a path that an ordinary differential equation describes.
+
+Let the limits be scaled to A x <= 1, s = 1 - A x what is left of each, and let the weights phi sum to 1. The goal is sum phi[n] log
+U[n]. The path holds, for every c > 0, the maximiser of
+
+    c sum_n phi[n] log U[n]  +  sum_j log s[j]  +  sum_p log x[p]          (the last over the pairs of users who have several)
+
+At it, with g[p] = sum_j A[j,p] / s[j], and m[p] = 1 for the pairs of the last sum, else 0,
+
+    x[p] g[p] - m[p] = c w[p],     w[p] = phi[n] u[p] x[p] / U[n]          so that c = x.g - sum m
+
+and differentiating gives  [diag(g) + diag(x) A' diag(s)^-2 A - c dw/dx] dx = w dc.  The parameter is t = -sum_j log s[j] - sum m log
+x, which grows along the path; dt = 1 fixes dc. With one pair per user w = phi, and this is the trajectory of the paper (section 5.4)
+word for word: level sets f(x) = t, x_i sum_j r_ij / (1 - u_j) = c(t) e_i, from x = 0 at t = 0; the limits on tasks are its dummy
+resources. With several pairs the path starts near the analytic centre instead, at c = 0.01.
+
+The path is the central path of a barrier method: the multipliers 1 / (c s[j]) are prices that are off by (limits + m) / c, so the
+path ends at a weighted Nash optimum, whatever else may be fair. It is integrated (LSODA) in log s and, where m = 1, log x, which
+cannot leave the inside and lose no digits where 1 - u would; it ends at c = 1e8. From there Newton's method on the same equations,
+with s a variable of its own, brings 1/c down to 1e-16: an exact optimum with its prices.
+
+Dense linear algebra, cubic in the number of pairs: meant for pools and clusters that one looks at, not for thousands of pairs.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import AlphaFair, Feature, Program, Solution
+from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.central_path import CentralPath, Point, solve_rows
+
+__all__ = ["Path", "Trajectory"]
+
+log = logging.getLogger(__name__)
+
+_END = 1e8  # c at which the path ends and Newton's method takes over
+_START = 1e-2  # c at which it starts where users have several pairs
+_LONGEST = 1e5  # t cannot get there before c gets to _END
+_RTOL, _ATOL = 1e-8, 1e-10
+_LONGEST_PATH = 3000  # steps
+_STEPS = 200
+_FULL = 1e-6  # a limit with this part left is a bottleneck
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """The trajectory, step by step.
+
+    Attributes
+    ----------
+    t : array (steps,)
+        The parameter: f(x(t)) = t.
+    x : array (steps, pairs)
+        Tasks of each pair.
+    utilization : array (steps, limits)
+        Part of each limit that is used.
+    multipliers : array (steps, limits)
+        1 / (c(t) (1 - utilization)), of limits scaled to 1 and weights that sum to 1: they tend to prices of the whole of each limit.
+        Infinite at t = 0, where c = 0.
+    bottlenecks : bool array (limits,)
+        Which limits are full at the end.
+    pairs : tuple of (str, str)
+        User and server of each pair.
+    limits : tuple of str
+        Names of the limits.
+    """
+
+    t: FloatArray
+    x: FloatArray
+    utilization: FloatArray
+    multipliers: FloatArray
+    bottlenecks: BoolArray
+    pairs: tuple[tuple[str, str], ...]
+    limits: tuple[str, ...]
+
+
+class Trajectory(Backend):
+    """The central path as an ordinary differential equation."""
+
+    name = "trajectory"
+    title = "The trajectory of Dolev et al.: proportional fairness as the end of a path"
+    features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
+
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
+        """Follow the path, then finish by Newton's method."""
+        goal = program.goal
+        assert isinstance(goal, AlphaFair)
+        if goal.alpha != 1:
+            raise Unsupported(
+                f'"{self.name}" follows the path of proportional fairness only, and "{program.name}" has alpha = {goal.alpha:g} here; '
+                "use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
+            )
+        largest, bounds = program.largest(), program.limits.bounds
+        columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(bounds > 0)
+        x = np.zeros(program.n_pairs)
+        prices = np.zeros(bounds.size)
+        if not columns.size:
+            return Solution(x, prices=prices, programs_solved=0)
+        problem = CentralPath(program, goal, columns, rows)
+        t, states, evaluations = _follow(problem, deadline)
+        y, s = _split(problem, states[-1])
+        end, steps = problem.finish(problem.at(y, s, problem.c(y, s)), deadline)
+        x[columns] = end.y * largest[columns]
+        prices[rows] = end.p * problem.total / bounds[rows]
+        path = _path(program, problem, t, states, end, columns, rows)
+        return Solution(x, prices=prices, iterations=evaluations + steps, trace=path)
+
+
+def _split(problem: CentralPath, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return y and s of a state, (log s, and y or its logarithm)."""
+    n = problem.user.size
+    y = np.maximum(state[:n], 0.0)
+    y[problem.several] = np.exp(state[:n][problem.several])
+    return y, np.exp(state[n:])
+
+
+def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
+    """d state / dt."""
+    y, s = _split(problem, state)
+    g = problem.a.T @ (1 / s)
+    c = problem.c(y, s)
+    dy: FloatArray
+    if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
+        point = problem.at(y, s, c)
+        right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(problem.m.sum()))])
+        dy = -solve_rows(problem.jacobian(point), right)[: y.size]
+    else:
+        w: FloatArray = problem.phi
+        dw = np.zeros(problem.same.shape)
+        if problem.several.any():
+            utility = problem.utility(y)
+            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi)
+            dw = np.where(
+                problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
+            )
+        dy = solve_rows(np.diag(g) + y[:, None] * ((problem.a / s[:, None] ** 2).T @ problem.a) - c * dw, w)
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
+    dy /= g @ dy - relative.sum()
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
+    return np.concatenate([np.where(problem.several, relative, dy), -(problem.a @ dy) / s])
+
+
+def _follow(problem: CentralPath, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
+    """Integrate from the start to c = _END; return t, the states (steps, ...) and how many slopes were computed."""
+    from scipy.integrate import LSODA
+
+    y, s, t = np.zeros(problem.user.size), np.ones(len(problem.a)), 0.0
+    if problem.several.any():
+        inside = 0.5 / problem.a.sum(axis=1).max()
+        y[:] = inside
+        s = 1 - problem.a @ y
+        start = problem.newton(problem.at(y, s, 1.0), (1 / _START for _ in range(_STEPS)), deadline)[0]
+        y, s = start.y, start.s
+        t = float(-np.log(s).sum() - np.log(y[problem.several]).sum())
+    state = np.concatenate([np.where(problem.several, np.log(np.where(problem.several, y, 1.0)), y), np.log(s)])
+
+    def slope(_: float, state: FloatArray) -> FloatArray:
+        if deadline.left == 0.0:
+            raise deadline.passed({})
+        return _slope(problem, state)
+
+    times, states, evaluations = [t], [state], 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
+            while run.status == "running" and len(times) < _LONGEST_PATH and problem.c(*_split(problem, states[-1])) < _END:
+                message = run.step()
+                if message is not None or not np.isfinite(run.y).all():
+                    log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
+                    break
+                times.append(float(run.t))
+                states.append(np.array(run.y))
+            evaluations = int(run.nfev)
+        except (np.linalg.LinAlgError, ValueError) as error:
+            log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], error)
+    return np.array(times), np.array(states), evaluations
+
+
+def _path(program: Program, problem: CentralPath, t: FloatArray, states: FloatArray, end: Point, columns: IntArray, rows: IntArray) -> Path:
+    """Bring the states back to the pairs and limits of the program."""
+    x = np.zeros((t.size, program.n_pairs))
+    utilization = np.zeros((t.size, len(program.limits)))
+    multipliers = np.zeros((t.size, len(program.limits)))
+    scale = program.largest()[columns]
+    for step, state in enumerate(states):
+        y, s = _split(problem, state)
+        x[step, columns] = y * scale
+        utilization[step, rows] = problem.a @ y
+        c = problem.c(y, s)
+        multipliers[step, rows] = 1 / (c * s) if c > 0 else np.inf
+    full = np.zeros(len(program.limits), bool)
+    full[rows] = end.s <= _FULL
+    return Path(
+        t,
+        x,
+        utilization,
+        multipliers,
+        full,
+        tuple((program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)),
+        tuple(program.limit_name(row) for row in range(len(program.limits))),
+    )

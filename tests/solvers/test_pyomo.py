@@ -1,0 +1,182 @@
+"""Pyomo models: what a reader finds in them, what can be written, and that every answer is exact."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from strategies import instances
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Alternative, Disjunctive
+from fairopt.solvers import pyomo_model
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import Status
+
+pyo = pytest.importorskip("pyomo.environ")
+
+CLUSTER = fo.Instance(
+    [[9, 12, 100], [12, 12, 0]],
+    [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
+    weights=[1, 1, 2],
+    tasks=[np.inf, 3, np.inf],
+    users=["alice", "bob", "carol"],
+    servers=["server-1", "server-3"],
+    resources=["cpu", "memory", "bandwidth"],
+)
+MANY = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
+
+
+def test_components_have_names() -> None:
+    """Variables, limits, utilities, level."""
+    model = fo.to_pyomo(CLUSTER, "drfh")
+    assert model.x["carol", "server-3"].name == "x[carol,server-3]"
+    assert str(model.capacity["cpu @ server-3"].expr) == "x[carol,server-3]  <=  12.0"
+    assert str(model.tasks["bob"].expr) == "x[bob,server-1]  <=  3.0"
+    assert str(model.share["carol"].expr).startswith("level  <=  ")
+    assert fo.to_pyomo(CLUSTER, "drfh", sharing="tdm").time["server-1"].active
+    assert fo.to_pyomo(CLUSTER, "uniform").slices["carol @ server-3"].active
+    assert "alternative" in [component.name for component in fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0]).component_objects()]
+    assert "log" in str(fo.to_pyomo(MANY, "bbf").goal.expr)
+
+
+def test_a_model_can_be_extended_and_solved() -> None:
+    """The first level; and with a constraint of the user's own."""
+    model = fo.to_pyomo(CLUSTER.replace(tasks=None), "tsf")
+    pyo.SolverFactory("appsi_highs").solve(model)
+    first = pyo.value(model.level)
+    assert first == pytest.approx(fo.solve(CLUSTER.replace(tasks=None), "tsf").shares.min(), rel=1e-6)
+    model.own = pyo.Constraint(expr=model.x["alice", "server-1"] <= 1)
+    pyo.SolverFactory("appsi_highs").solve(model)
+    assert pyo.value(model.level) < first
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps", "nl"])
+@pytest.mark.parametrize(
+    ("instance", "notion", "options"), [(CLUSTER, "drfh", {}), (MANY, "bbf", {"prefer": "utilization"}), (MANY, "bbf", {})]
+)
+def test_models_can_be_written(tmp_path: Path, suffix: str, instance: fo.Instance, notion: str, options: dict[str, Any]) -> None:
+    """With names; an alpha-fair goal is not linear and can be written as .nl."""
+    model = fo.to_pyomo(instance, notion, **options)
+    if notion == "bbf" and not options and suffix != "nl":
+        return
+    path = tmp_path / f"model.{suffix}"
+    model.write(str(path), io_options={"symbolic_solver_labels": True})
+    text = path.read_text() + "".join(other.read_text() for other in tmp_path.glob("*.col"))
+    user = instance.users[-1]
+    assert user in text or user.replace("-", "_") in text
+
+
+@pytest.mark.parametrize("transformation", ["bigm", "hull"])
+def test_transformations_agree(transformation: str) -> None:
+    """Both make the same MILP of the alternatives."""
+    model = fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0], transformation=transformation)
+    pyo.SolverFactory("appsi_highs").solve(model)
+    assert pyo.value(model.goal) == pytest.approx(0.7, abs=1e-6)
+
+
+def test_what_is_no_single_model_is_refused() -> None:
+    """Server by server; whole tasks; a transformation or solver that is none."""
+    with pytest.raises(fo.Unsupported, match="no one optimisation model"):
+        fo.to_pyomo(CLUSTER, "per-server-drf")
+    with pytest.raises(fo.Unsupported, match="use highs"):
+        fo.solve(CLUSTER, "drfh", solver="pyomo", integral=True)
+    with pytest.raises(fo.Unsupported, match='no transformation "cut"'):
+        fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0], transformation="cut")
+    with pytest.raises(fo.SolverUnavailable, match='no solver "nonesuch"'):
+        fo.solve(CLUSTER, "drfh", solver="pyomo:nonesuch")
+    with pytest.raises(fo.Unsupported, match="no choice of solvers inside"):
+        fo.solve(CLUSTER, "drfh", solver="highs:simplex")
+
+
+def test_a_solver_by_name() -> None:
+    """HiGHS through its other door gives the same."""
+    for name in ("appsi_highs", "highs"):
+        tasks = fo.solve(CLUSTER, "drfh", solver=f"pyomo:{name}").tasks_per_user
+        np.testing.assert_allclose(tasks, fo.solve(CLUSTER, "drfh", solver="highs").tasks_per_user, rtol=1e-9)
+
+
+def test_statuses_are_mapped_totally() -> None:
+    """Every termination condition that Pyomo has, by name; new ones would be failures until somebody looks."""
+    for native in pyo.TerminationCondition:
+        assert native.value in pyomo_model._STATUS, native
+    assert pyomo_model.status_of(pyo.TerminationCondition.optimal) is Status.OPTIMAL
+    assert pyomo_model.status_of("something new") is Status.FAILED
+
+
+def test_errors_and_noise_stay_inside(caplog: pytest.LogCaptureFixture) -> None:
+    """Pyomo's own exceptions become ours, and its log is silent."""
+    with pyomo_model.inside():
+        logging.getLogger("pyomo.core").error("noise")
+    with pytest.raises(fo.FairoptError, match="Pyomo failed: inner"), pyomo_model.inside():
+        raise RuntimeError("inner")
+    assert "noise" not in caplog.text
+    assert logging.getLogger("pyomo").level != logging.CRITICAL + 1
+
+
+@pytest.mark.parametrize("notion", ["drfh", "tsf", "uniform"])
+@given(instance=instances(max_users=5))
+@settings(max_examples=10, deadline=None)
+def test_agrees_with_highs(notion: str, instance: fo.Instance) -> None:
+    """Leximin and total on random clusters, certified."""
+    mine, theirs = (fo.solve(instance, notion, solver=solver) for solver in ("pyomo", "highs"))
+    np.testing.assert_allclose(mine.tasks_per_user, theirs.tasks_per_user, rtol=1e-7, atol=1e-9)
+
+
+def test_whole_requests() -> None:
+    """A choice among alternatives over whole tasks: the pool is full of them, and everybody has its entitlement."""
+    instance = fo.Instance([[4]], [[1], [1]], tasks=[4, 4])
+    allocation = fo.solve(instance, "bbf", prefer=[1, 0], integral=True)
+    assert allocation.tasks_per_user.tolist() == [2, 2]
+
+
+def test_total_of_whole_tasks() -> None:
+    """The bound proves it."""
+    instance = fo.Instance([[10, 19]], [[1, 4], [3, 1]])
+    allocation = fo.solve(instance, "uniform", solver="pyomo", integral=True)
+    np.testing.assert_allclose(allocation.tasks_per_user, fo.solve(instance, "uniform", solver="highs", integral=True).tasks_per_user)
+    assert allocation.certificate.whole_tasks
+
+
+def test_alternatives_with_auxiliary_columns_and_equalities() -> None:
+    """max x1 + x2, x1 + x2 <= 3, either x1 = a or x2 = 2 a, and x1 <= 1 or x1 >= 5: a is a column of 0 <= a <= 0.5."""
+
+    def alternative(row: list[float], lower: float, upper: float) -> Alternative:
+        return Alternative(sp.csr_array(np.array([row])), np.array([lower]), np.array([upper]))
+
+    instance = fo.Instance([[3]], [[1], [1]])
+    plain = fo.formulate(instance, "drf")
+    clauses = (
+        (alternative([1, 0, -1], 0, 0), alternative([0, 1, -2], 0, 0)),
+        (alternative([1, 0, 0], -np.inf, 1), alternative([1, 0, 0], 5, np.inf)),
+    )
+    program = dataclasses.replace(plain, goal=Disjunctive(np.array([1.0, 1.5]), clauses, np.array([0.5])))
+    solution = fo.SOLVERS["pyomo"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    np.testing.assert_allclose(solution.x, [0, 3], atol=1e-9)  # x1 = a = 0
+    assert certify(program, solution).worst <= 1e-9
+
+
+def test_time_limit() -> None:
+    """A deadline that has passed is an error of its own."""
+    with pytest.raises(fo.NoSolution, match="time limit"):
+        fo.solve(pyomo_hard(), "bbf", prefer=np.arange(60.0), time_limit=0.5)
+
+
+def pyomo_hard() -> fo.Instance:
+    """Return a pool with far too many fair allocations to look at in half a second."""
+    return fo.Instance(np.ones((1, 6)), np.random.default_rng(0).uniform(0.05, 0.5, (60, 6)))
+
+
+def test_pyomo_is_imported_only_when_it_is_used() -> None:
+    """Nor is gdp."""
+    code = "import sys, fairopt; assert not [m for m in sys.modules if m.startswith('pyomo')]"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(fo.__file__).parents[1])
