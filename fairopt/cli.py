@@ -112,7 +112,15 @@ def solve(
         str | None, typer.Option(metavar="leximin|equalize", help="Of drfh: leximin (default), or one LP for one equal share.")
     ] = None,
     utility: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Of max-min: what a task is worth; a column user, then one for each server.")
+        Path | None,
+        typer.Option(metavar="CSV", help="Of max-min and proportional: what a task is worth; a column user, then one for each server."),
+    ] = None,
+    alpha: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.")
+    ] = None,
+    prefer: Annotated[
+        str | None,
+        typer.Option(metavar="utilization|CSV", help="Of bbf and psdsf: choose among all fair allocations; columns user, weight."),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
@@ -139,7 +147,12 @@ def solve(
     started = time.perf_counter()
     instance = _work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
-    options: dict[str, Any] = {"formulation": formulation, "utility": None if utility is None else _read_utility(utility, instance)}
+    options: dict[str, Any] = {
+        "formulation": formulation,
+        "utility": None if utility is None else _read_utility(utility, instance),
+        "alpha": alpha,
+        "prefer": prefer if prefer in (None, "utilization") else _read_preference(Path(prefer), instance),
+    }
     allocation = _work(
         f"solving {notion}",
         lambda: fo.solve(
@@ -295,3 +308,10 @@ def _read_utility(path: Path, instance: fo.Instance) -> FloatArray:
 
     rows = read_table(path, "user").aligned(instance.users, instance.servers)
     return np.array([[row[server] for server in instance.servers] for row in rows])
+
+
+def _read_preference(path: Path, instance: fo.Instance) -> FloatArray:
+    """Read a weight on each user's tasks, (users,): columns user and weight."""
+    from fairopt.formats.cells import read_table
+
+    return np.array([row["weight"] for row in read_table(path, "user").aligned(instance.users, ["weight"])])

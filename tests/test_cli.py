@@ -362,3 +362,14 @@ def test_importing_the_command_line_is_light() -> None:
     """What draws, makes frames or solves is imported when it is needed."""
     code = "import sys, fairopt.cli; print(sorted({'matplotlib', 'pandas', 'highspy', 'pydantic', 'yaml'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_prefer_chooses_among_fair_allocations(tmp_path: Path) -> None:
+    """The ends of the fair set of bottleneck-based fairness, section 5.5: z from 0.5 to 0.7."""
+    pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2], users=["a", "b", "c"])
+    fo.save(pool, tmp_path / "pool.yaml")
+    for sign, expected in ((1, 0.7), (-1, 0.5)):
+        (tmp_path / "want.csv").write_text(f"user,weight\na,{sign}\nb,0\nc,0\n")
+        result = run("solve", tmp_path / "pool.yaml", "--notion", "bbf", "--prefer", tmp_path / "want.csv", "--json")
+        assert json.loads(result.stdout)["users"][0]["tasks"] == pytest.approx(expected)
+    assert "takes no option" in flat(run("solve", tmp_path / "pool.yaml", "--notion", "drf", "--alpha", "2", status=2).stderr)
