@@ -113,7 +113,7 @@ def solve(
     ] = None,
     utility: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Of max-min and proportional: what a task is worth; a column user, then one for each server."),
+        typer.Option(metavar="CSV", help="Of max-min, proportional: worth of a task; a column user, then one a server."),
     ] = None,
     alpha: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.")
