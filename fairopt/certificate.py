@@ -37,7 +37,7 @@ as the engine reports it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if isinstance(program.goal, Total):
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
     if isinstance(program.goal, AlphaFair):
-        return Certificate(feasibility, _total_gap(program, marginal_worth(program, program.goal, solution.x), solution), 0.0)
+        return Certificate(feasibility, _alpha_fair_gap(program, program.goal, solution), 0.0)
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):
@@ -167,6 +167,17 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution) -> flo
     bound = prices @ program.limits.bounds + np.maximum(reduced, 0.0) @ program.largest()
     reached = worth @ solution.x
     return float(max(bound - reached, 0.0) / bound) if bound > 0 else 0.0
+
+
+def _alpha_fair_gap(program: Program, goal: AlphaFair, solution: Solution) -> float:
+    """Return the gap of the total with the marginal worths; prices count up to a factor, as the worths do."""
+    worth = marginal_worth(program, goal, solution.x)
+    if solution.prices is None:
+        return _total_gap(program, worth, solution)
+    spent = float(np.maximum(solution.prices, 0.0) @ program.limits.bounds)
+    earned = float((worth[program.pair_users] * program.utilities) @ solution.x)
+    factor = earned / spent if spent > 0 else 0.0  # of optimal prices, both are the same money
+    return _total_gap(program, worth, replace(solution, prices=solution.prices * factor))
 
 
 def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:

@@ -32,7 +32,9 @@ _GOAL = 1e-17  # relative products: a degenerate pair is as far off as the root 
 _CLOSE = 1e-11  # residuals of the linear equations, relative
 _STALLED = 12  # steps without progress after which floating point is exhausted
 _BOUNDARY = 0.9995  # part of the way to the boundary
-_FAR = 4.0  # largest factor of a step in t or y while the conditions in logarithms are not linear yet
+_TURN = 2.0  # largest change of log y t^alpha that a step may aim at
+_BENT = 0.7  # largest error of a step in it
+_SPREAD = 30.0  # largest factor by which a step may raise a product or keep it from falling
 
 
 class InteriorPoint(Backend):
@@ -53,20 +55,15 @@ class InteriorPoint(Backend):
 
 
 def start(problem: AlphaFairProblem) -> State:
-    """Return half an even slice of every limit, and prices at which every pair costs at least twice its worth."""
+    """Return half an even slice of every limit; equal money for all, and products of about that money."""
     A = problem.A.tocoo()
     sharers = np.diff(problem.A.indptr)
     x = np.full(problem.v.size, np.inf)
     np.minimum.at(x, A.col, 0.5 / (A.data * sharers[A.row]))
     t = problem.utility(x)
-    y = problem.worth(t)
-    p = np.full(problem.n_rows, 0.0)
-    # In every column some limit has a coefficient of 1 (the pair's largest number of tasks fills it): that one pays.
-    np.maximum.at(p, A.row, np.where(A.data > 1 - 1e-9, 2 * (problem.v * y[problem.user])[A.col], 0.0))
-    floor = 1e-3 * problem.money_of_limits(x, y * t)
-    p = np.maximum(p, floor)
-    z = problem.At @ p - problem.v * y[problem.user]
-    return State(x, 1.0 - problem.A @ x, p, np.maximum(z, 0.5 * problem.v * y[problem.user]), t, y)
+    s = 1.0 - problem.A @ x
+    own = np.bincount(problem.user)  # a user's money is spread over its pairs
+    return State(x, s, 1.0 / s, 1.0 / (x * own[problem.user]), t, 1.0 / t)
 
 
 def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
@@ -77,7 +74,7 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
             raise deadline.passed({"steps": step})
         money = at.y * at.t
         of_pair, of_limit = money[problem.user], problem.money_of_limits(at.x, money)
-        mu_pair, mu_limit = at.x * at.z / of_pair, at.p * at.s / of_limit
+        products = np.concatenate([at.x * at.z / of_pair, at.p * at.s / of_limit])
         short, missing, unpaid, bent = problem.residuals(at)
         linear = max(
             float(np.abs(short).max(initial=0.0)),
@@ -85,26 +82,22 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
             float((np.abs(unpaid) / (problem.v * at.y[problem.user] + at.z)).max()),
             float(np.abs(bent).max()),
         )
-        mu = float((mu_pair.sum() + mu_limit.sum()) / (mu_pair.size + mu_limit.size))
-        worst = max(float(mu_pair.max()), float(mu_limit.max()))
+        worst = float(products.max())
         error = max(worst, linear * 1e-3)
-        log.debug("step %d: mu %.1e, worst %.1e, residual %.1e", step, mu, worst, linear)
-        if error < 0.5 * best_error:
-            since = 0
-        else:
-            since += 1
+        log.debug("step %d: worst %.1e, residual %.1e", step, worst, linear)
+        since = 0 if error < 0.5 * best_error else since + 1
         if error < best_error:
             best, best_error = at, error
-        if (worst <= _GOAL and linear <= _CLOSE) or (since > _STALLED and best_error < 1e-9) or since > 60:
+        if (worst <= _GOAL and linear <= _CLOSE) or (since > _STALLED and best_error < 1e-9) or since > 100:
             break
-        at = _step(problem, at, mu, of_pair, of_limit, (short, missing, unpaid, bent))
+        at = _step(problem, at, products, of_pair, of_limit, (short, missing, unpaid, bent))
     return best.x, best.p, step
 
 
 def _step(
     problem: AlphaFairProblem,
     at: State,
-    mu: float,
+    products: FloatArray,
     of_pair: FloatArray,
     of_limit: FloatArray,
     residuals: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
@@ -113,9 +106,12 @@ def _step(
     short, missing, unpaid, bent = residuals
     a = problem.alpha
     system = Newton(problem, at.z / at.x, np.concatenate([at.s / at.p, at.t / (a * at.y)]), Newton.nearly_worth_it(problem, at))
+    pairs = at.x.size
+    unit = np.concatenate([of_pair, of_limit])
 
-    def direction(x_z: FloatArray, p_s: FloatArray, log_y: FloatArray) -> State:
-        """Newton's step to the products x z + x_z, p s + p_s and log y t^alpha - log_y."""
+    def direction(change: FloatArray, log_y: FloatArray) -> State:
+        """Newton's step to the products x z, p s + change and log y t^alpha - log_y."""
+        x_z, p_s = change[:pairs], change[pairs:]
         top = unpaid + x_z / at.x
         bottom = np.concatenate([short - p_s / at.p, -(missing - at.t / a * log_y)])
         dx, dq = system.step(top, bottom)
@@ -125,40 +121,39 @@ def _step(
         dt = -at.t / a * (log_y + dy / at.y)
         return State(dx, ds, dp, dz, dt, dy)
 
-    ahead = direction(-at.x * at.z, -at.p * at.s, bent)
+    now = products * unit
+    mu = float(np.exp(np.log(products).mean()))
+    turn = np.clip(bent, -_TURN, _TURN)
+    if np.abs(bent).max() > 1.0:  # on the way to the right money for everybody: stay in the middle
+        target = np.clip(max(mu, 0.1) / 2, products / _SPREAD, products * _SPREAD) * unit
+        step = direction(target - now, turn)
+        return _move(problem, at, step, bent)
+    ahead = direction(-now, turn)
     reach = min(1.0, _room(at, ahead))
-    mu_ahead = float(
-        (
-            ((at.x + reach * ahead.x) * (at.z + reach * ahead.z) / of_pair).sum()
-            + ((at.p + reach * ahead.p) * (at.s + reach * ahead.s) / of_limit).sum()
-        )
-        / (of_pair.size + of_limit.size)
+    left = np.concatenate(
+        [(at.x + reach * ahead.x) * (at.z + reach * ahead.z), (at.p + reach * ahead.p) * (at.s + reach * ahead.s)]
     )
-    sigma = float(np.clip((mu_ahead / mu) ** 3, 1e-6, 1.0))
+    sigma = float(np.clip((left / unit).sum() / products.sum(), 1e-2, 1.0)) ** 3
     if reach < 0.1:
         sigma = max(sigma, 0.3)
-    target = sigma * mu
-    # Products far below the target are not raised all the way: that would cost more than it gains.
-    pair, limit = at.x * at.z, at.p * at.s
-    weight = reach**2
-    bend = np.zeros_like(bent)
-    for product in (
-        -0.5 * a * (ahead.t / at.t) ** 2,
-        -0.5 * (ahead.y / at.y) ** 2,
-    ):
-        bend += np.clip(product, -1.0, 1.0)
-    step = direction(
-        target * of_pair - pair - weight * ahead.x * ahead.z,
-        target * of_limit - limit - weight * ahead.p * ahead.s,
-        bent + weight * bend,
-    )
+    target = np.clip(sigma * mu, sigma * products / _SPREAD, sigma * products * _SPREAD) * unit
+    bend = np.clip(-0.5 * a * (ahead.t / at.t) ** 2, -1.0, 0.0) + np.clip(-0.5 * (ahead.y / at.y) ** 2, -1.0, 0.0)
+    second = np.concatenate([ahead.x * ahead.z, ahead.p * ahead.s])
+    step = direction(target - now - reach**2 * second, turn + reach**2 * bend)
+    if _room(at, step) < 0.1:  # the correction was too much: go for the middle only
+        step = direction(np.clip(0.5 * mu, products / _SPREAD, products * _SPREAD) * unit - now, turn)
+    return _move(problem, at, step, bent)
+
+
+def _move(problem: AlphaFairProblem, at: State, step: State, bent: FloatArray) -> State:
+    """Go most of the way to the boundary, and not so far that logarithms are no longer about linear."""
     length = min(1.0, _BOUNDARY * _room(at, step))
-    if length < 0.1:  # the correction was too much: go for the center only
-        step = direction(0.5 * mu * of_pair - pair, 0.5 * mu * of_limit - limit, bent)
-        length = min(1.0, _BOUNDARY * _room(at, step))
-    grown = max(float((step.t / at.t).max()), float((step.y / at.y).max()))
-    if grown * length > _FAR:
-        length = _FAR / grown
+    allowed = np.maximum(_BENT, np.abs(bent))
+    for _ in range(60):
+        after = bent + np.log1p(length * step.y / at.y) + problem.alpha * np.log1p(length * step.t / at.t)
+        if (np.abs(after) <= allowed).all():
+            break
+        length *= 0.8
     return State(*(getattr(at, name) + length * getattr(step, name) for name in State.__slots__))
 
 
