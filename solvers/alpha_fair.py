@@ -79,9 +79,16 @@ class AlphaFairProblem:
         V = sp.csr_array((self.v, (self.user, np.arange(self.v.size))), shape=(self.member.size, self.v.size))
         self.B = sp.csr_array(sp.vstack([self.A, -V], format="csr"))
         self.Bt = sp.csr_array(self.B.T)
-        log_phi = np.log(goal.weights[self.member]) + (1 - goal.alpha) * np.log(self.unit)
-        self.shift = float(np.median(log_phi)) if log_phi.size else 0.0
-        self.log_phi = log_phi - self.shift
+        self.log_weight = np.log(goal.weights[self.member])
+        self.shift = 0.0
+        self.set_alpha(goal.alpha)
+        self.shift = float(np.median(self.log_phi)) if self.member.size else 0.0
+        self.set_alpha(goal.alpha)
+
+    def set_alpha(self, alpha: float) -> None:
+        """Change alpha, on the way to the program's own."""
+        self.alpha = alpha
+        self.log_phi = self.log_weight + (1 - alpha) * np.log(self.unit) - self.shift
 
     @property
     def n_rows(self) -> int:

@@ -34,6 +34,7 @@ _STALLED = 12  # steps without progress after which floating point is exhausted
 _BOUNDARY = 0.9995  # part of the way to the boundary
 _TURN = 2.0  # largest change of log y t^alpha that a step may aim at
 _BENT = 0.7  # largest error of a step in it
+_NOTHING = 1e-25  # part of what a user could have alone
 _SPREAD = 30.0  # largest factor by which a step may raise a product or keep it from falling
 
 
@@ -69,6 +70,14 @@ def start(problem: AlphaFairProblem) -> State:
 def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
     """Return tasks, prices (in the problem's units) and the number of steps."""
     best, best_error, since = at, np.inf, 0
+    # Who is to have next to nothing (a small weight at a small alpha can ask for 1e-60) is let off with a little more, which nobody can
+    # feel, and scaled in the end: relief is by how much more log phi than given that answers to.
+    relief = best_relief = np.zeros(at.t.size)
+    goal = problem.alpha
+    if goal != 1.0:
+        problem.set_alpha(1.0)
+        problem.shift += float(np.median(problem.log_phi))
+        problem.set_alpha(1.0)
     for step in range(_STEPS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
@@ -76,22 +85,44 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
         of_pair, of_limit = money[problem.user], problem.money_of_limits(at.x, money)
         products = np.concatenate([at.x * at.z / of_pair, at.p * at.s / of_limit])
         short, missing, unpaid, bent = problem.residuals(at)
+        relief = np.where(at.t < _NOTHING, relief + np.maximum(bent - relief, 0.0), np.where(at.t < 1e5 * _NOTHING, relief, 0.0))
+        bent -= relief
+        if problem.alpha != goal and np.abs(bent).max() <= _BENT:
+            bent = _toward(problem, goal, at, relief)
         linear = max(
             float(np.abs(short).max(initial=0.0)),
             float((np.abs(missing) / at.t).max()),
             float((np.abs(unpaid) / (problem.v * at.y[problem.user] + at.z)).max()),
             float(np.abs(bent).max()),
         )
-        worst = float(products.max())
+        worst = float(products.max()) if problem.alpha == goal else np.inf
         error = max(worst, linear * 1e-3)
         log.debug("step %d: worst %.1e, residual %.1e", step, worst, linear)
-        since = 0 if error < 0.5 * best_error else since + 1
+        since = 0 if error < 0.5 * best_error or np.abs(bent).max() > 1 or problem.alpha != goal else since + 1
         if error < best_error:
-            best, best_error = at, error
-        if (worst <= _GOAL and linear <= _CLOSE) or (since > _STALLED and best_error < 1e-9) or since > 100:
+            best, best_error, best_relief = at, error, relief
+        if (worst <= _GOAL and linear <= _CLOSE) or (since > _STALLED and best_error < 1e-9) or since > 60:
             break
-        at = _step(problem, at, products, of_pair, of_limit, (short, missing, unpaid, bent))
-    return best.x, best.p, step
+        at = _step(problem, at, products, of_pair, of_limit, (short, missing, unpaid, bent), problem.alpha != goal)
+    return best.x * np.exp(-best_relief / problem.alpha)[problem.user], best.p, step
+
+
+def _toward(problem: AlphaFairProblem, goal: float, at: State, relief: FloatArray) -> FloatArray:
+    """Change alpha as far towards the goal as a step can follow; the common unit of money is free, and follows too."""
+
+    def bent(alpha: float) -> FloatArray:
+        problem.set_alpha(alpha)
+        return np.log(at.y) + alpha * np.log(at.t) - problem.log_phi - relief
+
+    before, now = problem.alpha, bent(problem.alpha)
+    slope = (bent(goal) - now) / (goal - before)
+    spread = float(np.ptp(slope))
+    alpha = goal if abs(goal - before) * spread <= 2 * _TURN else before + np.sign(goal - before) * 2 * _TURN / spread
+    after = bent(float(alpha))
+    common = float(after.max() + after.min()) / 2
+    problem.shift -= common
+    problem.set_alpha(float(alpha))
+    return after - common
 
 
 def _step(
@@ -101,6 +132,7 @@ def _step(
     of_pair: FloatArray,
     of_limit: FloatArray,
     residuals: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    waiting: bool,
 ) -> State:
     """Predict, choose the target, correct."""
     short, missing, unpaid, bent = residuals
@@ -124,7 +156,7 @@ def _step(
     now = products * unit
     mu = float(np.exp(np.log(products).mean()))
     turn = np.clip(bent, -_TURN, _TURN)
-    if np.abs(bent).max() > 1.0:  # on the way to the right money for everybody: stay in the middle
+    if waiting or np.abs(bent).max() > 1.0:  # on the way to the right money for everybody: stay in the middle
         target = np.clip(max(mu, 0.1) / 2, products / _SPREAD, products * _SPREAD) * unit
         step = direction(target - now, turn)
         return _move(problem, at, step, bent)
@@ -148,7 +180,8 @@ def _step(
 def _move(problem: AlphaFairProblem, at: State, step: State, bent: FloatArray) -> State:
     """Go most of the way to the boundary, and not so far that logarithms are no longer about linear."""
     length = min(1.0, _BOUNDARY * _room(at, step))
-    allowed = np.maximum(_BENT, np.abs(bent))
+    size = np.abs(bent)
+    allowed = np.maximum(_BENT, size)
     for _ in range(60):
         after = bent + np.log1p(length * step.y / at.y) + problem.alpha * np.log1p(length * step.t / at.t)
         if (np.abs(after) <= allowed).all():
