@@ -10,6 +10,7 @@ from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.interior_point import InteriorPoint
+from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs import HiGHS
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
@@ -18,7 +19,7 @@ __all__ = ["SOLVERS", "Backend", "choose"]
 
 # The closed form first: where it applies nothing is faster or more exact.
 SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS)}
-SOLVERS |= {engine.name: engine for engine in (InteriorPoint,)}
+SOLVERS |= {engine.name: engine for engine in (InteriorPoint, CVXPY)}
 
 
 def choose(program: Program, solver: str | None) -> Backend:
@@ -40,6 +41,7 @@ def choose(program: Program, solver: str | None) -> Backend:
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
+    solver, _, inner = solver.partition(":")  # "cvxpy:SCS": what follows the colon is the engine's own to understand
     if solver not in SOLVERS:
         raise Unsupported(f'there is no solver "{solver}"{did_you_mean(solver, SOLVERS)}; there are {", ".join(SOLVERS)}')
     engine = SOLVERS[solver]
@@ -48,7 +50,11 @@ def choose(program: Program, solver: str | None) -> Backend:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
         raise SolverUnavailable(f'the solver "{solver}" is not installed; {_install(engine)}')
-    return engine()
+    if not inner:
+        return engine()
+    if not hasattr(engine, "solver_of"):
+        raise Unsupported(f'"{solver}" has no solvers of its own to choose from; use solver="{solver}"')
+    return engine.solver_of(inner)
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,9 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.backend import Status
 
 __all__ = ["HighsModel", "Outcome", "Status"]
-
-
-class Status(Enum):
-    """Why a run ended; the value says it in a sentence."""
-
-    OPTIMAL = "an optimal solution was found"
-    TIME_LIMIT = "the time limit was reached"
-    INFEASIBLE = "the program has no feasible point"
-    UNBOUNDED = "the goal grows without bound"
-    FAILED = "the solver gave up"
 
 
 def status_of(native: Any) -> Status:
