@@ -1,6 +1,6 @@
 """The half that notions over a utility of the caller's own share: u[n,i] > 0, what a task of user n is worth on server i.
 
-    U[n] = sum_i u[n,i] x[n,i],        u = 1 where nothing is given: U[n] = x[n], the number of tasks.
+U[n] = sum_i u[n,i] x[n,i],        u = 1 where nothing is given: U[n] = x[n], the number of tasks.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ unlimited tasks spends exactly phi[n], on what gives it most for its money. User
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 >>> allocation = fo.solve(instance, "proportional")
 >>> allocation.tasks_per_user.round(6)
-array([3.272727, 1.909091])
+array([4.090909, 1.636364])
 >>> (instance.demands @ allocation.prices[0] * allocation.tasks_per_user).round(9)  # what they spend
 array([1., 1.])
 >>> fo.solve(instance, "proportional", alpha=10).tasks_per_user.round(3)

@@ -35,6 +35,7 @@ _BOUNDARY = 0.9995  # part of the way to the boundary
 _TURN = 2.0  # largest change of log y t^alpha that a step may aim at
 _BENT = 0.7  # largest error of a step in it
 _NOTHING = 1e-25  # part of what a user could have alone
+_LITTLE = 1e-3
 _SPREAD = 30.0  # largest factor by which a step may raise a product or keep it from falling
 
 
@@ -81,6 +82,7 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
     for step in range(_STEPS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
+        at = _let_go(problem, at)
         money = at.y * at.t
         of_pair, of_limit = money[problem.user], problem.money_of_limits(at.x, money)
         products = np.concatenate([at.x * at.z / of_pair, at.p * at.s / of_limit])
@@ -105,6 +107,24 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
             break
         at = _step(problem, at, products, of_pair, of_limit, (short, missing, unpaid, bent), problem.alpha != goal)
     return best.x * np.exp(-best_relief / problem.alpha)[problem.user], best.p, step
+
+
+def _let_go(problem: AlphaFairProblem, at: State) -> State:
+    """Give users who have little, and want much less at these prices, what they want: steps that are linear in t would take long."""
+    cheapest = np.full(at.t.size, np.inf)
+    np.minimum.at(cheapest, problem.user, (problem.At @ at.p) / problem.v)
+    with np.errstate(divide="ignore"):
+        y = np.maximum(at.y, cheapest / 2)
+    wanted = np.maximum((problem.log_phi - np.log(y)) / problem.alpha, np.log(_NOTHING) - 1)
+    factor = np.exp(np.minimum(wanted - np.log(at.t), 0.0))
+    go = (at.t < _LITTLE) & (factor < 0.3)
+    if not go.any():
+        return at
+    factor, y = np.where(go, factor, 1.0), np.where(go, y, at.y)
+    gone = go[problem.user]
+    worth = problem.v * y[problem.user]
+    z = np.where(gone, np.maximum(problem.At @ at.p - worth, worth), at.z)
+    return State(at.x * factor[problem.user], at.s, at.p, z, at.t * factor, y)
 
 
 def _toward(problem: AlphaFairProblem, goal: float, at: State, relief: FloatArray) -> FloatArray:
@@ -162,9 +182,7 @@ def _step(
         return _move(problem, at, step, bent)
     ahead = direction(-now, turn)
     reach = min(1.0, _room(at, ahead))
-    left = np.concatenate(
-        [(at.x + reach * ahead.x) * (at.z + reach * ahead.z), (at.p + reach * ahead.p) * (at.s + reach * ahead.s)]
-    )
+    left = np.concatenate([(at.x + reach * ahead.x) * (at.z + reach * ahead.z), (at.p + reach * ahead.p) * (at.s + reach * ahead.s)])
     sigma = float(np.clip((left / unit).sum() / products.sum(), 1e-2, 1.0)) ** 3
     if reach < 0.1:
         sigma = max(sigma, 0.3)

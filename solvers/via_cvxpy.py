@@ -1,4 +1,5 @@
-"""CVXPY: every convex goal, as matrices; Clarabel by default, any installed solver by name (``solver="cvxpy:SCS"``).
+"""CVXPY: every convex goal, as matrices; any installed solver by name (``solver="cvxpy:SCS"``), by default Clarabel for alpha-fair goals and
+HiGHS for linear programs: a leximin needs multipliers of more digits than an interior point without crossover gives.
 
 Columns are scaled to 1 = the most that a pair can have alone and limits to bounds of 1; an alpha-fair goal is stated in each user's own order of
 magnitude, found by a first solve at alpha = 1, so that the worths of poor and rich do not differ by more than they must.
@@ -60,8 +61,8 @@ class CVXPY(Backend):
     package = "cvxpy"
     requirement = "pip install cvxpy"
 
-    def __init__(self, solver: str = "CLARABEL") -> None:
-        self.solver = solver.upper()
+    def __init__(self, solver: str | None = None) -> None:
+        self.solver = None if solver is None else solver.upper()
 
     @classmethod
     def solver_of(cls, name: str) -> CVXPY:
@@ -70,8 +71,8 @@ class CVXPY(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
-        cvxpy = _imported(self.solver)
-        task = _Task(cvxpy, self.solver, program, deadline)
+        solver = self.solver or ("CLARABEL" if isinstance(program.goal, AlphaFair) else "HIGHS")
+        task = _Task(_imported(solver), solver, program, deadline)
         if task.column.size == 0:
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
         if isinstance(program.goal, Total):
@@ -135,8 +136,10 @@ class _Task:
         self.solved += 1
         status = status_of(problem.status)
         if status is Status.TIME_LIMIT or (status is not Status.OPTIMAL and self.deadline.left == 0.0):
-            raise self.deadline.passed(known) if self.deadline.seconds is not None else FairoptError(
-                f"CVXPY with {self.solver} stopped at a limit of its own; try another solver"
+            raise (
+                self.deadline.passed(known)
+                if self.deadline.seconds is not None
+                else FairoptError(f"CVXPY with {self.solver} stopped at a limit of its own; try another solver")
             )
         if status is not Status.OPTIMAL or self.x.value is None:
             raise FairoptError(f"CVXPY with {self.solver} found no answer: {status.value}; try another solver")
@@ -212,7 +215,7 @@ class _Task:
         while rising.any():
             constraints = [self.limits, rows @ self.x - t == 0 if equal else rows[np.flatnonzero(rising)] @ self.x - t >= 0]
             if not rising.all():
-                constraints.append(rows[np.flatnonzero(~rising)] @ self.x >= level[~rising] * (1 - 1e-12))
+                constraints.append(rows[np.flatnonzero(~rising)] @ self.x >= level[~rising])
             self.run(t, constraints, {"levels": [stage.value for stage in stages]})
             value = float(t.value)
             prices = np.maximum(np.asarray(self.limits.dual_value), 0.0)
