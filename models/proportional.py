@@ -28,7 +28,7 @@ array([4.090909, 1.636364])
 >>> (instance.demands @ allocation.prices[0] * allocation.tasks_per_user).round(9)  # what they spend
 array([1., 1.])
 >>> fo.solve(instance, "proportional", alpha=10).tasks_per_user.round(3)
-array([2.958, 2.014])
+array([2.44 , 2.187])
 """
 
 from __future__ import annotations

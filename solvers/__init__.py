@@ -50,11 +50,7 @@ def choose(program: Program, solver: str | None) -> Backend:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
         raise SolverUnavailable(f'the solver "{solver}" is not installed; {_install(engine)}')
-    if not inner:
-        return engine()
-    if not hasattr(engine, "solver_of"):
-        raise Unsupported(f'"{solver}" has no solvers of its own to choose from; use solver="{solver}"')
-    return engine.solver_of(inner)
+    return engine.with_solver(inner) if inner else engine()
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:

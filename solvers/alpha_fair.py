@@ -95,6 +95,14 @@ class AlphaFairProblem:
         """Number of limits."""
         return int(self.row.size)
 
+    def use(self, x: FloatArray) -> FloatArray:
+        """Return A x, (limits,)."""
+        return np.asarray(self.A @ x)
+
+    def cost(self, p: FloatArray) -> FloatArray:
+        """Return A'p, (pairs,)."""
+        return np.asarray(self.At @ p)
+
     def utility(self, x: FloatArray) -> FloatArray:
         """Return V'x, (members,)."""
         return np.bincount(self.user, weights=self.v * x, minlength=self.member.size)
@@ -106,9 +114,9 @@ class AlphaFairProblem:
     def residuals(self, at: State) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return what is missing in A x + s = 1, t = V'x, A'p = V y + z and log y + alpha log t = log phi."""
         return (
-            1.0 - self.A @ at.x - at.s,
+            1.0 - self.use(at.x) - at.s,
             at.t - self.utility(at.x),
-            self.v * at.y[self.user] + at.z - self.At @ at.p,
+            self.v * at.y[self.user] + at.z - self.cost(at.p),
             np.log(at.y) + self.alpha * np.log(at.t) - self.log_phi,
         )
 
@@ -116,7 +124,7 @@ class AlphaFairProblem:
         """Geometric mean of the money of the users who fill each limit, by their parts of its use, (limits,)."""
         log_money = np.log(money)[self.user]
         middle = float(log_money.mean())
-        use = self.A @ x
+        use = self.use(x)
         mean: FloatArray = np.exp(middle + (self.A @ (x * (log_money - middle))) / np.where(use > 0, use, 1.0))
         return mean
 
@@ -130,12 +138,12 @@ class AlphaFairProblem:
         if not (t > 0).all() or not np.isfinite(p).all():
             return float("inf")
         y = self.worth(t)
-        bang = (self.At @ p) / (self.v * y[self.user])
-        idle = np.maximum(1.0 - self.A @ x, 0.0)
+        bang = (self.cost(p)) / (self.v * y[self.user])
+        idle = np.maximum(1.0 - self.use(x), 0.0)
         overspent = np.bincount(self.user, self.v * x * np.maximum(bang - 1, 0.0), minlength=t.size) / t
         money = self.money_of_limits(x, y * t)
         return max(
-            float((self.A @ x - 1).max(initial=0.0)),
+            float((self.use(x) - 1).max(initial=0.0)),
             float((1 - bang).max(initial=0.0)),
             float(overspent.max(initial=0.0)),
             float((p * idle / money).max(initial=0.0)),

@@ -8,7 +8,7 @@ from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
 
-from fairopt.errors import NoSolution
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import Feature, Program, Solution
 from fairopt.wording import plural
 
@@ -63,6 +63,11 @@ class Backend(ABC):
     def available(cls) -> bool:
         """Is the package there? Nothing is imported to find out."""
         return cls.package is None or find_spec(cls.package) is not None
+
+    @classmethod
+    def with_solver(cls, name: str) -> Backend:
+        """Return the engine set to a solver of its own, what follows the colon in ``solver="cvxpy:SCS"``."""
+        raise Unsupported(f'"{cls.name}" has no solvers of its own to choose from; use solver="{cls.name}"')
 
     @abstractmethod
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:

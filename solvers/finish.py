@@ -53,8 +53,8 @@ def _active_sets(problem: AlphaFairProblem, x: FloatArray, p: FloatArray) -> tup
     spent, earned = float(p.sum()), float(y @ t)
     p = p * (earned / spent) if spent > 0 else p  # the engine's unit of money is its own
     worth = problem.v * y[problem.user]
-    used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.At @ p, 1e-300)
-    full = p / problem.money_of_limits(x, y * t) > 1 - problem.A @ x
+    used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.cost(p), 1e-300)
+    full = p / problem.money_of_limits(x, y * t) > 1 - problem.use(x)
     steps = 0
     for _ in range(_ROUNDS):
         x, p, y, number = _newton(problem, np.where(used, x, 0.0), np.where(full, p, 0.0), used, full)
@@ -63,10 +63,10 @@ def _active_sets(problem: AlphaFairProblem, x: FloatArray, p: FloatArray) -> tup
             return None
         if problem.error(np.maximum(x, 0.0), np.maximum(p, 0.0)) <= _EXACT:
             return np.maximum(x, 0.0), np.maximum(p, 0.0), steps
-        reduced = problem.At @ p - problem.v * y[problem.user]
+        reduced = problem.cost(p) - problem.v * y[problem.user]
         leave, unpriced = used & (x < 0), full & (p < 0)
         join = ~used & (reduced < -1e-12 * problem.v * y[problem.user])
-        over = ~full & (problem.A @ x > 1 + 1e-13)
+        over = ~full & (problem.use(x) > 1 + 1e-13)
         if not (leave.any() or unpriced.any() or join.any() or over.any()):
             return None
         used, full = (used & ~leave) | join, (full & ~unpriced) | over
@@ -85,9 +85,9 @@ def _newton(
     y = problem.worth(t)
     D = np.where(used, _SINGULAR, _ABSENT) * problem.v * y[problem.user]
     for step in range(_STEPS):
-        short = np.where(full, 1.0 - problem.A @ x, 0.0)
+        short = np.where(full, 1.0 - problem.use(x), 0.0)
         missing = t - problem.utility(x)
-        unpaid = np.where(used, problem.v * y[problem.user] - problem.At @ p, 0.0)
+        unpaid = np.where(used, problem.v * y[problem.user] - problem.cost(p), 0.0)
         bent = np.log(y) + a * np.log(t) - problem.log_phi
         size = max(np.abs(short).max(initial=0.0), np.abs(missing / t).max(), np.abs(bent).max())
         size = max(size, np.abs(unpaid / (problem.v * y[problem.user])).max())

@@ -63,7 +63,7 @@ def start(problem: AlphaFairProblem) -> State:
     x = np.full(problem.v.size, np.inf)
     np.minimum.at(x, A.col, 0.5 / (A.data * sharers[A.row]))
     t = problem.utility(x)
-    s = 1.0 - problem.A @ x
+    s = 1.0 - problem.use(x)
     own = np.bincount(problem.user)  # a user's money is spread over its pairs
     return State(x, s, 1.0 / s, 1.0 / (x * own[problem.user]), t, 1.0 / t)
 
@@ -112,7 +112,7 @@ def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[Fl
 def _let_go(problem: AlphaFairProblem, at: State) -> State:
     """Give users who have little, and want much less at these prices, what they want: steps that are linear in t would take long."""
     cheapest = np.full(at.t.size, np.inf)
-    np.minimum.at(cheapest, problem.user, (problem.At @ at.p) / problem.v)
+    np.minimum.at(cheapest, problem.user, (problem.cost(at.p)) / problem.v)
     with np.errstate(divide="ignore"):
         y = np.maximum(at.y, cheapest / 2)
     wanted = np.maximum((problem.log_phi - np.log(y)) / problem.alpha, np.log(_NOTHING) - 1)
@@ -123,7 +123,7 @@ def _let_go(problem: AlphaFairProblem, at: State) -> State:
     factor, y = np.where(go, factor, 1.0), np.where(go, y, at.y)
     gone = go[problem.user]
     worth = problem.v * y[problem.user]
-    z = np.where(gone, np.maximum(problem.At @ at.p - worth, worth), at.z)
+    z = np.where(gone, np.maximum(problem.cost(at.p) - worth, worth), at.z)
     return State(at.x * factor[problem.user], at.s, at.p, z, at.t * factor, y)
 
 

@@ -1,13 +1,13 @@
-"""CVXPY: every convex goal, as matrices; any installed solver by name (``solver="cvxpy:SCS"``), by default Clarabel for alpha-fair goals and
-HiGHS for linear programs: a leximin needs multipliers of more digits than an interior point without crossover gives.
+"""CVXPY: every convex goal, as matrices, by any installed solver (``solver="cvxpy:SCS"``).
 
-Columns are scaled to 1 = the most that a pair can have alone and limits to bounds of 1; an alpha-fair goal is stated in each user's own order of
-magnitude, found by a first solve at alpha = 1, so that the worths of poor and rich do not differ by more than they must.
+The default is Clarabel for alpha-fair goals and HiGHS for linear programs: a leximin needs multipliers of more digits than an interior
+point without crossover gives. Columns are scaled to 1 = the most that a pair can have alone, and limits to bounds of 1; an alpha-fair goal
+is stated in each user's own order of magnitude, found by a first solve at alpha = 1, so that poor and rich differ no more than they must.
 
-Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others. The multipliers of the rows of t
-say who cannot rise: those are settled at t, the others go on. The levels and prices of every round are the certificate.
+Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others. The prices of the
+limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate``): who cannot is settled.
 
-CVXPY's answers are good to about as many digits as its solver's tolerance allows. Those of alpha-fair goals are finished by ``finish``.
+Answers are good to about as many digits as the solver's tolerance allows. Those of alpha-fair goals are finished by ``finish``.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class CVXPY(Backend):
         self.solver = None if solver is None else solver.upper()
 
     @classmethod
-    def solver_of(cls, name: str) -> CVXPY:
+    def with_solver(cls, name: str) -> CVXPY:
         """Return the engine with this solver of CVXPY's."""
         return cls(name)
 
@@ -90,7 +90,7 @@ def _imported(solver: str) -> Any:
         warnings.simplefilter("ignore")
         import cvxpy
 
-        installed = cvxpy.installed_solvers()
+        installed: list[str] = cvxpy.installed_solvers()  # type: ignore[no-untyped-call]
     if solver not in installed:
         raise SolverUnavailable(f'CVXPY has no solver "{solver}" here; it has {", ".join(installed)}')
     return cvxpy

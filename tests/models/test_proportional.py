@@ -41,8 +41,8 @@ def test_no_small_move_gains(alpha: float, instance: fo.Instance) -> None:
     has = mine > 0
     for notion in ("efficiency", "max-min", "per-server-drf"):
         other = fo.solve(instance, notion).tasks_per_user
-        worth = instance.weights[has] * mine[has] ** -alpha
-        assert worth @ (other - mine)[has] <= 1e-8 * max(worth @ mine[has], 1e-300)
+        worth: np.ndarray = instance.weights[has] * np.power(mine[has], -alpha)
+        assert worth @ (other - mine)[has] <= 1e-8 * max(float(worth @ mine[has]), 1e-300)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 2, 4])
