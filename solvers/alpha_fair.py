@@ -105,7 +105,7 @@ class AlphaFairProblem:
 
     def utility(self, x: FloatArray) -> FloatArray:
         """Return V'x, (members,)."""
-        return np.bincount(self.user, weights=self.v * x, minlength=self.member.size)
+        return np.bincount(self.user, weights=self.v * x, minlength=self.member.size).astype(np.float64)
 
     def worth(self, t: FloatArray) -> FloatArray:
         """Return phi t^-alpha, (members,)."""

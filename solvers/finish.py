@@ -1,12 +1,13 @@
 """From an approximate answer of an alpha-fair program, from any engine, to an exact one.
 
-Which pairs are used and which limits are full is read off the approximate point: the larger of the two factors of every product decides. With those
-held, the conditions of ``alpha_fair`` are equations,
+Which pairs are used and which limits are full is read off the approximate point: the larger of the two factors of every product
+decides. With those held, the conditions of ``alpha_fair`` are equations,
 
     A x = 1 on full limits,    t = V'x,    A'p = V y on used pairs,    y t^alpha = phi,
 
-and Newton's method solves them. Where placements are not unique the system is singular: a small multiple of the identity makes it quasi-definite, and takes the
-solution nearest to the point. Pairs and prices that turn out negative leave, pairs that are worth more than they cost and limits that overflow join.
+and Newton's method solves them. Where placements are not unique the system is singular: a small multiple of the identity makes it
+quasi-definite, and takes a solution near the point. Pairs and prices that turn out negative leave; pairs that are worth more than they
+cost and limits that overflow join.
 
 Where the sets cannot be told (a solver far off, users whose worths are a billion apart), the interior point solves the program from the
 start. Which of the two it was makes no difference to the exactness: `AlphaFairProblem.error` decides.
@@ -23,7 +24,7 @@ from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import follow, start
 
-__all__ = ["finish"]
+__all__ = ["active_sets", "finish"]
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ _ABSENT = 1e20  # what holds an unused pair or a limit that is not full at 0
 def finish(problem: AlphaFairProblem, x: FloatArray, p: FloatArray, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
     """Return exact tasks and prices in the problem's units, and the number of steps."""
     with np.errstate(all="ignore"):
-        found = _active_sets(problem, x, p)
+        found = active_sets(problem, x, p)
     if found is not None:
         return found
     log.info("the sets of used pairs and full limits could not be told; solving by the interior point")
@@ -45,7 +46,8 @@ def finish(problem: AlphaFairProblem, x: FloatArray, p: FloatArray, deadline: De
     return x, p, steps
 
 
-def _active_sets(problem: AlphaFairProblem, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray, int] | None:
+def active_sets(problem: AlphaFairProblem, x: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray, int] | None:
+    """Return exact tasks and prices and the number of steps; None where the sets cannot be told."""
     t = problem.utility(x)
     if not (t > 0).all():
         return None

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _STEPS = 400
 _GOAL = 1e-17  # relative products: a degenerate pair is as far off as the root of it
 _CLOSE = 1e-11  # residuals of the linear equations, relative
+_EXACT = 1e-11
 _STALLED = 12  # steps without progress after which floating point is exhausted
 _BOUNDARY = 0.9995  # part of the way to the boundary
 _TURN = 2.0  # largest change of log y t^alpha that a step may aim at
@@ -53,6 +54,11 @@ class InteriorPoint(Backend):
         if problem.member.size == 0:
             return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
         x, p, steps = follow(problem, start(problem), deadline)
+        if problem.error(x, p) > _EXACT:  # the sets may be told all the same
+            from fairopt.solvers.finish import active_sets
+
+            with np.errstate(all="ignore"):
+                x, p, _ = active_sets(problem, x, p) or (x, p, 0)
         return problem.solution(x, p, steps)
 
 
@@ -174,7 +180,7 @@ def _step(
         return State(dx, ds, dp, dz, dt, dy)
 
     now = products * unit
-    mu = float(np.exp(np.log(products).mean()))
+    mu = float(np.exp(np.log(np.maximum(products, 1e-300)).mean()))
     turn = np.clip(bent, -_TURN, _TURN)
     if waiting or np.abs(bent).max() > 1.0:  # on the way to the right money for everybody: stay in the middle
         target = np.clip(max(mu, 0.1) / 2, products / _SPREAD, products * _SPREAD) * unit

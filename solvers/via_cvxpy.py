@@ -4,8 +4,10 @@ The default is Clarabel for alpha-fair goals and HiGHS for linear programs: a le
 point without crossover gives. Columns are scaled to 1 = the most that a pair can have alone, and limits to bounds of 1; an alpha-fair goal
 is stated in each user's own order of magnitude, found by a first solve at alpha = 1, so that poor and rich differ no more than they must.
 
-Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others. The prices of the
-limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate``): who cannot is settled.
+Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others.
+The prices of the
+limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate``):
+who cannot is settled.
 
 Answers are good to about as many digits as the solver's tolerance allows. Those of alpha-fair goals are finished by ``finish``.
 """
