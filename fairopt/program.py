@@ -12,8 +12,8 @@ certificates rely on: giving less is always feasible. ``print(program)`` is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Any, TypeAlias
 
@@ -414,6 +414,8 @@ class Solution:
         Values of the auxiliary columns of Disjunctive
     trace : object
         A record of the way there, of engines that keep one
+    seconds : mapping
+        Parts of the engine's time that it tells apart, such as ``compile``
     """
 
     x: FloatArray
@@ -425,3 +427,4 @@ class Solution:
     programs_solved: int = 1
     auxiliary: FloatArray | None = None
     trace: Any = None
+    seconds: Mapping[str, float] = field(default_factory=dict)

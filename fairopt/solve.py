@@ -214,7 +214,7 @@ def solve(
         prices=_prices(program, solution, merging, how),
         levels=_levels(program, solution, merging, how),
         certificate=certificate,
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
+        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(solution),
         trace=solution.trace,
     )

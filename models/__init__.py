@@ -12,12 +12,20 @@ from fairopt.models.bbf import BBF
 from fairopt.models.cdrf import CDRF
 from fairopt.models.drf import DRF
 from fairopt.models.drfh import DRFH
+from fairopt.models.efficiency import Efficiency
 from fairopt.models.max_min import MaxMin
 from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, default_sharing
 from fairopt.models.per_server_drf import PerServerDRF
+from fairopt.models.proportional import Proportional
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 
 __all__ = ["NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
-NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (DRF, DRFH, CDRF, TSF, Asset, MaxMin, PerServerDRF, Uniform, BBF)}
+NOTIONS: dict[str, type[Notion]] = {
+    notion.name: notion
+    for notion in (
+        *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
+        *(PerServerDRF, Uniform, BBF, Proportional, Efficiency),
+    )
+}

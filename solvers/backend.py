@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
 
@@ -12,7 +13,17 @@ from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution
 from fairopt.wording import plural
 
-__all__ = ["Backend", "Deadline"]
+__all__ = ["Backend", "Deadline", "Status"]
+
+
+class Status(Enum):
+    """Why a run ended; the value says it in a sentence."""
+
+    OPTIMAL = "an optimal solution was found"
+    TIME_LIMIT = "the time limit was reached"
+    INFEASIBLE = "the program has no feasible point"
+    UNBOUNDED = "the goal grows without bound"
+    FAILED = "the solver gave up"
 
 
 class Deadline:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -12,19 +11,9 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, IntArray
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, Status
 
 __all__ = ["HighsModel", "Outcome", "Status", "solved"]
-
-
-class Status(Enum):
-    """Why a run ended; the value says it in a sentence."""
-
-    OPTIMAL = "an optimal solution was found"
-    TIME_LIMIT = "the time limit was reached"
-    INFEASIBLE = "the program has no feasible point"
-    UNBOUNDED = "the goal grows without bound"
-    FAILED = "the solver gave up"
 
 
 def status_of(native: Any) -> Status:

@@ -14,7 +14,8 @@ from fairopt.certificate import certify
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
 
-TOLERANCE = {"highs": 1e-9, "water-filling": 1e-12, "trajectory": 1e-9, "pyomo": 1e-9}  # relative error of x[n], owned by the engine
+# Relative error of x[n], owned by the engine.
+TOLERANCE = {"highs": 1e-9, "water-filling": 1e-12, "interior-point": 1e-9, "cvxpy": 1e-7, "trajectory": 1e-9, "pyomo": 1e-9}
 EXACT = ("water-filling", "highs")  # the engines of leximins that are compared on random instances
 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -37,6 +38,14 @@ CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "figure 1 whole tasks": (FIGURE_1, "tsf", {"integral": True}, [2, 2, 8]),
     "one server each": (fo.Instance([[4, 0], [0, 6]], [[1, 0], [0, 1], [0, 2]]), "drfh", {}, [4, 3, 1.5]),
     "rates": (fo.Instance([[1], [1]], [[1], [1]], rates=[[4, 2], [1, 2]]), "cdrf", {}, [4, 2]),
+    # x + 3 y = 9 and 4 x + y = 18 meet at (45/11, 18/11), where (1/x, 1/y) = p (1, 3) + q (4, 1) with p = 1/5, q = 1/90: prices > 0.
+    "proportional pool": (POOL, "proportional", {}, [45 / 11, 18 / 11]),
+    "proportional mirror": (MIRROR, "proportional", {"alpha": 0.5}, [10, 10]),
+    # One resource: phi x^-a = p d, so x = (phi / d)^(1/a) k with sum d x = c.
+    "alpha 2": (fo.Instance([[12]], [[1], [1]], weights=[1, 4]), "proportional", {"alpha": 2}, [4, 8]),
+    "alpha 0.5": (fo.Instance([[17]], [[1], [1]], weights=[1, 4]), "proportional", {"alpha": 0.5}, [1, 16]),
+    "alpha finite": (fo.Instance([[12]], [[1], [1], [1]], tasks=[2, 0, np.inf]), "proportional", {}, [2, 0, 10]),
+    "efficiency": (POOL, "efficiency", {}, [45 / 11, 18 / 11]),
     "minute and huge": (fo.Instance([[1e-6, 1e12]], [[1e-9, 1e6], [1e-8, 1e10]]), "drf", {}, [500, 50]),
 }
 
@@ -57,7 +66,7 @@ def test_case(solver: str, case: str) -> None:
 
 def test_only_declared_inability_skips() -> None:
     """Water-filling declares one server and divisible tasks; the message names what is missing and who can."""
-    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or pyomo"):
+    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or cvxpy or pyomo"):
         fo.solve(MIRROR, "drfh", solver="water-filling")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
         fo.solve(POOL, "drf", solver="water-filling", integral=True)

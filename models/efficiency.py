@@ -1,0 +1,46 @@
+"""Efficiency: the largest weighted number of tasks, whoever runs them.
+
+    maximise  sum_n phi[n] x[n],
+
+a linear program: `proportional` with alpha = 0, and the other end of the scale from max-min. Kesidis et al. (2018), equation (18),
+measure schedulers by this sum. It is Pareto optimal and promises nothing else: a user may get nothing. Unlike the x[n] of every strictly
+concave goal, its x[n] need not be unique; only the sum is.
+
+>>> import fairopt as fo
+>>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency").tasks_per_user.round(6)
+array([4.090909, 1.636364])
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from fairopt.instance import FloatArray, Instance
+from fairopt.models.notion import Property, ShareNotion
+from fairopt.program import Goal, Total
+
+__all__ = ["Efficiency"]
+
+
+class Efficiency(ShareNotion):
+    """Maximum of sum_n phi[n] x[n]."""
+
+    name = "efficiency"
+    title = "Largest weighted number of tasks"
+    source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (18)"
+    satisfies: ClassVar = {Property.PARETO: "every x[n] counts: linear programming"}
+
+    @property
+    def merge_alpha(self) -> float:
+        """Only users of equal weight merge: the largest weight takes all."""
+        return 0.0
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """Return 1: tasks count."""
+        return np.ones(instance.n_users)
+
+    def goal(self, weights: FloatArray) -> Goal:
+        """The sum."""
+        return Total(weights)

@@ -1,0 +1,92 @@
+"""Proportional fairness and the alpha family: from efficiency (alpha = 0) to max-min (alpha to infinity).
+
+    maximise  sum_n phi[n] g(U[n]),        U[n] = sum_i u[n,i] x[n,i],
+    g(U) = U^(1 - alpha) / (1 - alpha),    g = log for alpha = 1                                                  g'(U) = U^-alpha
+
+over the same allocations as every other notion; u = 1, the number of tasks, unless the caller gives u (Kesidis, Shan, Jain, Urgaonkar,
+Khamse-Ashari and Lambadaris 2018, objective (15)). The family is Mo and Walrand's (2000), alpha = 1 Kelly, Maulloo and Tan's (1998)
+proportional fairness and Nash's bargaining solution, alpha = 0 the total. Weights multiply g, they do not divide U: at alpha = 1 that is
+the same, and as alpha grows, phi^(1/alpha) tends to 1 and the limit is the max-min of U itself, not of U / phi.
+
+U is unique, and it is optimal if and only if for every other feasible allocation x' (proposition 2 there, corollary 1 for any U)
+
+    sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha  <=  0.
+
+The left side is linear in x', so a linear program maximises it, and its prices are the proof: p >= 0 of the capacities with
+
+    phi[n] U[n]^-alpha u[n,i]  <=  sum_r p[i,r] d[n,r]  for every eligible (n, i), with equality where x[n,i] > 0;      p = 0 where a
+    resource is left over.
+
+At alpha = 1 they are equilibrium prices (Eisenberg and Gale 1959): multiplied by x[n,i] and summed over i they say that every user with
+unlimited tasks spends exactly phi[n], on what gives it most for its money. Users who cannot have anything are left out of the goal.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+>>> allocation = fo.solve(instance, "proportional")
+>>> allocation.tasks_per_user.round(6)
+array([4.090909, 1.636364])
+>>> (instance.demands @ allocation.prices[0] * allocation.tasks_per_user).round(9)  # what they spend
+array([1., 1.])
+>>> fo.solve(instance, "proportional", alpha=10).tasks_per_user.round(3)
+array([2.44 , 2.187])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray
+from fairopt.models.given_utility import GivenUtility
+from fairopt.models.notion import Property
+from fairopt.program import AlphaFair, Goal, Total
+
+__all__ = ["Proportional"]
+
+_EQUAL_INCOMES = "for alpha = 1: an equilibrium with incomes phi, Eisenberg and Gale (1959); Varian (1974)"
+
+
+@dataclass(frozen=True, eq=False)
+class Proportional(GivenUtility):
+    """Maximum of sum_n phi[n] g(U[n]), g' = U^-alpha.
+
+    Parameters
+    ----------
+    utility : array (users, servers) or (users,)
+        Worth of a task, > 0 on every eligible pair. One number per user counts alike on every server. The default, 1, counts tasks.
+    alpha : float
+        >= 0. 0 is the largest total, 1 proportional fairness; the larger, the nearer to max-min.
+    """
+
+    alpha: float = 1.0
+
+    name = "proportional"
+    title = "Proportional and alpha-fairness"
+    source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), (15) and corollary 1; Mo and Walrand (2000)"
+    satisfies: ClassVar = {
+        Property.PARETO: "every U[n] counts: Mo and Walrand (2000)",
+        Property.ENVY_FREENESS: _EQUAL_INCOMES,
+        Property.SHARING_INCENTIVE: _EQUAL_INCOMES,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            alpha = float(self.alpha)
+        except (TypeError, ValueError):
+            raise InvalidInstance(f"alpha is {self.alpha!r}; give a number >= 0") from None
+        if not (alpha >= 0 and np.isfinite(alpha)):
+            raise InvalidInstance(f'alpha is {alpha:g}; give a finite number >= 0 (for the limit of large alpha use "max-min")')
+        object.__setattr__(self, "alpha", alpha)
+
+    @property
+    def merge_alpha(self) -> float:
+        """Identical users divide by phi^(1/alpha)."""
+        return self.alpha
+
+    def goal(self, weights: FloatArray) -> Goal:
+        """Alpha-fair; linear for alpha = 0."""
+        return AlphaFair(self.alpha, weights) if self.alpha > 0 else Total(weights)

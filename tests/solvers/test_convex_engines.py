@@ -1,0 +1,47 @@
+"""The two engines of alpha-fair goals agree; statuses are mapped totally."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies import instances
+
+import fairopt as fo
+from fairopt.solvers.backend import Status
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1, 2])
+@given(instance=instances())
+@settings(max_examples=15)
+def test_engines_agree(alpha: float, instance: fo.Instance) -> None:
+    """x[n] to 1e-7, certificates to 1e-10."""
+    first, second = (fo.solve(instance, "proportional", alpha=alpha, solver=name) for name in ("interior-point", "cvxpy"))
+    np.testing.assert_allclose(first.tasks_per_user, second.tasks_per_user, rtol=1e-7, atol=1e-9)
+    assert max(first.certificate.worst, second.certificate.worst) <= 1e-10
+
+
+def test_every_native_status_is_mapped() -> None:
+    """All of CVXPY's and of HiGHS's; only those that say optimal are optimal."""
+    highspy = pytest.importorskip("highspy")
+    settings_of = pytest.importorskip("cvxpy.settings")
+    from fairopt.solvers.highs_model import status_of as of_highs
+    from fairopt.solvers.via_cvxpy import status_of as of_cvxpy
+
+    native = [*settings_of.SOLUTION_PRESENT, *settings_of.INF_OR_UNB, *settings_of.ERROR, settings_of.UNKNOWN, None]
+    assert {status for status in native if of_cvxpy(status) is Status.OPTIMAL} == {"optimal", "optimal_inaccurate"}
+    statuses = highspy.HighsModelStatus.__members__.values()
+    assert [status.name for status in statuses if of_highs(status) is Status.OPTIMAL] == ["kOptimal"]
+    assert all(isinstance(of_highs(status), Status) for status in statuses)
+
+
+def test_solvers_of_cvxpy_by_name() -> None:
+    """After a colon; what is not there is named, and other engines have none."""
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+    allocation = fo.solve(pool, "proportional", solver="cvxpy:clarabel")
+    np.testing.assert_allclose(allocation.tasks_per_user, [45 / 11, 18 / 11], rtol=1e-9)
+    assert allocation.seconds["compile"] >= 0
+    with pytest.raises(fo.SolverUnavailable, match="no solver"):
+        fo.solve(pool, "proportional", solver="cvxpy:nonesuch")
+    with pytest.raises(fo.Unsupported, match="no choice of solvers inside"):
+        fo.solve(pool, "drf", solver="highs:simplex")
