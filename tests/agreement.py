@@ -3,7 +3,8 @@
 ``python tests/agreement.py --instances 500`` prints a table; tests/test_agreement.py runs a fixed sample of it.
 
 Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude.
-Compared are shares, relative to the larger; where the answer is not unique (PS-DSF under resource division, totals), only certificates count.
+Compared are shares, relative to the larger. Where the answer is not unique (PS-DSF under resource division, totals), only
+certificates count.
 """
 
 from __future__ import annotations
