@@ -14,9 +14,10 @@ from fairopt.models.drfh import DRFH
 from fairopt.models.max_min import MaxMin
 from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, default_sharing
 from fairopt.models.per_server_drf import PerServerDRF
+from fairopt.models.psdsf import PSDSF
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 
 __all__ = ["NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
-NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (DRF, DRFH, CDRF, TSF, Asset, MaxMin, PerServerDRF, Uniform)}
+NOTIONS: dict[str, type[Notion]] = {notion.name: notion for notion in (DRF, DRFH, CDRF, TSF, Asset, MaxMin, PerServerDRF, PSDSF, Uniform)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
+from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.via_highs import HiGHS
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
@@ -16,7 +17,7 @@ from fairopt.wording import did_you_mean
 __all__ = ["SOLVERS", "Backend", "choose"]
 
 # The closed form first: where it applies nothing is faster or more exact.
-SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS)}
+SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse)}
 
 
 def choose(program: Program, solver: str | None) -> Backend:
