@@ -35,6 +35,9 @@ _SWEEPS = 20_000
 _AIM = 1e-12  # residual at which nothing better is looked for
 _STILL = 1e-15  # a relative change that is rounding
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
+_EVERY = 10  # sweeps between attempts to finish
+_PATIENCE = 2_000  # sweeps in a random or asynchronous order before the last stretch is done in turn
+_FEW = 300  # pairs that are few enough for any attempt
 _KEPT = 2_000_000  # numbers of the record
 
 
@@ -74,27 +77,32 @@ class BestResponse(Backend):
         goal = program.goal
         assert isinstance(goal, Equilibrium)
         state = _State(program, goal)
-        turns = _turns(goal, state)
-        best, residual = state.x.copy(), np.inf
-        due, wait = 1, 1
+        turns, in_turn = _turns(goal, state), goal.order == "sequential"
+        best, residual = state.plain(), np.inf
+        due = 1
         for sweep in range(1, _SWEEPS + 1):
+            if sweep == _PATIENCE and not in_turn:
+                turns, in_turn = _turns(Equilibrium(goal.weights), state), True
             change = turns()
             state.record(change)
-            if change <= _STILL or sweep >= due:
-                candidates = [state.plain(), *state.finishes()] if change > _STILL or residual > _AIM else [state.plain()]
-                for x in candidates:
+            if change <= _STILL or sweep >= due or deadline.left == 0.0:
+                due = min(2 * sweep, sweep + _EVERY)
+                reached = state.residual(state.plain())
+                nearest = np.inf
+                for x in [state.plain(), *(state.finishes() if reached > _AIM else [])]:
                     worst = state.residual(x)
                     if worst < residual:
                         best, residual = x, worst
+                    if worst < nearest:
+                        near, nearest = x, worst
                     if residual <= _AIM:
                         break
-                if residual <= _AIM or (change <= _STILL and residual <= 0.1 * tolerance):
+                if residual <= _AIM or (change <= _STILL and residual <= 0.1 * tolerance) or deadline.left == 0.0:
                     break
-                due, wait = sweep + wait, min(2 * wait, 64)
-                if goal.order == "sequential":
-                    state.jump(best)
-            if deadline.left == 0.0:
-                break
+                if in_turn and nearest < 0.5 * reached:
+                    state.go_to(near)
+                elif in_turn:
+                    state.drift()
         if not residual <= 0.1 * tolerance:
             known = {"x": best, "residual": residual, "sweeps": sweep, "change": change}
             if deadline.left == 0.0:
@@ -146,6 +154,7 @@ class _State:
         self.stop = np.full(self.user.size, -1)
         self.x = np.zeros(self.user.size)
         self.total = np.zeros(self.tasks.size)
+        self.x_before, self.before = self.x.copy(), list[FloatArray]()  # where the servers were before the last sweeps
         self.changes: list[float] = []
         self.record_of_tasks: list[FloatArray] = []
 
@@ -163,6 +172,9 @@ class _State:
     def finishes(self) -> list[FloatArray]:
         """Solve the structure at hand exactly, for each idea of what is nothing."""
         servers = self.program.pair_servers[self.order]
+        some = int((self.x > _NOTHING[0] * self.largest).sum())
+        if some > max(_FEW, np.count_nonzero(self.total) + np.isfinite(self.level).sum()) and self.changes[-1] > 1e-9:
+            return []  # more pairs than equations can carry: too early, and dear
         stop = np.where(self.stop >= 0, self.row_of[servers, np.maximum(self.stop, 0)], -1)
         answers: list[FloatArray] = []
         seen: set[bytes] = set()
@@ -185,12 +197,37 @@ class _State:
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
         return max(float(relative), float(-x.min(initial=0.0)), envy_of_servers(self.program, self.goal, x))
 
-    def jump(self, x: FloatArray) -> None:
-        """Go on from x if the servers then move less than where they are."""
+    def go_to(self, x: FloatArray) -> None:
+        """Go on from x."""
+        self.x[:] = x[self.order]
+        self.total[:] = self.program.per_user(x)
+        self.before, self.x_before = [], self.x.copy()
+
+    def drift(self) -> None:
+        """Go as far in the direction of the last sweeps as they would go by themselves, and no pair further than until one is empty.
+
+        Around a cycle of users and servers whose rates nearly match, each sweep moves the same little, until somebody holds nothing:
+        a thousand sweeps of that are one step here. Pairs whose changes shrink by a ratio get what their series has left.
+        """
+        if len(self.before) < 3:
+            return
+        last = self.x - self.before[-1]
+        previous = self.before[-1] - self.before[-2]
+        ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
+        empties = (last < 0) & (ratio > 0.9) & (self.x > _NOTHING[0] * self.largest)
+        if not empties.any():
+            return
+        times = float((self.x[empties] / -last[empties]).min())
+        left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
+        x = np.empty(self.x.size)
+        x[self.order] = np.maximum(self.x + np.clip(left, 0.0, times) * last, 0.0)
+        self.go_to(x)
 
     def record(self, change: float) -> None:
         """Keep a row of the record."""
         self.changes.append(change)
+        self.before = [*self.before[-2:], self.x_before]
+        self.x_before = self.x.copy()
         if (len(self.record_of_tasks) + 1) * self.total.size <= _KEPT:
             self.record_of_tasks.append(self.total.copy())
 
