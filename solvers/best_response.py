@@ -32,7 +32,7 @@ from fairopt.solvers.equilibrium_equations import solve_structure
 __all__ = ["BestResponse", "Sweeps"]
 
 _SWEEPS = 20_000
-_AIM = 1e-12  # residual at which nothing better is looked for
+_AIM = 1e-10  # residual at which nothing better is looked for
 _STILL = 1e-15  # a relative change that is rounding
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 _EVERY = 10  # sweeps between attempts to finish
