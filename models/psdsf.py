@@ -16,8 +16,9 @@ A user with finitely many tasks who runs them all needs no bottleneck. So each s
 s[n,i]/phi[n] of its own x[n,i], given what its users have elsewhere, and PS-DSF is where no server can improve: an `Equilibrium`.
 
 Time division is a convex program. Its conditions are those of  max sum_n phi[n] log x[n]  under sum_n x[n,i] / gamma[n,i] <= 1 (a
-Fisher market; Eisenberg and Gale 1959), so x[n] is unique, and gamma may be any rates: coprocessors, radio channels. Resource division is
-not convex, and x[n] is *not unique*, which the paper does not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server
+Fisher market; Eisenberg and Gale 1959), so x[n] is unique, and gamma may be any rates: coprocessors, radio channels. (With finitely many tasks
+it is not: where a user with few tasks runs them is free, and others feel it. The market's optimum is then one PS-DSF allocation of
+several.) Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server
 only, x = (5/6, 4/3, 5/6) and (5/6, 3/2, 5/6) are both PS-DSF, and the second dominates the first. By default the servers take turns as in the
 paper's algorithm I, from DRF on each in order; ``order`` lets them act in another, and ``prefer`` chooses in the whole set:
 
@@ -94,7 +95,9 @@ class PSDSF(ShareNotion):
         if self.order not in _ORDERS:
             raise Unsupported(f'psdsf has no order "{self.order}"; it has {", ".join(_ORDERS)}')
         if self.delay < 0 or (self.delay and self.order != "asynchronous"):
-            raise Unsupported('a delay is a number >= 0 of actions, and only servers that act asynchronously have one; use order="asynchronous"')
+            raise Unsupported(
+                'a delay is a number >= 0 of actions, and only servers that act asynchronously have one; use order="asynchronous"'
+            )
         if isinstance(self.prefer, str) and self.prefer != "utilization":
             raise Unsupported(f'psdsf cannot prefer "{self.prefer}"; prefer "utilization" or give a number for each user')
 

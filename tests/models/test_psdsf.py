@@ -73,9 +73,7 @@ def test_condition_holds_of_the_rows_as_given(sharing: Any, instance: fo.Instanc
 def test_clones_share_by_weight(instance: fo.Instance, seed: int) -> None:
     """Users and servers doubled, weights drawn anew: the merged answer, spread by weight, satisfies the condition unmerged."""
     phi = np.random.default_rng(seed).uniform(0.1, 10, 2 * instance.n_users)
-    twice = fo.Instance(
-        np.vstack([instance.capacities] * 2), np.vstack([instance.demands] * 2), phi, np.tile(instance.eligibility, (2, 2))
-    )
+    twice = fo.Instance(np.vstack([instance.capacities] * 2), np.vstack([instance.demands] * 2), phi, np.tile(instance.eligibility, (2, 2)))
     assert violation(twice, fo.solve(twice, "psdsf").tasks) <= 1e-8
 
 
@@ -86,15 +84,11 @@ def market(instance: fo.Instance) -> np.ndarray:
     """max sum phi log x under time limits, by CVXPY and Clarabel: nothing of ours in it."""
     cp = pytest.importorskip("cvxpy")
     gamma = instance.rates
-    users = np.flatnonzero(instance.servable & (instance.tasks > 0))
+    users = np.flatnonzero(instance.servable)
     part = cp.Variable(gamma[users].shape, nonneg=True)  # of each server's time
     total = cp.sum(cp.multiply(gamma[users], part), axis=1)
-    limits = [cp.sum(part, axis=0) <= 1]
-    finite = np.flatnonzero(np.isfinite(instance.tasks[users]))
-    if finite.size:
-        limits.append(total[finite] <= instance.tasks[users][finite])
     phi = instance.weights[users] / instance.weights[users].max()
-    problem = cp.Problem(cp.Maximize(phi @ cp.log(total)), limits)
+    problem = cp.Problem(cp.Maximize(phi @ cp.log(total)), [cp.sum(part, axis=0) <= 1])
     precise = {"tol_gap_abs": 1e-14, "tol_gap_rel": 1e-14, "tol_feas": 1e-14, "max_iter": 200}
     problem.solve(solver="CLARABEL", **precise, ignore_dpp=True)
     x = np.zeros(instance.n_users)
@@ -105,12 +99,11 @@ def market(instance: fo.Instance) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(12))
 def test_time_division_is_a_market(seed: int) -> None:
-    """The server sweep and the Eisenberg-Gale program, also with finite tasks and with rates of the caller's own."""
+    """The server sweep and the Eisenberg-Gale program, also with rates of the caller's own."""
     rng = np.random.default_rng(seed)
     n, k = rng.integers(2, 8), rng.integers(1, 6)
-    tasks = np.where(rng.random(n) < 0.3, rng.uniform(0.2, 2, n), np.inf)
     rates = rng.uniform(0.5, 5, (n, k)) if seed % 2 else None
-    instance = fo.Instance(rng.uniform(1, 5, (k, 2)), rng.uniform(0.2, 2, (n, 2)), rng.uniform(0.5, 5, n), tasks=tasks, rates=rates)
+    instance = fo.Instance(rng.uniform(1, 5, (k, 2)), rng.uniform(0.2, 2, (n, 2)), rng.uniform(0.5, 5, n), rates=rates)
     x = fo.solve(instance, "psdsf", sharing="tdm").tasks_per_user
     np.testing.assert_allclose(x, market(instance), rtol=1e-6)
 
@@ -131,7 +124,8 @@ def test_no_better_market(instance: fo.Instance) -> None:
 @given(instance=instances(), seed=st.integers(0, 2**32 - 1), unit=st.floats(1e-6, 1e9))
 @settings(max_examples=30, deadline=None)
 def test_invariances_of_the_market(instance: fo.Instance, seed: int, unit: float) -> None:
-    """Under time division x[n] is unique: order of rows, unit of a resource and scale of the weights do not matter."""
+    """Under time division x[n] of unlimited users is unique: order of rows, unit of a resource and scale of the weights do not matter."""
+    instance = instance.replace(tasks=None)
     rng = np.random.default_rng(seed)
     p, q = rng.permutation(instance.n_users), rng.permutation(instance.n_servers)
     scale = np.ones(instance.n_resources)
@@ -142,10 +136,17 @@ def test_invariances_of_the_market(instance: fo.Instance, seed: int, unit: float
         instance.weights[p] * 7,
         instance.eligibility[np.ix_(p, q)],
         instance.counts[q],
-        instance.tasks[p],
     )
     expected = fo.solve(instance, "psdsf", sharing="tdm").tasks_per_user[p]
     np.testing.assert_allclose(fo.solve(other, "psdsf", sharing="tdm").tasks_per_user, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("tasks", [[[1, 0], [0.5, 0], [0, 1]], [[0, 1], [1, 0], [0, 0.5]], [[0.5, 0.5], [0.75, 0], [0, 0.75]]])
+def test_finite_tasks_make_several_allocations_under_time_division(tasks: list[list[float]]) -> None:
+    """a has one task and needs half of either server for it; b has only the first, c the second. Wherever a runs is PS-DSF."""
+    instance = fo.Instance([[1], [1]], [[1], [1], [1]], rates=[[2, 2], [1, 0], [0, 1]], tasks=[1, np.inf, np.inf])
+    assert violation(instance, np.array(tasks, float), "tdm") == 0
+    assert fo.solve(instance, "psdsf").certificate.worst == 0
 
 
 @given(instance=instances(one_server=True))
