@@ -4,28 +4,31 @@ No server needs to know the others. Let gamma[n,i] be what user n would run with
 
     s[n,i] = x[n] / gamma[n,i],    x[n] = sum over all servers j of x[n,j],
 
-its *virtual dominant share* at i: the part of its dominant resource there that all its tasks would take, wherever they run. An allocation is
-PS-DSF if nobody can get more without taking, at some server i, from a user m with s[m,i]/phi[m] <= s[n,i]/phi[n]
-(Khamse-Ashari et al. 2017, definition 5). Two theorems make that a condition that can be checked. A resource r of server i is a *bottleneck* of
-user n there if d[n,r] > 0, r is used up, and s[n,i]/phi[n] >= s[m,i]/phi[m] for every m with x[m,i] d[m,r] > 0.
+its *virtual dominant share* at i: the part of its dominant resource there that all its tasks would take, wherever they run. An
+allocation is PS-DSF if nobody can get more without taking, at some server i, from a user m with s[m,i]/phi[m] <= s[n,i]/phi[n]
+(Khamse-Ashari et al. 2017, definition 5). Two theorems make that a condition that can be checked. A resource r of server i is a
+*bottleneck* of user n there if d[n,r] > 0, r is used up, and s[n,i]/phi[n] >= s[m,i]/phi[m] for every m with x[m,i] d[m,r] > 0.
 
 * Resource division (theorem 1): x is PS-DSF if and only if every user has a bottleneck at every server where it may run.
-* Time division (theorem 2): if and only if every server's time is used up, and x[m,i] > 0 implies that s[m,i]/phi[m] is the smallest at i.
+* Time division (theorem 2): if and only if every server's time is used up, and x[m,i] > 0 implies that s[m,i]/phi[m] is the
+  smallest at i.
 
 A user with finitely many tasks who runs them all needs no bottleneck. So each server solves a problem of its own, a leximin over
 s[n,i]/phi[n] of its own x[n,i], given what its users have elsewhere, and PS-DSF is where no server can improve: an `Equilibrium`.
 
-Time division is a convex program. Its conditions are those of  max sum_n phi[n] log x[n]  under sum_n x[n,i] / gamma[n,i] <= 1 (a
-Fisher market; Eisenberg and Gale 1959), so x[n] is unique, and gamma may be any rates: coprocessors, radio channels. (With finitely many tasks
-it is not: where a user with few tasks runs them is free, and others feel it. The market's optimum is then one PS-DSF allocation of
-several.) Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server
-only, x = (5/6, 4/3, 5/6) and (5/6, 3/2, 5/6) are both PS-DSF, and the second dominates the first. By default the servers take turns as in the
-paper's algorithm I, from DRF on each in order; ``order`` lets them act in another, and ``prefer`` chooses in the whole set:
+Time division is a convex program. Its conditions are those of max sum_n phi[n] log x[n] under sum_n x[n,i] / gamma[n,i] <= 1 (a
+Fisher market; Eisenberg and Gale 1959), so x[n] is unique, and gamma may be any rates: coprocessors, radio channels. (With finitely
+many tasks it is not: where a user with few tasks runs them is free, and others feel it. The market's optimum is then one PS-DSF
+allocation of several.) Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does
+not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2,
+5/6) are both PS-DSF, and the second dominates the first. By default the servers take turns as in the paper's algorithm I, from DRF
+on each in order; ``order`` lets them act in another, and ``prefer`` chooses in the whole set:
 
     for each pair (n, i):             some resource r that n uses: r is full at i and s[n,i]/phi[n] >= L[i,r];  or x[n] = T[n]
     for each (i, r), each m using r:  x[m,i] = 0  or  s[m,i]/phi[m] <= L[i,r]
 
-is that set, a union of polytopes with the levels L as auxiliary columns. It has a choice for each pair and resource: small instances only.
+is that set, a union of polytopes with the levels L as auxiliary columns. It has a choice for each pair and resource: small
+instances only.
 
 Figure 1 of the paper, and figures 2 and 3:
 
@@ -139,7 +142,7 @@ class PSDSF(ShareNotion):
 
 
 def _all_allocations(program: Program, weights: FloatArray, preference: FloatArray) -> Disjunctive:
-    """Write the set of all PS-DSF allocations as clauses over (x, L); each L[j] is in parts of the largest level that matters to limit j."""
+    """Write the set of all PS-DSF allocations as clauses over (x, L); L[j] is in parts of the largest level that can matter to limit j."""
     limits, pairs = program.limits, program.n_pairs
     rows = np.flatnonzero(limits.kinds != LimitKind.TASKS)
     tasks = {int(limits.keys[j, 0]): j for j in np.flatnonzero(limits.kinds == LimitKind.TASKS)}
@@ -162,22 +165,22 @@ def _all_allocations(program: Program, weights: FloatArray, preference: FloatArr
         columns = own[program.pair_users[p]]
         return row_of(np.append(np.full(columns.size, per_task[p] / upper[j]), -1.0), np.append(columns, pairs + j))
 
-    clauses = []
+    clauses: list[tuple[Alternative, ...]] = []
     used_by_pair: list[list[int]] = [[] for _ in range(pairs)]
-    for j, p in zip(entries.row, entries.col, strict=True):
+    for j, p in zip(entries.row.tolist(), entries.col.tolist(), strict=True):
         if largest[p] > 0:
-            used_by_pair[p].append(int(j))
+            used_by_pair[p].append(j)
             nothing = Alternative(row_of(1.0, [p]), np.array([-np.inf]), np.zeros(1))
             clauses.append((nothing, Alternative(ahead(p, j), np.array([-np.inf]), np.zeros(1))))
     for p, used in enumerate(used_by_pair):
         choices = []
         for j in used:
-            columns, values = _row(limits.matrix, rows[j])
+            columns, values = _row(limits.matrix, int(rows[j]))
             full = row_of(values / limits.bounds[rows[j]], columns)
             choices.append(Alternative(sp.csr_array(sp.vstack([full, ahead(p, j)])), np.array([1.0, 0.0]), np.full(2, np.inf)))
         cap = tasks.get(int(program.pair_users[p]))
         if cap is not None and used:
-            columns, values = _row(limits.matrix, cap)
+            columns, values = _row(limits.matrix, int(cap))
             choices.append(Alternative(row_of(values, columns), limits.bounds[[cap]], np.array([np.inf])))
         if choices:
             clauses.append(tuple(choices))

@@ -1,13 +1,13 @@
 r"""Best response: the equilibrium of servers, by letting each in turn do its best until none can improve.
 
 Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] given what its users have elsewhere, in closed form
-(`fairopt.solvers.server_sweep`). The first sweep starts from nothing, which is DRF on each server in order, and so are the following ones: Algorithm
-I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
+(`fairopt.solvers.server_sweep`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
+following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
 
-Most instances settle in a few sweeps, some only geometrically, over thousands. So every now and then the structure that the sweeps have found
-(who holds something where, and what stopped it) is solved as linear equations (`fairopt.solvers.equilibrium_equations`), and
-accepted if the theorem's condition holds at the answer. Where it does not, it is still a point nearer to the end, and the sweeps go on from there if that
-makes their next step smaller.
+Most instances settle in a few sweeps, some only geometrically, over thousands. So every now and then the structure that the sweeps
+have found (who holds something where, and what stopped it) is solved as linear equations (`fairopt.solvers.equilibrium_equations`),
+and accepted if the theorem's condition holds at the answer. Where it does not, it is still a point nearer to the end, and the
+sweeps go on from there if that makes their next step smaller.
 
 Asynchronous servers act at times of their own, one at a tick, and carry out what they decided up to ``delay`` ticks later, when others
 have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped coming nearer.
@@ -17,7 +17,9 @@ Nothing is returned that does not satisfy the condition: what the sweeps say of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -244,24 +246,25 @@ class _State:
         return Sweeps(np.array(self.changes), np.array(self.record_of_tasks).reshape(-1, self.tasks.size))
 
 
-def _turns(goal: Equilibrium, state: _State):  # type: ignore[no-untyped-def]
+def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
     """Return the function that lets each server act once, on average."""
-    from fairopt.solvers.server_sweep import act_asynchronously, sweep
+    from fairopt.solvers import server_sweep  # compiled code is loaded when it is needed
 
+    compiled: Any = server_sweep
     rng = np.random.default_rng(goal.seed)
     servers: IntArray = np.flatnonzero(np.diff(state.start))
     if goal.order == "sequential":
-        return lambda: sweep(servers, *state.arrays)
+        return lambda: compiled.sweep(servers, *state.arrays)
     if goal.order == "random":
-        return lambda: sweep(rng.permutation(servers), *state.arrays)
+        return lambda: compiled.sweep(rng.permutation(servers), *state.arrays)
     planned = np.zeros(state.x.size)
     due = np.full(state.start.size - 1, -1)
-    memory = {"clock": 0, "step": 1.0, "best": np.inf, "since": 0}
+    memory: dict[str, Any] = {"clock": 0, "step": 1.0, "best": np.inf, "since": 0}
 
     def act() -> float:
         actors = rng.choice(servers, servers.size)
         delays = rng.integers(0, goal.delay + 1, servers.size)
-        change = act_asynchronously(actors, delays, memory["step"], *state.arrays, planned, due, memory["clock"])
+        change = compiled.act_asynchronously(actors, delays, memory["step"], *state.arrays, planned, due, memory["clock"])
         memory["clock"] += servers.size
         if change < 0.9 * memory["best"]:
             memory["best"], memory["since"] = change, 0

@@ -1,21 +1,21 @@
 r"""The linear equations of an equilibrium of servers whose structure is known, and their solution near a given point.
 
-Sweeps approach an equilibrium geometrically, and slowly where users trade between servers. What they settle first is the structure: which pairs
-hold something, and which limit stopped each. Given that,
+Sweeps approach an equilibrium geometrically, and slowly where users trade between servers. What they settle first is the structure:
+which pairs hold something, and which limit stopped each. Given that,
 
     sum of x over the pairs of n  =  g[p] L[j]     for each positive pair p of n that limit j stopped
     sum of x over the pairs of n  =  T[n]          for each user that has all its tasks
     sum of A[j,p] x[p]            =  b[j]          for each limit j that stopped a positive pair
 
-with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined where several
-placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that scale is
-taken (one sparse factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
-none, and the rest is solved again. The answer proves nothing: it is the caller who verifies.
-"""
+with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined
+where several placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that
+scale is taken (one sparse factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
+none, and the rest is solved again. The answer proves nothing: it is the caller who verifies."""
 
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -95,9 +95,8 @@ def _solve(
     levels = sp.csr_array(
         (g[columns[levelled]] * level[which] / total[n[levelled]], (np.arange(levelled.size), which)), shape=(levelled.size, rows.size)
     )
-    full = sp.csr_array(use[rows][:, columns]) * start
-    full = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ full)
-    blocks = [[share[n[levelled]], -levels], [full, None]]
+    full = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows][:, columns] @ sp.diags_array(start))
+    blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
     right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
     if done.size:
         blocks.append([share[done], None])

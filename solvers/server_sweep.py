@@ -1,15 +1,15 @@
 r"""One server's part of an equilibrium, in closed form, and sweeps over the servers; compiled by numba (a sweep is 10^5 small steps).
 
-Server i sees what its users have elsewhere, y[n], and solves a leximin over (y[n] + x[n,i]) / g[n,i], where g[n,i] is what a level of 1 is
-worth to n in tasks. It raises one level S for all:
+Server i sees what its users have elsewhere, y[n], and solves a leximin over (y[n] + x[n,i]) / g[n,i], where g[n,i] is what a level
+of 1 is worth to n in tasks. It raises one level S for all:
 
     x[n,i](S) = min(max(0, S g[n,i] - y[n]), T[n] - y[n]).
 
-A user starts to rise at S = y / g and has all its tasks at S = T / g. Between these breakpoints, sorted once, the use of each limit is linear
-in S. Where a limit fills up, it stops every user that needs it, risen or not: the limit is its bottleneck. The others
+A user starts to rise at S = y / g and has all its tasks at S = T / g. Between these breakpoints, sorted once, the use of each limit
+is linear in S. Where a limit fills up, it stops every user that needs it, risen or not: the limit is its bottleneck. The others
 rise on. There is no iteration: each breakpoint is passed once, and each limit fills once.
 
-The level at which a limit fills is computed anew from the users who rise at that moment, not from running sums, so that it is exact to rounding.
+The level at which a limit fills is computed anew from the users who rise at that moment, not from running sums: it is exact to rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WAITING, _RISING, _DONE = 0, 1, 2
 
 
 @njit(cache=True)
-def _fill(y, g, cap, use, bounds, x, stop, level):
+def _fill(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
     """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full)."""
     pairs, rows = use.shape
     times = np.empty(2 * pairs)
@@ -109,7 +109,7 @@ def _fill(y, g, cap, use, bounds, x, stop, level):
 
 
 @njit(cache=True)
-def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):
+def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # type: ignore[no-untyped-def]
     """Let each server act once, in this order, on what is now; return the largest change of a pair relative to what its user has."""
     largest = 0.0
     for i in order:
@@ -129,7 +129,7 @@ def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):
 
 
 @njit(cache=True)
-def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds, x, total, stop, level, planned, due, clock):
+def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds, x, total, stop, level, planned, due, clock):  # type: ignore[no-untyped-def]
     """Let servers act at times of their own; return the largest change as `sweep` does.
 
     At each tick one server that is idle looks at what its users have elsewhere, and carries out what it decides ``delays`` ticks later

@@ -43,13 +43,13 @@ def test_numbers_of_the_paper(example: str, expected: list[float], order: str) -
 
 
 def test_virtual_shares() -> None:
-    """Figures 2 and 3: s[3,1] = 8/12, s[1,1] = s[2,1] = 0.6, s[3,2] = s[4,2] = 8/12. The paper prints s[4,1] = 1: it is 8/9, as gamma = 9."""
+    """Figures 2 and 3: s[3,1] = 8/12, s[1,1] = s[2,1] = 0.6, s[3,2] = s[4,2] = 8/12. The paper prints s[4,1] = 12/12: it is 8/9."""
     shares = fo.solve(fo.load(EXAMPLES / "psdsf-figure-2.yaml"), "psdsf").shares
     np.testing.assert_allclose(shares, [[0.6, 0], [0.6, 0], [8 / 12, 8 / 12], [8 / 9, 8 / 12]], rtol=1e-9)
 
 
 def test_wireless_channels() -> None:
-    """Example scenario 1: the middle channel is shared equally, user 1 gets 1.5 Mb/s and user 2 gets 1 (the rates are ours: figure 4 is lost)."""
+    """Example scenario 1: the middle channel is shared equally, user 1 gets 1.5 Mb/s, user 2 gets 1 (the rates are ours)."""
     channels = fo.Instance([[1], [1], [1]], [[1], [1]], rates=[[1, 1, 0.5], [0.5, 2 / 3, 2 / 3]])
     allocation = fo.solve(channels, "psdsf")
     assert allocation.sharing == "tdm"
@@ -105,7 +105,7 @@ def test_time_division_is_a_market(seed: int) -> None:
     rates = rng.uniform(0.5, 5, (n, k)) if seed % 2 else None
     instance = fo.Instance(rng.uniform(1, 5, (k, 2)), rng.uniform(0.2, 2, (n, 2)), rng.uniform(0.5, 5, n), rates=rates)
     x = fo.solve(instance, "psdsf", sharing="tdm").tasks_per_user
-    np.testing.assert_allclose(x, market(instance), rtol=1e-6)
+    np.testing.assert_allclose(x, market(instance), rtol=1e-5)  # what Clarabel reaches
 
 
 @given(instance=instances(max_users=7, max_servers=5))
@@ -118,7 +118,7 @@ def test_no_better_market(instance: fo.Instance) -> None:
     assert np.array_equal(users, np.flatnonzero(instance.servable))
     if users.size:
         best = (instance.weights[users, None] * instance.rates[users] / x[users, None]).max(axis=0).sum()
-        assert best <= instance.weights[users].sum() * (1 + 1e-9)
+        assert best <= instance.weights[users].sum() * (1 + 1e-12)
 
 
 @given(instance=instances(), seed=st.integers(0, 2**32 - 1), unit=st.floats(1e-6, 1e9))
