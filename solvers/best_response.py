@@ -30,6 +30,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.equilibrium_equations import solve_structure
+from fairopt.solvers.smoothed_equilibrium import approach
 
 __all__ = ["BestResponse", "Sweeps"]
 
@@ -38,6 +39,7 @@ _AIM = 1e-10  # residual at which nothing better is looked for
 _STILL = 1e-15  # a relative change that is rounding
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 _EVERY = 10  # sweeps between attempts to finish
+_CREEP = 1e-9  # a relative change that the exact finish does not need helped
 _PATIENCE = 2_000  # sweeps in a random or asynchronous order before the last stretch is done in turn
 _FEW = 300  # pairs that are few enough for any attempt
 _KEPT = 2_000_000  # numbers of the record
@@ -81,7 +83,7 @@ class BestResponse(Backend):
         state = _State(program, goal)
         turns, in_turn = _turns(goal, state), goal.order == "sequential"
         best, residual = state.plain(), np.inf
-        due = 1
+        due, leap = 1, 2 * _EVERY
         for sweep in range(1, _SWEEPS + 1):
             if sweep == _PATIENCE and not in_turn:
                 turns, in_turn = _turns(Equilibrium(goal.weights), state), True
@@ -101,7 +103,10 @@ class BestResponse(Backend):
                         break
                 if residual <= _AIM or (change <= _STILL and residual <= 0.1 * tolerance) or deadline.left == 0.0:
                     break
-                if in_turn and nearest < 0.5 * reached:
+                if in_turn and sweep >= leap and change > _CREEP:
+                    leap = sweep + _EVERY * (1 if state.x.size <= _FEW else 2)
+                    state.leap()
+                elif in_turn and nearest < 0.5 * reached:
                     state.go_to(near)
                 elif in_turn:
                     state.drift()
@@ -171,21 +176,24 @@ class _State:
         x[self.order] = self.x
         return x
 
+    def stops(self) -> IntArray:
+        """Which row of ``matrix`` stopped each pair, -1 for none."""
+        servers = self.program.pair_servers[self.order]
+        return np.where(self.stop >= 0, self.row_of[servers, np.maximum(self.stop, 0)], -1)
+
     def finishes(self) -> list[FloatArray]:
         """Solve the structure at hand exactly, for each idea of what is nothing."""
-        servers = self.program.pair_servers[self.order]
         some = int((self.x > _NOTHING[0] * self.largest).sum())
         if some > max(_FEW, np.count_nonzero(self.total) + np.isfinite(self.level).sum()) and self.changes[-1] > 1e-9:
             return []  # more pairs than equations can carry: too early, and dear
-        stop = np.where(self.stop >= 0, self.row_of[servers, np.maximum(self.stop, 0)], -1)
         answers: list[FloatArray] = []
         seen: set[bytes] = set()
-        for nothing in _NOTHING:
+        for nothing in _NOTHING if some <= _FEW else _NOTHING[:1]:
             positive = self.x > nothing * self.largest
             if positive.tobytes() in seen:
                 continue
             seen.add(positive.tobytes())
-            y = solve_structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, stop, positive)
+            y = solve_structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, self.stops(), positive)
             if y is not None:
                 x = np.empty(y.size)
                 x[self.order] = y
@@ -204,6 +212,14 @@ class _State:
         self.x[:] = x[self.order]
         self.total[:] = self.program.per_user(x)
         self.before, self.x_before = [], self.x.copy()
+
+    def leap(self) -> None:
+        """Go on from an approximate equilibrium in which what stops each pair now does so."""
+        y = approach(self.user, self.g, self.largest, self.matrix, self.row_bounds, self.x, self.stops())
+        if y is not None:
+            x = np.empty(y.size)
+            x[self.order] = y
+            self.go_to(x)
 
     def drift(self) -> None:
         """Go as far in the direction of the last sweeps as they would go by themselves, and no pair further than until one is empty.
