@@ -4,13 +4,17 @@ Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] g
 (`fairopt.solvers.server_sweep`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
 following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
 
-Most instances settle in a few sweeps, some only geometrically, over thousands. So every now and then the structure that the sweeps
-have found (who holds something where, and what stopped it) is solved as linear equations (`fairopt.solvers.equilibrium_equations`),
-and accepted if the theorem's condition holds at the answer. Where it does not, it is still a point nearer to the end, and the
-sweeps go on from there if that makes their next step smaller.
+Most instances settle in a few sweeps, some only geometrically, over thousands. Three things help, all of them only to propose a point:
+
+* the structure that the sweeps have found (who holds something where, and what stopped it) is solved as linear equations
+  (`fairopt.solvers.equilibrium_equations`), every few sweeps; where that satisfies the condition, it is the answer;
+* where each sweep moves the same little until some pair is empty, one step goes all that way;
+* where sweeps crawl, an interior point (`fairopt.solvers.smoothed_equilibrium`) finds who holds what, given what stops each.
 
 Asynchronous servers act at times of their own, one at a tick, and carry out what they decided up to ``delay`` ticks later, when others
-have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped coming nearer.
+have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped coming nearer. In a
+random or asynchronous order only the exact finish helps, so that the record is that of the servers; whoever has not ended
+after 2,000 sweeps goes the last stretch in turn.
 
 Nothing is returned that does not satisfy the condition: what the sweeps say of themselves is not asked.
 """
@@ -40,6 +44,7 @@ _STILL = 1e-15  # a relative change that is rounding
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 _EVERY = 10  # sweeps between attempts to finish
 _CREEP = 1e-9  # a relative change that the exact finish does not need helped
+_NEAR = 0.03  # a relative change at which what stops whom is mostly settled
 _PATIENCE = 2_000  # sweeps in a random or asynchronous order before the last stretch is done in turn
 _FEW = 300  # pairs that are few enough for any attempt
 _KEPT = 2_000_000  # numbers of the record
@@ -103,7 +108,7 @@ class BestResponse(Backend):
                         break
                 if residual <= _AIM or (change <= _STILL and residual <= 0.1 * tolerance) or deadline.left == 0.0:
                     break
-                if in_turn and sweep >= leap and change > _CREEP:
+                if in_turn and sweep >= leap and _CREEP < change < _NEAR:
                     leap = sweep + _EVERY * (1 if state.x.size <= _FEW else 2)
                     state.leap()
                 elif in_turn and nearest < 0.5 * reached:

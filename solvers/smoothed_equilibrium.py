@@ -5,9 +5,10 @@ Take from the sweeps only which limit j(p) stops each pair p = (n, i). Then x is
     w[p] = log(X[n] / g[p]) - log L[j(p)] >= 0,    x[p] >= 0,    x[p] w[p] = 0      nobody holds anything above the level
     sum of x over the pairs of n = X[n],           sum of A[j,p] x[p] = b[j]        the limits are full
 
-As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0. A Newton step eliminates x and w and leaves a dense
-system in log X and log L, of users and limits, however many pairs there are: 1,000 users and 1,000 servers are 2,000 equations.
-(Under time division these are the conditions of a convex program. Otherwise nothing promises that the steps converge.)
+As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0. A Newton step eliminates x and w
+and leaves a dense system in log X and log L, of users and limits, however many pairs there are: 1,000 users and 1,000 servers are
+2,000 equations. (Under time division these are the conditions of a convex program. Otherwise nothing promises that the steps
+converge.)
 
 The answer proves nothing: it is a point for the sweeps to go on from, near which the exact equations have the right structure.
 """
