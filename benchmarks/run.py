@@ -59,7 +59,7 @@ CASES = {
         lambda: instances.few_servers_each(40, 20, 2, seed=1),
         ("fairopt", "CVXPY + HiGHS, leximin", "cvxpy-leximin"),
         "at least 100 times faster than cvxpy-leximin",
-        3,
+        1,
     ),
     "google": Case(
         "Google cluster, 12,583 servers and 900 users, from the file to the answer",

@@ -95,9 +95,16 @@ class Equilibrium:
 
     A fixed point: server i's problem counts what users have elsewhere, and no server can improve on its own. u[n,i] is the worth of
     a task of n, wherever it runs, in the eyes of server i.
+
+    Any such point is an answer; where there are several, how servers take turns chooses: ``order`` is "sequential" (always the given
+    order), "random" (a new order each sweep) or "asynchronous" (each acts at times of its own, on what it saw up to ``delay`` actions of
+    others ago), drawn from ``seed``. An engine that does not take turns may ignore it.
     """
 
     weights: FloatArray
+    order: str = "sequential"
+    seed: int = 0
+    delay: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from fairopt.models.max_min import MaxMin
 from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, default_sharing
 from fairopt.models.per_server_drf import PerServerDRF
 from fairopt.models.proportional import Proportional
+from fairopt.models.psdsf import PSDSF
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 
@@ -26,6 +27,6 @@ NOTIONS: dict[str, type[Notion]] = {
     notion.name: notion
     for notion in (
         *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
-        *(PerServerDRF, Uniform, BBF, Proportional, Efficiency),
+        *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency),
     )
 }

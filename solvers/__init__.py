@@ -9,6 +9,7 @@ from __future__ import annotations
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
+from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.interior_point import InteriorPoint
 from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
@@ -20,7 +21,9 @@ from fairopt.wording import did_you_mean
 __all__ = ["SOLVERS", "Backend", "choose", "to_model"]
 
 # The closed form first: where it applies nothing is faster or more exact.
-SOLVERS: dict[str, type[Backend]] = {engine.name: engine for engine in (WaterFilling, HiGHS, InteriorPoint, CVXPY, Trajectory, Pyomo)}
+SOLVERS: dict[str, type[Backend]] = {
+    engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse, InteriorPoint, CVXPY, Trajectory, Pyomo)
+}
 
 
 def choose(program: Program, solver: str | None) -> Backend:

@@ -15,7 +15,10 @@ from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
 
 # Relative error of x[n], owned by the engine.
-TOLERANCE = {"highs": 1e-9, "water-filling": 1e-12, "interior-point": 1e-9, "cvxpy": 1e-7, "trajectory": 1e-9, "pyomo": 1e-9}
+TOLERANCE = {
+    **{"highs": 1e-9, "water-filling": 1e-12, "best-response": 1e-9, "interior-point": 1e-9},
+    **{"cvxpy": 1e-7, "trajectory": 1e-9, "pyomo": 1e-9},
+}
 EXACT = ("water-filling", "highs")  # the engines of leximins that are compared on random instances
 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -35,6 +38,7 @@ CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "mirror per server": (MIRROR, "per-server-drf", {}, [6, 6]),
     "mirror slice": (MIRROR, "uniform", {}, [6, 6]),
     "figure 1 tsf": (FIGURE_1, "tsf", {}, [2, 2, 8]),
+    "figure 1 psdsf": (FIGURE_1, "psdsf", {}, [3, 3, 6]),
     "figure 1 whole tasks": (FIGURE_1, "tsf", {"integral": True}, [2, 2, 8]),
     "one server each": (fo.Instance([[4, 0], [0, 6]], [[1, 0], [0, 1], [0, 2]]), "drfh", {}, [4, 3, 1.5]),
     "rates": (fo.Instance([[1], [1]], [[1], [1]], rates=[[4, 2], [1, 2]]), "cdrf", {}, [4, 2]),

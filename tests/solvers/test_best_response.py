@@ -1,0 +1,96 @@
+"""Best response: execution in any order ends at a verified equilibrium, slow instances end, and the record tells how."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import instances
+
+import fairopt as fo
+from fairopt.conditions import envy_of_servers
+from fairopt.program import Equilibrium
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.best_response import BestResponse, Sweeps
+
+
+def drawn(seed: int, users: int, servers: int) -> fo.Instance:
+    """Zero demands, missing resources, weights over three orders of magnitude, constraints and finite tasks."""
+    rng = np.random.default_rng(seed)
+    capacities = rng.uniform(0.5, 10, (servers, 3)) * (rng.random((servers, 3)) > 0.15)
+    demands = rng.uniform(0.05, 2, (users, 3)) * (rng.random((users, 3)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 1.0
+    tasks = np.where(rng.random(users) < 0.2, rng.uniform(0, 6, users), np.inf)
+    return fo.Instance(capacities, demands, 10 ** rng.uniform(-1.5, 1.5, users), rng.random((users, servers)) < 0.7, tasks=tasks)
+
+
+@pytest.mark.parametrize("order", ["sequential", "random"])
+@given(instance=instances(max_users=8, max_servers=6), seed=st.integers(0, 1000))
+@settings(max_examples=30, deadline=None)
+def test_any_order_of_sweeps(order: str, instance: fo.Instance, seed: int) -> None:
+    """Under resource division."""
+    allocation = fo.solve(instance, "psdsf", order=order, seed=seed)
+    assert allocation.certificate.worst <= 1e-9
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@pytest.mark.parametrize("delay", [0, 3, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_asynchronous_servers_end_at_an_equilibrium(sharing: str, delay: int, seed: int) -> None:
+    """Whatever the times and delays; under time division at the one x[n]."""
+    instance = drawn(seed, 8, 6)
+    if sharing == "tdm":  # x[n] is unique only where tasks are not limited
+        instance = instance.replace(tasks=None)
+    allocation = fo.solve(instance, "psdsf", sharing=sharing, order="asynchronous", seed=seed, delay=delay)  # type: ignore[arg-type]
+    assert allocation.certificate.worst <= 1e-9
+    if sharing == "tdm":
+        np.testing.assert_allclose(
+            allocation.tasks_per_user, fo.solve(instance, "psdsf", sharing="tdm").tasks_per_user, rtol=1e-7, atol=1e-9
+        )
+
+
+def test_a_seed_repeats_itself() -> None:
+    """The same record, number for number; another seed another one."""
+    instance = drawn(3, 8, 6)
+    first, again, other = (fo.solve(instance, "psdsf", order="asynchronous", seed=seed, delay=4).trace for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.changes, again.changes)
+    np.testing.assert_array_equal(first.tasks, again.tasks)
+    assert first.tasks.shape != other.tasks.shape or not np.array_equal(first.tasks, other.tasks)
+
+
+def test_record() -> None:
+    """A row for each sweep; the first is DRF on each server in order, the last is the answer."""
+    mirror = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
+    allocation = fo.solve(mirror, "psdsf")
+    trace = allocation.trace
+    assert isinstance(trace, Sweeps)
+    assert trace.changes.shape == (trace.tasks.shape[0],)
+    assert trace.changes[0] == 1.0
+    np.testing.assert_allclose(trace.tasks[-1], allocation.tasks_per_user)
+    assert allocation.details["iterations"] + 1 == trace.changes.size
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+@pytest.mark.parametrize("seed", [4, 10, 13])
+def test_slow_instances_end(seed: int, sharing: str) -> None:
+    """Sweeps alone would take thousands."""
+    allocation = fo.solve(drawn(seed, 30, 15), "psdsf", sharing=sharing)  # type: ignore[arg-type]
+    assert allocation.certificate.worst <= 1e-9
+    assert allocation.details["iterations"] < 2000
+
+
+def test_without_time_there_is_no_answer() -> None:
+    """Never an unverified one: the point reached comes with its violation."""
+    program = fo.formulate(drawn(4, 30, 15), "psdsf")
+    with pytest.raises(fo.NoSolution, match="time limit") as caught:
+        BestResponse().solve(program, tolerance=1e-8, deadline=Deadline(0.0))
+    assert caught.value.known["residual"] > 1e-9
+    assert isinstance(program.goal, Equilibrium)
+    assert envy_of_servers(program, program.goal, caught.value.known["x"]) == pytest.approx(caught.value.known["residual"])
+
+
+def test_weights_far_apart() -> None:
+    """A user of weight 1e-3 beside one of 1e3 still gets its exact share: x[n] = phi[n] / sum phi on one resource."""
+    instance = fo.Instance([[1.0], [1.0]], [[1.0], [1.0], [1.0]], weights=[1e-3, 1, 1e3])
+    np.testing.assert_allclose(fo.solve(instance, "psdsf").tasks_per_user, 2 * instance.weights / instance.weights.sum(), rtol=1e-9)
