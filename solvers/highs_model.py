@@ -134,11 +134,6 @@ class HighsModel:
         basis.valid = True
         self._highs.setBasis(basis)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self._highs.getNumRow())
-
     def set_coefficient(self, row: int, column: int, value: float) -> None:
         """Change one entry of the matrix."""
         self._highs.changeCoeff(int(row), int(column), float(value))
@@ -148,32 +143,6 @@ class HighsModel:
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
         self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, upper)
-
-    def set_costs(self, columns: IntArray, cost: FloatArray) -> None:
-        """Change some costs."""
-        self._highs.changeColsCost(columns.size, columns.astype(np.int32), cost)
-
-    def add_columns(self, lower: FloatArray, upper: FloatArray, *, whole: bool = False) -> IntArray:
-        """Append columns without cost or entries; return their numbers."""
-        import highspy
-
-        first, number = self._highs.getNumCol(), lower.size
-        none = np.empty(0, np.int32)
-        self._highs.addCols(number, np.zeros(number), lower, upper, 0, np.zeros(number, np.int32), none, np.empty(0))
-        columns = np.arange(first, first + number)
-        if whole:
-            kinds = np.full(number, int(highspy.HighsVarType.kInteger), dtype=np.uint8)
-            self._highs.changeColsIntegrality(number, columns.astype(np.int32), kinds)
-        return columns
-
-    def add_rows(self, matrix: sp.csr_array, lower: FloatArray, upper: FloatArray) -> IntArray:
-        """Append rows over the first ``matrix.shape[1]`` columns; return their numbers."""
-        first = self._highs.getNumRow()
-        matrix = sp.csr_array(matrix)
-        self._highs.addRows(
-            lower.size, lower, upper, matrix.nnz, matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32), matrix.data
-        )
-        return np.arange(first, first + lower.size)
 
     def run(self, time_limit: float) -> Outcome:
         """Solve, from the last basis if there is one."""
