@@ -18,7 +18,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Separate, Solution, Total
+from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total
 from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
@@ -70,7 +70,8 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``prefer`` (bbf,
+        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
     drf: Dominant resource fairness
@@ -154,7 +155,8 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh), ``utility`` (max-min), ``prefer`` (bbf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``prefer`` (bbf,
+        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     Raises
     ------
@@ -204,13 +206,14 @@ def solve(
     certificate.require(tolerance, chosen.name, engine.name)
     certified = time.perf_counter()
 
+    shares = chosen.shares(instance, tasks)
     return Allocation(
         instance=instance,
         notion=chosen.name,
         solver=engine.name,
         sharing=how,
         tasks=tasks,
-        shares=_shares(program, pairs, merging),
+        shares=_shares(program, pairs, merging) if shares is None else shares,
         prices=_prices(program, solution, merging, how),
         levels=_levels(program, solution, merging, how),
         certificate=certificate,
@@ -294,17 +297,16 @@ def _unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatAr
 
 
 def _shares(program: Program, pairs: FloatArray, merging: Merging | None) -> FloatArray:
-    """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the notion is."""
+    """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the goal is."""
     goal = program.inner_goal
     users, servers = program.pair_users, program.pair_servers
     weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
-    # In an equilibrium all that the user has counts, in the eyes of each server.
-    counted = pairs.sum(axis=1)[users] if isinstance(goal, Equilibrium) else pairs[users, servers]
+    counted = pairs[users, servers]
     per_pair = program.utilities * counted / weights[users]
     if isinstance(goal, Total | AlphaFair):  # a sum has no common level: the share is what a user's tasks are worth
         worth = program.per_user(program.utilities * counted)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
-    if not isinstance(program.goal, Separate | Equilibrium):
+    if not isinstance(program.goal, Separate):
         shares = program.per_user(per_pair)
         return shares if merging is None else shares[merging.user_group]
     table = np.zeros(pairs.shape)

@@ -156,7 +156,8 @@ def require_labels(values: object, what: str, rows: tuple[str, ...], columns: tu
 def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple[str, ...], columns: tuple[str, ...] = ()) -> None:
     """Raise for the first value that is not good, or whose magnitude is out of all proportion, with its labels."""
     if good.all():
-        good = (values == 0) | np.isinf(values) | ((values > _SMALLEST) & (values < _LARGEST))
+        size = np.abs(values)
+        good = (size == 0) | np.isinf(size) | ((size > _SMALLEST) & (size < _LARGEST))
         rule = f"0 or between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
     if good.all():
         return

@@ -55,9 +55,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, sharing_limits
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.models.notion import (
+    Notion,
+    Property,
+    Sharing,
+    check_preference,
+    eligible_pairs,
+    preference_per_task,
+    sharing_limits,
+)
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
 
 __all__ = ["BBF"]
@@ -89,19 +97,6 @@ class BBF(Notion):
         Property.PARETO: f"{_PAPER}: whoever lacks something uses a resource that is full",
     }
 
-    def __post_init__(self) -> None:
-        if self.prefer is None or isinstance(self.prefer, str):
-            if self.prefer not in (None, "utilization"):
-                raise Unsupported(f'bbf cannot prefer "{self.prefer}"; use None, "utilization", or one weight for each user')
-            return
-        try:
-            weights = np.array(self.prefer, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidInstance("prefer is not an array of numbers; give one weight for each user") from None
-        if not np.isfinite(weights).all():
-            raise InvalidInstance("prefer holds a weight that is not finite; give one finite weight for each user")
-        object.__setattr__(self, "prefer", weights)
-
     @property
     def merge_alpha(self) -> float | None:
         """None: a request is one task where none are given, and two requests made one would no longer be told apart."""
@@ -117,8 +112,7 @@ class BBF(Notion):
             )
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
-        if isinstance(self.prefer, np.ndarray) and self.prefer.shape != (instance.n_users,):
-            raise InvalidInstance(f"prefer has shape {self.prefer.shape}; give one weight for each user, shape ({instance.n_users},)")
+        check_preference(self.prefer, instance, self.name)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the weighted Nash optimum, or the union of polytopes that holds all fair allocations."""
@@ -143,10 +137,7 @@ class BBF(Notion):
     def _goal(self, requests: Instance, users: IntArray, weights: FloatArray, limits: Limits) -> Goal:
         if self.prefer is None:
             return AlphaFair(1.0, weights)
-        if isinstance(self.prefer, np.ndarray):
-            preference = self.prefer[users]
-        else:
-            preference = safe_ratio(requests.demands, requests.total_capacity)[users].sum(axis=1)
+        preference = preference_per_task(self.prefer, requests)[users]
         clauses = tuple(_no_complaint(column, requests.tasks[n], weights[n], limits) for column, n in enumerate(users))
         return Disjunctive(preference, clauses, np.empty(0))
 

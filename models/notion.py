@@ -16,13 +16,15 @@ from enum import Enum
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program import Goal, Leximin, LimitKind, Limits, Program
+from fairopt.validation import check, numbers, require_labels
 
-__all__ = ["Notion", "Property", "ShareNotion", "Sharing", "default_sharing", "dominant_share"]
+__all__ = ["Notion", "Property", "ShareNotion", "Sharing", "check_preference", "default_sharing", "dominant_share", "preference_per_task"]
 
 Sharing: TypeAlias = Literal["rdm", "tdm"]
 
@@ -93,6 +95,14 @@ class Notion(ABC):
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the program."""
 
+    def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray | None:
+        """Return the notion's own shares of (users, servers) tasks, (users,) or (users, servers).
+
+        The default, None, stands for those that the goal compares, sum_i u[n,i] x[n,i] / phi[n]; a notion whose goal is an `Equilibrium`
+        compares others.
+        """
+        return None
+
 
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]."""
@@ -140,6 +150,35 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
     ratio = safe_ratio(instance.demands, capacity)
     share: FloatArray = (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
     return share
+
+
+# What notions with several fair allocations share ---------------------------------------------------------------------------------
+
+
+def check_preference(prefer: npt.ArrayLike | None, instance: Instance, notion: str) -> None:
+    """Refuse a preference that is neither None, nor "utilization", nor a finite number of any sign for each user.
+
+    Raises
+    ------
+    Unsupported, InvalidInstance
+    """
+    if prefer is None or (isinstance(prefer, str) and prefer == "utilization"):
+        return
+    if isinstance(prefer, str):
+        raise Unsupported(f'{notion} cannot prefer "{prefer}"; use None, "utilization", or one weight for each user')
+    require_labels(prefer, "weights of prefer", instance.users)
+    weights = numbers(prefer, "weights of prefer")
+    if weights.shape != (instance.n_users,):
+        raise InvalidInstance(f"prefer has shape {weights.shape}; give one weight for each user, shape ({instance.n_users},)")
+    check(weights, np.isfinite(weights), "weight of prefer", "finite", instance.users)
+
+
+def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray:
+    """Return what a task of each user counts, (users,): the number given, or the parts of all capacity that it takes, summed."""
+    if isinstance(prefer, str):
+        parts: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
+        return parts
+    return np.asarray(prefer, dtype=np.float64)
 
 
 # Columns and rows that all notions share ------------------------------------------------------------------------------------------

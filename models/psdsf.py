@@ -16,10 +16,21 @@ allocation is PS-DSF if nobody can get more without taking, at some server i, fr
 A user with finitely many tasks who runs them all needs no bottleneck. So each server solves a problem of its own, a leximin over
 s[n,i]/phi[n] of its own x[n,i], given what its users have elsewhere, and PS-DSF is where no server can improve: an `Equilibrium`.
 
-Time division is a convex program. Its conditions are those of max sum_n phi[n] log x[n] under sum_n x[n,i] / gamma[n,i] <= 1 (a
-Fisher market; Eisenberg and Gale 1959), so x[n] is unique, and gamma may be any rates: coprocessors, radio channels. (With finitely
-many tasks it is not: where a user with few tasks runs them is free, and others feel it. The market's optimum is then one PS-DSF
-allocation of several.) Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does
+Time division is a convex program, the market of Eisenberg and Gale (1959),
+
+    maximise  sum_n phi[n] log x[n]   subject to   sum_n x[n,i] / gamma[n,i] <= 1,     x[n] <= T[n].
+
+Its optimum is PS-DSF. Proof: there are prices p[i] >= 0 of time and q[n] >= 0 of tasks, q[n] = 0 unless x[n] = T[n], with
+
+    phi[n] / x[n] <= p[i] / gamma[n,i] + q[n]     for every pair, with equality where x[n,i] > 0.
+
+For a user with tasks left that reads s[n,i]/phi[n] >= 1/p[i], and s[m,i]/phi[m] <= 1/p[i] for everybody m who holds something at i:
+that is (13) of theorem 2; and p[i] > 0, so that the time of i is used up. With unlimited tasks each step reverses: the two are one, x[n]
+is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique: where a user
+with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several. ``formulation="market"``
+declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
+
+Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does
 not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2,
 5/6) are both PS-DSF, and the second dominates the first. By default the servers take turns as in the paper's algorithm I, from DRF
 on each in order; ``order`` lets them act in another, and ``prefer`` chooses in the whole set:
@@ -45,16 +56,17 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from numbers import Integral
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion, Sharing
-from fairopt.program import Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
+from fairopt.models.notion import Property, ShareNotion, Sharing, check_preference, preference_per_task
+from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
 
 __all__ = ["PSDSF"]
 
@@ -68,6 +80,8 @@ class PSDSF(ShareNotion):
 
     Parameters
     ----------
+    formulation : {"equilibrium", "market"}
+        "market" is the convex program of time division, which has no turns and nothing to prefer.
     order : {"sequential", "random", "asynchronous"}
         How servers take turns: in order, in a new order each sweep, or each at times of its own.
     seed : int
@@ -75,10 +89,11 @@ class PSDSF(ShareNotion):
     delay : int
         Asynchronously, for how many actions of others a server's decision may be on its way.
     prefer : array (users,) or "utilization", optional
-        Under resource division, choose among all PS-DSF allocations one that maximises the sum of prefer[n] x[n] (of any sign), or
-        the mean utilization of the resources.
+        Choose among all PS-DSF allocations one that maximises the sum of prefer[n] x[n] (of any sign), or the mean utilization of
+        the resources. (Where time is divided and tasks are unlimited there is nothing to choose: x[n] is unique.)
     """
 
+    formulation: Literal["equilibrium", "market"] = "equilibrium"
     order: Literal["sequential", "random", "asynchronous"] = "sequential"
     seed: int = 0
     delay: int = 0
@@ -95,14 +110,17 @@ class PSDSF(ShareNotion):
     }
 
     def __post_init__(self) -> None:
+        if self.formulation not in ("equilibrium", "market"):
+            raise Unsupported(f'psdsf has no formulation "{self.formulation}"; it has "equilibrium" and "market"')
         if self.order not in _ORDERS:
             raise Unsupported(f'psdsf has no order "{self.order}"; it has {", ".join(_ORDERS)}')
-        if self.delay < 0 or (self.delay and self.order != "asynchronous"):
-            raise Unsupported(
-                'a delay is a number >= 0 of actions, and only servers that act asynchronously have one; use order="asynchronous"'
-            )
-        if isinstance(self.prefer, str) and self.prefer != "utilization":
-            raise Unsupported(f'psdsf cannot prefer "{self.prefer}"; prefer "utilization" or give a number for each user')
+        for name, value in (("seed", self.seed), ("delay", self.delay)):
+            if not isinstance(value, Integral) or value < 0:
+                raise Unsupported(f"the {name} of psdsf is {value!r}; give a whole number >= 0")
+        if self.delay and self.order != "asynchronous":
+            raise Unsupported('only servers that act asynchronously have a delay, in actions of others; use order="asynchronous"')
+        if self.formulation == "market" and (self.order != "sequential" or self.prefer is not None):
+            raise Unsupported('formulation="market" is one program, without turns of servers or a choice; leave order and prefer out')
 
     @property
     def merge_alpha(self) -> float | None:
@@ -110,35 +128,40 @@ class PSDSF(ShareNotion):
         return 1.0 if self.prefer is None else None
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse a preference that is not one, as well as what every notion refuses."""
+        """Refuse a market or a preference where there is none, as well as what every notion refuses."""
         super().check(instance, sharing)
-        if self.prefer is None:
-            return
-        if sharing == "tdm":
-            raise Unsupported("under time division there is one PS-DSF x[n], so nothing to prefer; leave prefer out or use sharing='rdm'")
-        if not isinstance(self.prefer, str):
-            array = np.asarray(self.prefer, dtype=np.float64)
-            if array.shape != (instance.n_users,) or not np.isfinite(array).all():
-                raise InvalidInstance(f"prefer has shape {array.shape}; give a finite number for each of the {instance.n_users} users")
+        if self.formulation == "market" and sharing == "rdm":
+            raise Unsupported(
+                'formulation="market" is the program of time division, and resource division has none; '
+                'use sharing="tdm", or leave formulation out'
+            )
+        check_preference(self.prefer, instance, self.name)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / gamma[n,i], (users, servers); inf where n may not run, which has no column."""
         return safe_ratio(1.0, instance.rates)
 
+    def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray:
+        """s[n,i] / phi[n], (users, servers): all tasks of n in the eyes of i; 0 where n may not run."""
+        held, gamma = tasks.sum(axis=1)[:, None], instance.weights[:, None] * instance.rates
+        virtual: FloatArray = np.divide(held, gamma, out=np.zeros(tasks.shape), where=gamma > 0)
+        return virtual
+
     def goal(self, weights: FloatArray) -> Goal:
-        """Return the leximin of each server, given the others."""
+        """Return the leximin of each server, given the others; or the market's sum."""
+        if self.formulation == "market":
+            return AlphaFair(1.0, weights)
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare the equilibrium, or where one is preferred the set of all."""
+        """Declare the equilibrium, the market, or where one is preferred the set of all."""
         program = super().formulate(instance, sharing=sharing, integral=integral)
+        if self.formulation == "market":  # its U[n] is x[n]: a task counts the same wherever it runs
+            return dataclasses.replace(program, utilities=np.ones(program.n_pairs))
         if self.prefer is None or program.n_pairs == 0:
             return program
-        if isinstance(self.prefer, str):
-            parts = safe_ratio(instance.demands, instance.total_capacity).mean(axis=1)
-        else:
-            parts = np.asarray(self.prefer, dtype=np.float64)
-        return dataclasses.replace(program, goal=_all_allocations(program, instance.weights, parts[program.pair_users]))
+        preference = preference_per_task(self.prefer, instance)[program.pair_users]
+        return dataclasses.replace(program, goal=_all_allocations(program, instance.weights, preference))
 
 
 def _all_allocations(program: Program, weights: FloatArray, preference: FloatArray) -> Disjunctive:

@@ -201,16 +201,15 @@ def test_clauses_say_what_the_condition_says(instance: fo.Instance) -> None:
 
 
 def test_preferences() -> None:
-    """A number for each user, or utilization; nothing is merged then, and time division has nothing to choose."""
+    """A number for each user, or utilization; nothing is merged then."""
     program = fo.formulate(SEVERAL, "psdsf", prefer="utilization")
     assert isinstance(program.goal, Disjunctive)
-    np.testing.assert_allclose(program.goal.preference, np.array([3 / 5, 3 / 5, 2 / 8, 3 / 5 + 2 / 8, 3 / 5 + 2 / 8]) / 2)
+    np.testing.assert_allclose(program.goal.preference, [3 / 5, 3 / 5, 2 / 8, 3 / 5 + 2 / 8, 3 / 5 + 2 / 8])
     assert fo.NOTIONS["psdsf"](prefer=[1, 0, 0]).merge_alpha is None  # type: ignore[call-arg]
     assert "alternatives holds" in str(program)
-    with pytest.raises(fo.Unsupported, match="nothing to prefer"):
-        fo.formulate(SEVERAL, "psdsf", prefer=[1, 1, 1], sharing="tdm")
-    with pytest.raises(fo.InvalidInstance, match="each of the 3 users"):
-        fo.formulate(SEVERAL, "psdsf", prefer=[1, 1])
+    for prefer, message in (([1, 1], "shape"), ([1, np.inf, 1], 'of "user-2" is inf'), (["a", 1, 1], "numbers")):
+        with pytest.raises(fo.InvalidInstance, match=message):
+            fo.formulate(SEVERAL, "psdsf", prefer=prefer)
 
 
 @pytest.mark.parametrize("options", [{"order": "backwards"}, {"delay": 3}, {"delay": -1, "order": "asynchronous"}, {"prefer": "me"}])
