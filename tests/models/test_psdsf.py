@@ -48,14 +48,52 @@ def test_virtual_shares() -> None:
     np.testing.assert_allclose(shares, [[0.6, 0], [0.6, 0], [8 / 12, 8 / 12], [8 / 9, 8 / 12]], rtol=1e-9)
 
 
-def test_wireless_channels() -> None:
-    """Example scenario 1: the middle channel is shared equally, user 1 gets 1.5 Mb/s, user 2 gets 1 (the rates are ours)."""
-    channels = fo.Instance([[1], [1], [1]], [[1], [1]], rates=[[1, 1, 0.5], [0.5, 2 / 3, 2 / 3]])
-    allocation = fo.solve(channels, "psdsf")
+def test_virtual_shares_are_those_of_the_rows_as_given() -> None:
+    """s[n,i] = x[n] / gamma[n,i] of every row, weights included, whoever was merged and however the allocation was found."""
+    instance = fo.Instance([[4, 4], [4, 4], [8, 2]], [[1, 1], [1, 1], [2, 1]], [1, 3, 2], [[True] * 3] * 2 + [[True, True, False]])
+    for options in ({}, {"prefer": [1, 0, 0]}, {"sharing": "tdm", "formulation": "market"}, {"sharing": "tdm"}):
+        allocation = fo.solve(instance, "psdsf", **options)
+        for n, i in np.ndindex(3, 3):
+            gamma = instance.rates[n, i]
+            expected = allocation.tasks_per_user[n] / gamma / instance.weights[n] if gamma else 0
+            assert allocation.shares[n, i] == pytest.approx(expected, rel=1e-12)
+
+
+# Rates of the caller's own -------------------------------------------------------------------------------------------------------
+
+# Section IV, scenario 1: two users of equal weight share three channels. The figure's rates are in a picture that the text lacks; these are
+# ours, and give what the text prints: the middle channel is shared equally, user 1 gets 1.5 Mb/s, user 2 gets 1.
+CHANNELS = fo.Instance([[1], [1], [1]], [[1], [1]], rates=[[1, 1, 0.5], [0.5, 2 / 3, 2 / 3]])
+# Scenario 2 prints no numbers. Server 1 has a coprocessor, with which user 1 runs 8 tasks there instead of 2, and user 2 runs 4. By hand:
+# user 2 holds all of server 2 and a quarter of server 1, x = (6, 3), s[.,1] = (6/8, 3/4), equal where both hold something, and
+# s[.,2] = (6/2, 3/2), where user 1 is ahead and holds nothing. Without the coprocessor both would run 2.
+COPROCESSOR = fo.Instance([[4, 4], [4, 4]], [[2, 1], [1, 2]], rates=[[8, 2], [4, 2]])
+FORMULATIONS: list[dict[str, Any]] = [
+    {},
+    *({"formulation": "market", "solver": name} for name in ("interior-point", "cvxpy", "trajectory")),
+]
+
+
+@pytest.mark.parametrize("options", FORMULATIONS)
+def test_wireless_channels(options: dict[str, Any]) -> None:
+    """Example scenario 1, by both formulations."""
+    allocation = fo.solve(CHANNELS, "psdsf", **options)
     assert allocation.sharing == "tdm"
+    np.testing.assert_allclose(allocation.tasks_per_user, [1.5, 1], rtol=1e-9)
     np.testing.assert_allclose(allocation.tasks, [[1, 0.5, 0], [0, 1 / 3, 2 / 3]], atol=1e-9)
+    np.testing.assert_allclose(allocation.time_utilization, 1)
     with pytest.raises(fo.Unsupported, match="rates"):
-        fo.solve(channels, "psdsf", sharing="rdm")
+        fo.solve(CHANNELS, "psdsf", sharing="rdm", **options)
+
+
+@pytest.mark.parametrize("options", FORMULATIONS)
+def test_coprocessor(options: dict[str, Any]) -> None:
+    """Example scenario 2: the fast server helps both, most the one whom it serves best."""
+    allocation = fo.solve(COPROCESSOR, "psdsf", **options)
+    np.testing.assert_allclose(allocation.tasks, [[6, 0], [1, 2]], atol=1e-9)
+    np.testing.assert_allclose(allocation.shares, [[3 / 4, 3], [3 / 4, 3 / 2]], rtol=1e-9)
+    alone = COPROCESSOR.replace(rates=None)
+    np.testing.assert_allclose(fo.solve(alone, "psdsf", sharing="tdm", **options).tasks_per_user, [2, 2], rtol=1e-9)
 
 
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
@@ -108,6 +146,57 @@ def test_time_division_is_a_market(seed: int) -> None:
     np.testing.assert_allclose(x, market(instance), rtol=1e-5)  # what Clarabel reaches
 
 
+def drawn(seed: int) -> fo.Instance:
+    """Any instance whose tasks are unlimited; every other one brings rates of its own, some of them 0."""
+    rng = np.random.default_rng(seed)
+    n, k, m = int(rng.integers(1, 12)), int(rng.integers(1, 8)), int(rng.integers(1, 4))
+    demands = rng.uniform(0.05, 2, (n, m)) * (rng.random((n, m)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 1.0
+    return fo.Instance(
+        rng.uniform(0.5, 10, (k, m)),
+        demands,
+        weights=10 ** rng.uniform(-1.5, 1.5, n),
+        eligibility=rng.random((n, k)) < 0.8,
+        counts=rng.integers(1, 4, k),
+        rates=rng.uniform(0.1, 9, (n, k)) * (rng.random((n, k)) > 0.2) if seed % 2 else None,
+    )
+
+
+def test_best_response_and_market_agree() -> None:
+    """x[n] to 1e-9 of itself on 120 instances: sweeps of servers, and an interior point for the Eisenberg-Gale program."""
+    for seed in range(120):
+        instance = drawn(seed)
+        first, second = (fo.solve(instance, "psdsf", sharing="tdm", formulation=how) for how in ("equilibrium", "market"))
+        assert (first.solver, second.solver) == ("best-response", "interior-point")
+        np.testing.assert_allclose(second.tasks_per_user, first.tasks_per_user, rtol=1e-9, err_msg=f"seed {seed}")
+        np.testing.assert_allclose(second.shares, first.shares, rtol=1e-9, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "cvxpy", "trajectory"])
+@given(instance=instances(max_users=7, max_servers=5))
+@settings(max_examples=25, deadline=None)
+def test_the_market_satisfies_the_condition(solver: str, instance: fo.Instance) -> None:
+    """Theorem 2, also with finitely many tasks, by every engine of alpha-fair goals; and everybody spends what it has."""
+    allocation = fo.solve(instance, "psdsf", sharing="tdm", formulation="market", solver=solver)
+    assert violation(instance, allocation.tasks, "tdm") <= 1e-8
+    if np.isinf(instance.tasks).all() and instance.servable.any():
+        assert allocation.prices is not None
+        part = np.divide(allocation.tasks, instance.rates, out=np.zeros_like(allocation.tasks), where=instance.rates > 0)
+        spent = (part @ allocation.prices[:, 0])[instance.servable]
+        np.testing.assert_allclose(spent, instance.weights[instance.servable], rtol=1e-8)
+
+
+@given(instance=instances(max_users=5), hidden=st.integers(0, 2**4 - 1))
+@settings(max_examples=40, deadline=None)
+def test_hiding_servers_does_not_pay(instance: fo.Instance, hidden: int) -> None:
+    """Theorem 3: under time division nobody gains by declaring fewer servers (unlimited tasks)."""
+    instance = instance.replace(tasks=None)
+    lie = instance.eligibility.copy()
+    lie[0] &= [bool(hidden >> i & 1) for i in range(instance.n_servers)]
+    honest, other = (fo.solve(instance.replace(eligibility=e), "psdsf", sharing="tdm") for e in (instance.eligibility, lie))
+    assert other.tasks_per_user[0] <= honest.tasks_per_user[0] * (1 + 1e-9)
+
+
 @given(instance=instances(max_users=7, max_servers=5))
 @settings(max_examples=40, deadline=None)
 def test_no_better_market(instance: fo.Instance) -> None:
@@ -141,12 +230,36 @@ def test_invariances_of_the_market(instance: fo.Instance, seed: int, unit: float
     np.testing.assert_allclose(fo.solve(other, "psdsf", sharing="tdm").tasks_per_user, expected, rtol=1e-7, atol=1e-9)
 
 
+# a has one task and needs half of either server for it; b has only the first, c the second.
+FINITE = fo.Instance([[1], [1]], [[1], [1], [1]], rates=[[2, 2], [1, 0], [0, 1]], tasks=[1, np.inf, np.inf], users=["a", "b", "c"])
+
+
 @pytest.mark.parametrize("tasks", [[[1, 0], [0.5, 0], [0, 1]], [[0, 1], [1, 0], [0, 0.5]], [[0.5, 0.5], [0.75, 0], [0, 0.75]]])
 def test_finite_tasks_make_several_allocations_under_time_division(tasks: list[list[float]]) -> None:
-    """a has one task and needs half of either server for it; b has only the first, c the second. Wherever a runs is PS-DSF."""
-    instance = fo.Instance([[1], [1]], [[1], [1], [1]], rates=[[2, 2], [1, 0], [0, 1]], tasks=[1, np.inf, np.inf])
-    assert violation(instance, np.array(tasks, float), "tdm") == 0
-    assert fo.solve(instance, "psdsf").certificate.worst == 0
+    """Wherever a runs is PS-DSF."""
+    assert violation(FINITE, np.array(tasks, float), "tdm") == 0
+    assert fo.solve(FINITE, "psdsf").certificate.worst == 0
+
+
+def test_the_market_is_one_of_them_and_prefer_finds_the_others() -> None:
+    """The market splits a's task, so that b and c get the same; either may have up to 1 and as little as 1/2."""
+    market = fo.solve(FINITE, "psdsf", formulation="market")
+    np.testing.assert_allclose(market.tasks_per_user, [1, 0.75, 0.75], rtol=1e-9)
+    for prefer, expected in (([0, 1, 0], [1, 1, 0.5]), ([0, -1, 0], [1, 0.5, 1]), ([0, 0, 1], [1, 0.5, 1])):
+        allocation = fo.solve(FINITE, "psdsf", prefer=prefer)
+        np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=1e-9)
+        assert violation(FINITE, allocation.tasks, "tdm") <= 1e-9
+
+
+def test_a_market_needs_time_and_nothing_else() -> None:
+    """Refused: resource division, turns of servers, and a choice."""
+    with pytest.raises(fo.Unsupported, match='resource division has none; use sharing="tdm"'):
+        fo.solve(SEVERAL, "psdsf", formulation="market")
+    for options in ({"order": "random"}, {"prefer": [1, 1, 1]}):
+        with pytest.raises(fo.Unsupported, match="leave order and prefer out"):
+            fo.solve(SEVERAL, "psdsf", sharing="tdm", formulation="market", **options)
+    with pytest.raises(fo.Unsupported, match="use interior-point or cvxpy or trajectory"):
+        fo.solve(SEVERAL, "psdsf", sharing="tdm", formulation="market", solver="best-response")
 
 
 @given(instance=instances(one_server=True))
@@ -212,7 +325,41 @@ def test_preferences() -> None:
             fo.formulate(SEVERAL, "psdsf", prefer=prefer)
 
 
-@pytest.mark.parametrize("options", [{"order": "backwards"}, {"delay": 3}, {"delay": -1, "order": "asynchronous"}, {"prefer": "me"}])
+@pytest.mark.parametrize("user", range(3))
+def test_range_of_each_users_tasks(user: int) -> None:
+    """The smallest and the largest of all PS-DSF allocations, through Pyomo: user 2 has 5/4 to 3/2, the others 5/6; servers in turn 4/3."""
+    expected = [(5 / 6, 5 / 6), (5 / 4, 3 / 2), (5 / 6, 5 / 6)][user]
+    unit = np.eye(3)[user]
+    for sign, most in zip((-1, 1), expected, strict=True):
+        allocation = fo.solve(SEVERAL, "psdsf", prefer=sign * unit, solver="pyomo")
+        assert allocation.tasks_per_user[user] == pytest.approx(most, rel=1e-9)
+        assert allocation.shares.shape == (3, 2)
+        assert violation(SEVERAL, allocation.tasks) <= 1e-9
+    np.testing.assert_allclose(fo.solve(SEVERAL, "psdsf").tasks_per_user, [5 / 6, 4 / 3, 5 / 6], rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_preferred_allocations_are_psdsf(seed: int) -> None:
+    """Random instances: both ends of a preference satisfy the theorem, and the servers' own allocation lies between them."""
+    rng = np.random.default_rng(seed)
+    capacities, demands = rng.uniform(1, 5, (2, 2)), rng.uniform(0.2, 2, (3, 2)) * (rng.random((3, 2)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 1.0
+    instance = fo.Instance(capacities, demands, rng.uniform(0.5, 3, 3), tasks=np.where(rng.random(3) < 0.3, rng.uniform(0.2, 3, 3), np.inf))
+    prefer = rng.normal(size=3)
+    low, high = (fo.solve(instance, "psdsf", prefer=sign * prefer) for sign in (-1, 1))
+    for allocation in (low, high):
+        assert violation(instance, allocation.tasks) <= 1e-8
+    worth = fo.solve(instance, "psdsf").tasks_per_user @ prefer
+    assert low.tasks_per_user @ prefer - 1e-8 <= worth <= high.tasks_per_user @ prefer + 1e-8
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"order": "backwards"}, {"delay": 3}, {"delay": -1, "order": "asynchronous"}, {"delay": 1.5, "order": "asynchronous"}),
+        *({"seed": -1}, {"seed": "today"}, {"prefer": "me"}, {"formulation": "leximin"}),
+    ],
+)
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     """Each is refused before anything is solved."""
     with pytest.raises(fo.Unsupported):
