@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 _PATIENCE = 2.0  # seconds after which a terminal is told what is going on
 _INTERRUPTED = 130
+_OF_NOTIONS = "Options of some notions"
 
 
 class _Commands(TyperGroup):
@@ -109,18 +110,54 @@ def solve(
     sharing: Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
     formulation: Annotated[
-        str | None, typer.Option(metavar="leximin|equalize", help="Of drfh: leximin (default), or one LP for one equal share.")
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Of drfh: leximin (default), or equalize, one LP for one equal share. Of psdsf: equilibrium (default), or market, "
+            "the convex program of time division.",
+            rich_help_panel=_OF_NOTIONS,
+        ),
     ] = None,
     utility: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Of max-min, proportional: worth of a task; a column user, then one a server."),
+        typer.Option(
+            metavar="CSV",
+            help="Of max-min, proportional: worth of a task; a column user, then one a server.",
+            rich_help_panel=_OF_NOTIONS,
+        ),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.")
+        float | None,
+        typer.Option(
+            metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.", rich_help_panel=_OF_NOTIONS
+        ),
     ] = None,
     prefer: Annotated[
         str | None,
-        typer.Option(metavar="utilization|CSV", help="Of bbf and psdsf: choose among all fair allocations; columns user, weight."),
+        typer.Option(
+            metavar="utilization|CSV",
+            help="Of bbf and psdsf: choose among all fair allocations; columns user, weight.",
+            rich_help_panel=_OF_NOTIONS,
+        ),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Of psdsf: how servers take turns: sequential (default), random or asynchronous.",
+            rich_help_panel=_OF_NOTIONS,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Of psdsf: seed of the last two orders (default 0).", rich_help_panel=_OF_NOTIONS)
+    ] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of psdsf, asynchronous: a decision is carried out up to so many actions of others later (default 0).",
+            rich_help_panel=_OF_NOTIONS,
+        ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
@@ -152,6 +189,9 @@ def solve(
         "utility": None if utility is None else _read_utility(utility, instance),
         "alpha": alpha,
         "prefer": prefer if prefer in (None, "utilization") else _read_preference(Path(prefer), instance),
+        "order": order,
+        "seed": seed,
+        "delay": delay,
     }
     allocation = _work(
         f"solving {notion}",

@@ -97,6 +97,17 @@ def test_options_reach_solve(three: Path) -> None:
     assert len({round(user["share"], 9) for user in one_level["users"]}) == 1
 
 
+def test_options_of_psdsf_reach_solve() -> None:
+    """Turns, seed and delay make the record of the servers; the market has its engines."""
+    options = ("--order", "asynchronous", "--seed", 3, "--delay", 4)
+    data = json.loads(run("solve", PAPER, "--notion", "psdsf", *options, "--json").stdout)
+    assert [user["tasks"] for user in data["users"]] == pytest.approx([3, 3, 6])
+    direct = fo.solve(fo.load(PAPER), "psdsf", order="asynchronous", seed=3, delay=4)
+    assert data["details"]["iterations"] == direct.details["iterations"]
+    market = ("--sharing", "tdm", "--formulation", "market", "--solver", "trajectory")
+    assert json.loads(run("solve", PAPER, "--notion", "psdsf", *market, "--json").stdout)["solver"] == "trajectory"
+
+
 @pytest.mark.parametrize(("command", "known"), [("notions", fo.NOTIONS), ("solvers", fo.SOLVERS)])
 def test_lists(command: str, known: dict[str, Any]) -> None:
     """The registries, as a table that names each entry and as JSON."""
@@ -213,6 +224,13 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--sharing", "both"], 'error: there is no sharing "both"'),
         ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
         ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
+        ([PAPER, "--order", "random"], 'error: the notion "drfh" takes no option "order"; it takes formulation'),
+        ([PAPER, "--notion", "tsf", "--seed", "1"], 'error: the notion "tsf" takes no option "seed"; it takes no options'),
+        ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
+        ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
+        ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),
+        ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay, in actions of others; use order="asynchronous"'),
+        ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
         ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
         ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell which picture "picture.bmp" shall be'),
