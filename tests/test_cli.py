@@ -253,6 +253,12 @@ def test_no_solution_is_status_3(many: Path) -> None:
     assert run("solve", many, "--time-limit", "1e-6", status=3).stderr.splitlines()[-1].startswith("error: no answer within the time limit")
 
 
+def test_the_time_limit_of_cvxpy_is_status_3(many: Path) -> None:
+    """It is told to the solver inside."""
+    arguments = ("--notion", "proportional", "--solver", "cvxpy", "--alpha", "2", "--time-limit", "0.01")
+    assert "no answer within the time limit of 0.01 s" in run("solve", many, *arguments, status=3).stderr
+
+
 def test_a_failed_certificate_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever solve raises is a message, never a traceback."""
 

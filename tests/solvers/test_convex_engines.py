@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,3 +47,27 @@ def test_solvers_of_cvxpy_by_name() -> None:
         fo.solve(pool, "proportional", solver="cvxpy:nonesuch")
     with pytest.raises(fo.Unsupported, match="no choice of solvers inside"):
         fo.solve(pool, "drf", solver="highs:simplex")
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1, 2])
+def test_scs_is_finished_to_full_precision(alpha: float) -> None:
+    """A first-order solver brings six digits or so; what it leaves open is finished, and certified as from any other engine."""
+    pytest.importorskip("scs")
+    rng = np.random.default_rng(3)
+    instance = fo.Instance(rng.uniform(1, 5, (4, 3)), rng.uniform(0.1, 2, (9, 3)), 10 ** rng.uniform(-1, 1, 9))
+    mine = fo.solve(instance, "proportional", alpha=alpha, solver="cvxpy:SCS")
+    np.testing.assert_allclose(mine.tasks_per_user, fo.solve(instance, "proportional", alpha=alpha).tasks_per_user, rtol=1e-9)
+    assert mine.certificate.worst <= 1e-10
+
+
+@pytest.mark.parametrize("solver", ["cvxpy", "cvxpy:SCS"])
+def test_time_limits_reach_the_solver_inside(solver: str) -> None:
+    """An instance that takes seconds, and a twentieth of one: no answer, and not much later."""
+    pytest.importorskip(solver.partition(":")[2].lower() or "cvxpy")
+    rng = np.random.default_rng(0)
+    instance = fo.Instance(rng.uniform(1, 5, (60, 4)), rng.uniform(0.1, 2, (300, 4)), 10 ** rng.uniform(-1.5, 1.5, 300))
+    fo.solve(fo.Instance([[1]], [[1]]), "proportional", solver=solver)  # loading the packages is not what is timed
+    started = time.perf_counter()
+    with pytest.raises(fo.NoSolution, match=r"time limit of 0\.05 s"):
+        fo.solve(instance, "proportional", alpha=2, solver=solver, time_limit=0.05)
+    assert time.perf_counter() - started < 5
