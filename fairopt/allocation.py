@@ -99,6 +99,13 @@ class Allocation:
         return total
 
     @property
+    def shares_to_show(self) -> FloatArray | None:
+        """The shares, (users,), where there is one a user and it is not the number of tasks itself; else None."""
+        if self.shares.ndim == 2 or np.allclose(self.shares, self.tasks_per_user, rtol=1e-9, atol=0.0):
+            return None
+        return self.shares
+
+    @property
     def usage(self) -> FloatArray:
         """sum_n x[n,i] d[n,r], (servers, resources)."""
         return self.tasks.T @ self.instance.demands

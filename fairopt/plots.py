@@ -108,8 +108,8 @@ def plot_trajectory(trace: Trace) -> Figure:
         for j, name in enumerate(names):
             label = _text(name, 2 * _LABEL) if len(names) <= len(_COLOURS) else None
             axes.plot(trace.t, values[:, j], color=_COLOURS[j % len(_COLOURS)], linestyle=("-", "--", "-.", ":")[j % 4], label=label)
-        if 0 < len(names) <= len(_COLOURS):
-            axes.legend(frameon=False)
+        if 0 < len(names) <= len(_COLOURS):  # below: paths that level off leave no corner free
+            axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         axes.set_xlabel("t")
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylabel("tasks")
@@ -187,8 +187,9 @@ def _user_bars(axes: Axes, allocation: Allocation) -> None:
         for bar, hatch in zip(bars, _HATCHES, strict=False):
             bar.set_hatch(hatch)
     notes = [f"{value:.4g}" for value in tasks]
-    if allocation.shares.ndim == 1:
-        notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, allocation.shares, strict=True)]
+    shares = allocation.shares_to_show
+    if shares is not None:
+        notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
     axes.set_yticks(y, [_text(user) for user in users])
     axes.set_xlim(0, max(float(tasks.max()), 1e-12) * 1.45)  # room for the notes
@@ -198,7 +199,8 @@ def _user_bars(axes: Axes, allocation: Allocation) -> None:
 
 def _user_curve(axes: Axes, allocation: Allocation) -> None:
     """Draw sorted shares (tasks, where shares are per server), and the levels at which most users stop."""
-    what, values = ("share", allocation.shares) if allocation.shares.ndim == 1 else ("tasks", allocation.tasks_per_user)
+    shares = allocation.shares_to_show
+    what, values = ("tasks", allocation.tasks_per_user) if shares is None else ("share", shares)
     ranked = np.sort(values)
     positive = ranked[ranked > 0]
     axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=_COLOURS[0], linewidth=1.8)

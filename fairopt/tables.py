@@ -129,9 +129,9 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
         columns.append(numbers(instance.weights[chosen]))
     _add_numbers(table, "tasks")
     columns.append(numbers(allocation.tasks_per_user[chosen]))
-    if allocation.shares.ndim == 1:
+    if (shares := allocation.shares_to_show) is not None:
         _add_numbers(table, "share")
-        columns.append(numbers(allocation.shares[chosen]))
+        columns.append(numbers(shares[chosen]))
     table.add_column("dominant", overflow="fold")
     columns.append([_label(allocation.dominant_resources[n]) for n in chosen])
     complete, levels = allocation.complete, allocation.level_of_user
@@ -150,8 +150,8 @@ def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     table = _table("", title=plural(instance.n_users, "user"))
     _add_numbers(table, *_QUANTILES)
     rows = {"tasks": allocation.tasks_per_user}
-    if allocation.shares.ndim == 1:
-        rows["share"] = allocation.shares
+    if (shares := allocation.shares_to_show) is not None:
+        rows["share"] = shares
     if _weighted(instance):
         rows["weight"] = instance.weights
     for name, values in rows.items():
@@ -253,7 +253,10 @@ def _certificate_text(allocation: Allocation) -> str:
     worst = f"{certificate.worst:.1e}" if certificate.worst else "0"
     if certificate.whole_tasks:
         return f"Exact by branch and cut: relative gap {worst} as the engine reports it, limits recomputed"
-    return f"Certified exact: relative error {worst}, recomputed from answer and prices"
+    if "gap" in allocation.details:  # the best of a set, chosen by branch and cut
+        return f"Fair, recomputed; the best of all fair ones by branch and cut: relative error or gap {worst}"
+    proof = "answer and prices" if allocation.levels or allocation.prices is not None else "the answer"
+    return f"Certified exact: relative error {worst}, recomputed from {proof}"
 
 
 def _times_text(seconds: dict[str, float]) -> str:

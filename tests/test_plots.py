@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import fairopt as fo
-from fairopt.plots import plot_allocation, save_figure
+from fairopt.plots import plot_allocation, plot_trajectory, save_figure
 
 
 def allocate(users: int, servers: int, notion: str = "drfh", sharing: str = "rdm") -> fo.Allocation:
@@ -126,3 +126,27 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path: Path, monke
         save_figure(plot_allocation(allocate(3, 2)), target)
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+@pytest.mark.parametrize("users", [2, 3])
+def test_trajectory_of_few_users(users: int) -> None:
+    """A line for each pair and each limit that fills up, from start to end, with a legend that no line runs through."""
+    rng = np.random.default_rng(users)
+    instance = fo.Instance(rng.uniform(1, 5, (2, 2)), rng.uniform(0.2, 2, (users, 2)))
+    allocation = fo.solve(instance, "proportional", solver="trajectory")
+    figure = plot_trajectory(allocation.trace)
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    assert [len(left.lines), len(right.lines)] == [2 * users, int(allocation.trace.bottlenecks.sum())]
+    ends = [line.get_ydata()[-1] for line in left.lines]  # type: ignore[index]
+    np.testing.assert_allclose(ends, allocation.tasks.ravel(), atol=1e-4)
+    for axes in (left, right):
+        legend = axes.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().ymax <= axes.get_window_extent().ymin
+
+
+def test_a_share_that_is_the_number_of_tasks_is_not_noted() -> None:
+    """Efficiency counts tasks; a max-min notion has shares beside."""
+    assert not [text for text in texts(plot_allocation(allocate(3, 2, "efficiency"))) if "(share" in text]
+    assert len([text for text in texts(plot_allocation(allocate(3, 2, "tsf"))) if "(share" in text]) == 3
