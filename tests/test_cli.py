@@ -181,20 +181,6 @@ def test_what_was_certified_is_said_exactly() -> None:
     assert "Fair, recomputed; the best of all fair ones by branch and cut" in best
 
 
-def test_a_share_that_is_the_number_of_tasks_is_not_shown_twice() -> None:
-    """In a sum that counts tasks; with weights of a max-min goal the two differ."""
-    assert "share" not in run("solve", PAPER, "--notion", "efficiency").stdout.splitlines()[2]
-    assert "share" in run("solve", PAPER, "--notion", "max-min").stdout.splitlines()[2]
-
-
-def test_what_was_certified_is_said_exactly() -> None:
-    """With prices, from the answer, or as the best that branch and cut found."""
-    assert "recomputed from answer and prices" in run("solve", PAPER, "--notion", "proportional").stdout
-    assert "recomputed from the answer\n" in run("solve", PAPER, "--notion", "psdsf").stdout
-    best = run("solve", EXAMPLES / "bbf-section-5.yaml", "--notion", "bbf", "--prefer", "utilization").stdout
-    assert "Fair, recomputed; the best of all fair ones by branch and cut" in best
-
-
 def test_time_is_what_is_shown_under_time_division(three: Path) -> None:
     """One bar for each server."""
     text = run("solve", three, "--sharing", "tdm").stdout
