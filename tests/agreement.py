@@ -2,26 +2,41 @@
 
 ``python tests/agreement.py --instances 500`` prints a table; tests/test_agreement.py runs a fixed sample of it.
 
-Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude.
-Compared are shares, relative to the larger. Where the answer is not unique (PS-DSF under resource division, totals), only
-certificates count.
+Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude, and
+under time division in every third instance rates of its own. Proportional fairness is asked with five alphas, PS-DSF under time division
+as an equilibrium and as a market. Compared are shares, relative to the larger, with those of the first engine that answers. Where
+the answer is not unique (PS-DSF under resource division or with finitely many tasks, totals), only certificates count.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
-from collections import defaultdict
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
 
 import fairopt as fo
 
-NOT_UNIQUE = {("psdsf", "rdm"), ("efficiency", "rdm"), ("efficiency", "tdm")}
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about an instance, and with whose answers this one is compared: ``peers`` is None where it is not unique."""
+
+    label: str
+    notion: str
+    sharing: str
+    instance: fo.Instance
+    options: dict[str, Any]
+    peers: str | None
 
 
 @dataclass
@@ -29,9 +44,10 @@ class Worst:
     """The worst seen of one notion, sharing and engine."""
 
     solved: int = 0
-    refused: int = 0
+    skipped: int = 0
     residual: float = 0.0
     difference: float = 0.0
+    seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
 
 
@@ -52,78 +68,117 @@ def random_instance(seed: int) -> fo.Instance:
     )
 
 
-def questions(instance: fo.Instance, seed: int) -> Iterator[tuple[str, str, fo.Instance, dict[str, Any]]]:
-    """What to ask about an instance: a label, a notion, the instance that suits it, its options."""
+def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
+    """Every notion under both divisions, on the instance that suits it."""
     rng = np.random.default_rng(seed + 10**6)
+    pairs = (instance.n_users, instance.n_servers)
     total = instance.total_capacity
     pool = fo.Instance([np.where(total > 0, total, 1.0)], instance.demands, instance.weights, tasks=instance.tasks)
-    for notion in fo.NOTIONS:
-        if notion == "max-min":
-            yield notion, notion, instance, {"utility": rng.uniform(0.1, 1, (instance.n_users, instance.n_servers))}
-        elif notion == "drf":
-            yield notion, notion, pool, {}
-        elif notion == "bbf":
-            requests = pool.demands * pool.total_capacity * rng.uniform(0.3, 1, (pool.n_users, 1)) / pool.demands.max(axis=1, keepdims=True)
-            requests = np.minimum(requests, pool.total_capacity)
-            yield notion, notion, fo.Instance(pool.capacities, requests, pool.weights, tasks=np.ones(pool.n_users)), {}
-        elif notion == "proportional":
-            alpha = ALPHAS[seed % len(ALPHAS)]
-            yield f"{notion} {alpha:g}", notion, instance, {"alpha": alpha}
-        else:
-            yield notion, notion, instance, {}
+    requests = pool.demands * pool.total_capacity * rng.uniform(0.3, 1, (pool.n_users, 1)) / pool.demands.max(axis=1, keepdims=True)
+    requests = np.minimum(requests, pool.total_capacity)
+    whole_requests = fo.Instance(pool.capacities, requests, pool.weights, tasks=np.ones(pool.n_users))
+    utility = rng.uniform(0.1, 1, pairs)
+    rates = rng.uniform(0.2, 9, pairs) * (rng.random(pairs) > 0.1) if seed % 3 == 0 else None
+    timed = instance.replace(rates=rates)
+    unlimited = bool(np.isinf(instance.tasks).all())
+    for sharing, cluster in (("rdm", instance), ("tdm", timed)):
+        for notion in fo.NOTIONS:
+            if notion == "max-min":
+                yield Question(notion, notion, sharing, cluster, {"utility": utility}, notion)
+            elif notion == "drf":
+                yield Question(notion, notion, sharing, pool, {}, notion)
+            elif notion == "bbf":
+                if sharing == "rdm":
+                    yield Question(notion, notion, sharing, whole_requests, {}, notion)
+            elif notion == "proportional":
+                for alpha in ALPHAS:
+                    yield Question(f"{notion} {alpha:g}", notion, sharing, cluster, {"alpha": alpha}, f"{notion} {alpha:g}")
+            elif notion == "efficiency":
+                yield Question(notion, notion, sharing, cluster, {}, None)
+            elif notion == "psdsf":
+                # With unlimited tasks the market's x[n] is the equilibrium's; with limits it is one of several, the same for every engine.
+                same = "psdsf" if unlimited and sharing == "tdm" else None
+                yield Question("psdsf", notion, sharing, cluster, {}, same)
+                if sharing == "tdm":
+                    yield Question("psdsf market", notion, sharing, cluster, {"formulation": "market"}, same or "psdsf market")
+            else:
+                yield Question(notion, notion, sharing, cluster, {}, notion)
 
 
-def compare(seeds: Iterator[int] | range, tolerance: float = 1e-8) -> dict[tuple[str, str, str], Worst]:
+def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> dict[tuple[str, str, str], Worst]:
     """Solve everything; return the worst of each (notion, sharing, engine)."""
-    table: dict[tuple[str, str, str], Worst] = defaultdict(Worst)
+    table: dict[tuple[str, str, str], Worst] = {}
     for seed in seeds:
-        for label, notion, instance, options in questions(random_instance(seed), seed):
-            for sharing in ("rdm", "tdm"):
-                first: fo.Allocation | None = None
-                for solver in fo.SOLVERS:
-                    worst = table[label, sharing, solver]
-                    try:
-                        allocation = fo.solve(
-                            instance,
-                            notion,
-                            sharing=sharing,
-                            solver=solver,
-                            tolerance=tolerance,
-                            **options,
-                        )
-                    except (fo.Unsupported, fo.SolverUnavailable):
-                        worst.refused += 1
-                        continue
-                    except fo.FairoptError as error:
-                        worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
-                        continue
-                    worst.solved += 1
-                    worst.residual = max(worst.residual, allocation.certificate.worst)
-                    if first is None or (notion, sharing) in NOT_UNIQUE:
-                        first = first or allocation
-                        continue
-                    scale = np.maximum(np.abs(first.shares), np.abs(allocation.shares))
-                    difference = np.abs(allocation.shares - first.shares) / np.where(scale > 1e-12, scale, 1.0)
-                    worst.difference = max(worst.difference, float(difference.max(initial=0.0)))
+        references: dict[tuple[str, str], fo.Allocation] = {}
+        for question in questions(random_instance(seed), seed):
+            for solver in fo.SOLVERS:
+                worst = table.setdefault((question.label, question.sharing, solver), Worst())
+                started = time.perf_counter()
+                try:
+                    allocation = fo.solve(
+                        question.instance,
+                        question.notion,
+                        sharing=question.sharing,  # type: ignore[arg-type]
+                        solver=solver,
+                        tolerance=tolerance,
+                        **question.options,
+                    )
+                except (fo.Unsupported, fo.SolverUnavailable):
+                    worst.skipped += 1
+                    continue
+                except fo.FairoptError as error:
+                    worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+                    continue
+                worst.solved += 1
+                worst.seconds += time.perf_counter() - started
+                worst.residual = max(worst.residual, allocation.certificate.worst)
+                if question.peers is not None:
+                    reference = references.setdefault((question.peers, question.sharing), allocation)
+                    worst.difference = max(worst.difference, difference(allocation.shares, reference.shares))
     return {key: worst for key, worst in table.items() if worst.solved or worst.failures}
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def difference(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """Return the largest difference of shares, relative to the larger; absolute for those that are next to nothing."""
+    scale = np.maximum(np.abs(mine), np.abs(theirs))
+    return float((np.abs(mine - theirs) / np.where(scale > 1e-12, scale, 1.0)).max(initial=0.0))
+
+
+def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> None:
+    """One line for each notion, sharing and engine, with its first failures below."""
+    lines = Table(box=None, pad_edge=False)
+    for column in ("notion", "sharing", "engine"):
+        lines.add_column(column, no_wrap=True)
+    for column in ("solved", "skipped", "failed", "residual", "difference", "seconds"):
+        lines.add_column(column, justify="right", no_wrap=True)
+    for (label, sharing, solver), worst in sorted(table.items()):
+        counted = (worst.solved, worst.skipped, len(worst.failures))
+        measured = (f"{worst.residual:.1e}", f"{worst.difference:.1e}", f"{worst.seconds:.2f}")
+        lines.add_row(label, sharing, solver, *map(str, counted), *measured)
+    console.print(lines)
+    for key, worst in sorted(table.items()):
+        for failure in worst.failures[:3]:
+            console.print(f"{' '.join(key)}: {failure}", markup=False)
+    console.print(
+        f"{sum(worst.solved for worst in table.values()):,} allocations certified, "
+        f"{sum(len(worst.failures) for worst in table.values()):,} failures; "
+        f"largest residual {max((worst.residual for worst in table.values()), default=0.0):.1e}, "
+        f"largest difference {max((worst.difference for worst in table.values()), default=0.0):.1e}"
+    )
+
+
+def main() -> int:
+    """Print the table; status 1 where an engine failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--instances", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first instance")
     arguments = parser.parse_args()
     logging.getLogger("fairopt").setLevel(logging.ERROR)
-    table = compare(range(arguments.seed, arguments.seed + arguments.instances))
-    print(f"{'notion':20} {'sharing':8} {'engine':16} {'solved':>7} {'failed':>7} {'residual':>10} {'difference':>11}")
-    for (label, sharing, solver), worst in sorted(table.items()):
-        print(
-            f"{label:20} {sharing:8} {solver:16} {worst.solved:7} {len(worst.failures):7} {worst.residual:10.1e} {worst.difference:11.1e}"
-        )
-        for failure in worst.failures[:3]:
-            print(f"    {failure}")
+    seeds = range(arguments.seed, arguments.seed + arguments.instances)
+    table = compare(track(seeds, "instances", console=Console(stderr=True)))
+    print_table(table, Console(highlight=False))
+    return int(any(worst.failures for worst in table.values()))
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
