@@ -2,10 +2,17 @@
 
     w[n] = sum_r d[n,r] / sum_i counts[i] c[i,r],        leximin of  s[n] = w[n] x[n] / phi[n].
 
-Every resource counts as worth the same in total. Ghodsi et al. (2011), section 4.1, introduce it to reject it: a user may receive less than
-1/N of every resource, so it gives no sharing incentive.
+Every resource counts as worth the same in total, as if its capacity cost 1, and everybody spends the same for its weight. It is the
+leximin of `fairopt.models.notion`, with w in place of the dominant share: x[n] is unique, and Pareto optimal.
+
+*Properties.* Ghodsi et al. (2011), section 4.1, introduce it to reject it. It has no sharing incentive: with 30 of each of two
+resources and demands (1, 3) and (1, 1), both spend 4/5, and the second user has 12 of either resource, less than the half that it
+would have alone. Nor is it bottleneck fair. Their table 2 grants it freedom from envy, Pareto optimality, strategy-proofness,
+single-resource fairness and population monotonicity, on one server.
 
 >>> import fairopt as fo
+>>> fo.solve(fo.Instance([[30, 30]], [[1, 3], [1, 1]]), "asset").tasks_per_user.round(9)
+array([ 6., 12.])
 >>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "asset").tasks_per_user.round(2)
 array([2.52, 2.16])
 """

@@ -5,8 +5,15 @@ sum_i gamma[n,i] tasks; CDRF is the leximin of the fraction of that which each u
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
-Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. It reduces to DRF on one server. Since a user
-who declares fewer eligible servers has a smaller denominator, it is strategy-proof only without placement constraints: "tsf" mends that.
+Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. On one server 1 / gamma[n] is the
+dominant share of a task, and CDRF is DRF. It is a leximin of `fairopt.models.notion`: x[n] is unique, and Pareto optimal.
+
+*Properties.* Sharing incentive, with placement constraints too: the slice of every server gives everybody exactly s[n] = 1 / sum_m
+phi[m], so the smallest share is no less. Freedom from envy and strategy-proofness without such constraints only (Friedman et al.): a
+user who declares fewer eligible servers has a smaller denominator, and somebody with few servers holds, for its weight, less than
+others who could run anywhere. "tsf" mends that.
+
+Figure 1 of the PS-DSF paper, where rates of 6, 6 and 12 make two tasks, two and eight:
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -24,6 +31,7 @@ from fairopt.models.notion import Property, ShareNotion
 __all__ = ["CDRF"]
 
 _SOURCE = "Friedman, Ghodsi and Psomas (2014), without placement constraints"
+_SLICE = "Friedman, Ghodsi and Psomas (2014); with placement constraints too, as the slices give all the same share"
 
 
 class CDRF(ShareNotion):
@@ -33,7 +41,7 @@ class CDRF(ShareNotion):
     title = "Containerised dominant resource fairness"
     source = "Friedman, Ghodsi and Psomas (2014); Khamse-Ashari et al. (2017), section II-B"
     satisfies: ClassVar = {
-        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.SHARING_INCENTIVE: _SLICE,
         Property.ENVY_FREENESS: _SOURCE,
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,

@@ -2,9 +2,19 @@
 
     maximise  sum_n phi[n] x[n],
 
-a linear program: `proportional` with alpha = 0, and the other end of the scale from max-min. Kesidis et al. (2018), equation (18),
-measure schedulers by this sum. It is Pareto optimal and promises nothing else: a user may get nothing. Unlike the x[n] of every strictly
-concave goal, its x[n] need not be unique; only the sum is.
+over the same allocations as every other notion: a linear program, `proportional` with alpha = 0, and the other end of the scale from
+max-min. Kesidis et al. (2018), equation (18), measure schedulers by this sum.
+
+*Optimality.* x is optimal if and only if there are prices p >= 0 of what is full and q >= 0 of tasks that all run with
+
+    phi[n] <= sum_r p[i,r] d[n,r] + q[n]     for every eligible pair (n, i), with equality where x[n,i] > 0:
+
+server by server, what counts is weight for money. On one resource the users with the largest phi[n] / d[n,r] take all that they can.
+
+*Properties.* It is Pareto optimal, since every x[n] counts, and promises nothing else. No sharing incentive: a user may get nothing,
+as two of three do in figure 1 of the PS-DSF paper, where the third runs all 12 tasks. Not strategy-proof: with 10 units, and demands 1
+and 2, the second user gets nothing; it says 1/2, is given all 10 units, and runs 5 tasks. Unlike the x[n] of every strictly concave
+goal, its x[n] need not be unique (two users with the same demand and weight may share in any way); only the sum is.
 
 >>> import fairopt as fo
 >>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency").tasks_per_user.round(6)

@@ -6,6 +6,12 @@ A max-min notion states only its share of one task (`ShareNotion.share_per_task`
     sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
     sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, sharing="tdm"
     sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
+
+*Leximin* maximises the smallest share, then the second smallest, and so on. Shares are unique: the average of two optimal allocations
+is feasible, and where they differ it lifts the smallest share that they do not have in common. So x[n] is unique wherever a task is
+worth the same on every server; x[n,i] is not. x is optimal if and only if the users are settled level by level, t[1] < t[2] < ..., each
+level with prices p >= 0 of the limits that are full, such that everybody at a lower level stays there and a user settled here can rise
+only by more of a priced limit (`fairopt.certificate` has the inequality and the proof). As every x[n] counts, it is Pareto optimal.
 """
 
 from __future__ import annotations

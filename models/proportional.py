@@ -5,8 +5,8 @@
 
 over the same allocations as every other notion; u = 1, the number of tasks, unless the caller gives u (Kesidis, Shan, Jain, Urgaonkar,
 Khamse-Ashari and Lambadaris 2018, objective (15)). The family is Mo and Walrand's (2000), alpha = 1 Kelly, Maulloo and Tan's (1998)
-proportional fairness and Nash's bargaining solution, alpha = 0 the total. Weights multiply g, they do not divide U: at alpha = 1 that is
-the same, and as alpha grows, phi^(1/alpha) tends to 1 and the limit is the max-min of U itself, not of U / phi.
+proportional fairness and Nash's bargaining solution, alpha = 0 the total. Weights multiply g, they do not divide U: at alpha = 1 that
+is the same, and as alpha grows, phi^(1/alpha) tends to 1 and the limit is the max-min of U itself, not of U / phi.
 
 U is unique, and it is optimal if and only if for every other feasible allocation x' (proposition 2 there, corollary 1 for any U)
 
@@ -17,8 +17,16 @@ The left side is linear in x', so a linear program maximises it, and its prices 
     phi[n] U[n]^-alpha u[n,i]  <=  sum_r p[i,r] d[n,r]  for every eligible (n, i), with equality where x[n,i] > 0;      p = 0 where a
     resource is left over.
 
-At alpha = 1 they are equilibrium prices (Eisenberg and Gale 1959): multiplied by x[n,i] and summed over i they say that every user with
-unlimited tasks spends exactly phi[n], on what gives it most for its money. Users who cannot have anything are left out of the goal.
+At alpha = 1 they are equilibrium prices (Eisenberg and Gale 1959): multiplied by x[n,i] and summed over i they say that every user
+with unlimited tasks spends exactly phi[n], on what gives it most for its money. Users who cannot have anything are left out of the
+goal.
+
+*Properties.* It is Pareto optimal, since every U[n] counts. At alpha = 1 two more follow from the prices, under placement constraints
+and limits on tasks too, as nobody spends more than phi[n] and all capacity together costs at most sum_m phi[m]. Sharing incentive: the
+slice phi[n] / sum_m phi[m] of every server costs at most phi[n], so n could have bought it. Freedom from envy: so could it have bought
+what m holds, scaled by phi[n] / phi[m] (Varian 1974). Away from alpha = 1 neither holds: in `efficiency` a user may get nothing, and
+in max-min of U one whose tasks are large takes what it needs to keep up. It is not strategy-proof: in the example below user 2 has
+1.636 tasks, and 1.8 if it says that each takes (3, 2).
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -46,7 +54,7 @@ from fairopt.program import AlphaFair, Goal, Total
 
 __all__ = ["Proportional"]
 
-_EQUAL_INCOMES = "for alpha = 1: an equilibrium with incomes phi, Eisenberg and Gale (1959); Varian (1974)"
+_EQUAL_INCOMES = "for alpha = 1: an equilibrium with incomes phi, Eisenberg and Gale (1959), Eisenberg (1961); Varian (1974)"
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,7 +104,7 @@ class PSDSF(ShareNotion):
     source = "Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar and Zhao (2017), definition 5"
     satisfies: ClassVar = {  # under both divisions; Pareto optimality and strategy-proofness only where time is divided
         Property.SHARING_INCENTIVE: _THEOREM,
-        Property.ENVY_FREENESS: _THEOREM,
+        Property.ENVY_FREENESS: f"{_THEOREM}; of what others hold on the servers where one may run",
         Property.BOTTLENECK_FAIRNESS: _THEOREM,
         Property.SINGLE_RESOURCE_FAIRNESS: _THEOREM,
     }

@@ -4,9 +4,15 @@ Like CDRF, but a user is measured against what it could run alone *as if it had 
 
     s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
-so that declaring fewer eligible servers cannot raise anybody's share. Wang, Li, Liang and Li (2016), as restated by
-Khamse-Ashari et al. (2017), section II-B, which shows that it is not bottleneck fair: in the example below all three users want memory,
-and weights 1, 1, 2 would give them 3, 3, 6.
+so that declaring fewer eligible servers cannot raise anybody's share. Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et
+al. (2017), section II-B. Without placement constraints it is CDRF, and on one server DRF. It is a leximin of `fairopt.models.notion`:
+x[n] is unique, and Pareto optimal.
+
+*Properties.* Wang et al. prove Pareto optimality, freedom from envy, strategy-proofness (in demands and in declared servers) and a
+sharing incentive. Measured against the slice of *every server* (`uniform`) the last holds without placement constraints only. Two
+users may run only on the first of two servers, (1, 2) and (5, 2), with demands (2, 2) and (4, 2): gamma0 sums to 1.5 and 1.25, the
+first server's cpu stops both at s = 1/8, x = (0.1875, 0.15625), and half of that server is 0.25 tasks of the first. Nor is it
+bottleneck fair (Khamse-Ashari et al.): in the example below all three users want memory, and weights 1, 1, 2 would give them 3, 3, 6.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -33,7 +39,7 @@ class TSF(ShareNotion):
     title = "Task share fairness"
     source = "Wang, Li, Liang and Li (2016); Khamse-Ashari et al. (2017), section II-B"
     satisfies: ClassVar = {
-        Property.SHARING_INCENTIVE: _SOURCE,
+        Property.SHARING_INCENTIVE: f"{_SOURCE}; against the slice of every server without placement constraints",
         Property.ENVY_FREENESS: _SOURCE,
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,
