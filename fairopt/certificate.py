@@ -26,6 +26,9 @@ rounding of the others. A user whose part q[n] s[n] of the spending is below 1e-
 
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
+Where alpha is large these weights lie many orders of magnitude apart, and a user whose weight is next to nothing could lack much of what
+it may have without being seen in the sum. So fairness is the room that some pair has left, and there must be none: necessary, not
+sufficient, for users of next to no weight who compete with each other.
 
 Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
 
@@ -41,7 +44,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.conditions import clause_violation, envy_of_servers
+from fairopt.conditions import clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total
@@ -64,7 +67,8 @@ class Certificate:
     optimality : float
         How much higher some level (or the total) could be at most.
     fairness : float
-        How much some user could rise at most without hurting one at or below its level; 0 where the goal has no levels.
+        How much some user could rise at most without hurting one at or below its level; of an alpha-fair goal the largest free part of
+        what stops a pair; 0 where the goal has no levels.
     whole_tasks : bool
         Then optimality is the gap that branch and cut reports, not recomputed.
 
@@ -113,7 +117,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
     if isinstance(program.goal, AlphaFair):
         worth = marginal_worth(program, program.goal, solution.x)
-        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), 0.0)
+        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), room_left(program, solution.x))
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, safe_ratio
 from fairopt.program import Disjunctive, Equilibrium, LimitKind, Program
 
-__all__ = ["clause_violation", "envy_of_servers"]
+__all__ = ["clause_violation", "envy_of_servers", "room_left"]
 
 _NOTHING = 1e-9  # a column below this part of its largest value holds nothing
 
@@ -42,6 +42,20 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     missing = np.full(len(program.users), np.inf)
     missing[users] = safe_ratio(np.maximum(limits.bounds[tasks] - program.per_user(x)[users], 0.0), limits.bounds[tasks])
     return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
+
+
+def room_left(program: Program, x: FloatArray) -> float:
+    """Return the largest room that a pair has left: of the limits that it uses (tasks of its user too), the smallest free part.
+
+    0 where x is Pareto optimal: nobody's task can be added without taking something away. It has no scale: users of next to no worth
+    in a sum count like all others.
+    """
+    limits = program.limits
+    free = np.divide(limits.bounds - limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
+    uses = limits.matrix.tocoo()
+    room = np.full(program.n_pairs, np.inf)
+    np.minimum.at(room, uses.col, np.maximum(free[uses.row], 0.0))
+    return float(room.max(initial=0.0))
 
 
 def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | None) -> float:

@@ -133,3 +133,14 @@ def test_what_is_not_a_number_proves_nothing() -> None:
         assert not certify(whole, Solution(np.zeros(whole.n_pairs), gap=gap)).worst <= 1
     parts = [Certificate(0.0, 0.0, 0.0), Certificate(0.0, float("nan"), 0.0)]
     assert not Certificate.combine(parts).worst <= 1
+
+
+def test_a_user_whom_the_sum_does_not_see() -> None:
+    """alpha = 10 and U = (0.1, 100): a task of user 2 is worth 1e-30 of one of user 1, and half of all it may have is still missed."""
+    instance = fo.Instance([[0.1], [100.0]], [[1], [1]], eligibility=[[True, False], [False, True]])
+    program = fo.formulate(instance, "proportional", alpha=10)
+    solution = fo.SOLVERS["interior-point"]().solve(program, tolerance=1e-8, deadline=Deadline(None))
+    assert certify(program, solution).worst <= 1e-12
+    half = certify(program, replace(solution, x=solution.x * [1, 0.5]))
+    assert half.optimality <= 1e-12
+    assert half.fairness == pytest.approx(0.5)
