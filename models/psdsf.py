@@ -25,7 +25,7 @@ Its optimum is PS-DSF. Proof: there are prices p[i] >= 0 of time and q[n] >= 0 o
     phi[n] / x[n] <= p[i] / gamma[n,i] + q[n]     for every pair, with equality where x[n,i] > 0.
 
 For a user with tasks left that reads s[n,i]/phi[n] >= 1/p[i], and s[m,i]/phi[m] <= 1/p[i] for everybody m who holds something at i:
-that is (13) of theorem 2; and p[i] > 0, so that the time of i is used up. With unlimited tasks each step reverses: the two are one, x[n]
+that is (13) of theorem 2; and p[i] > 0 where it may run, so that the time of i is used up. With unlimited tasks all steps reverse: the two are one, x[n]
 is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique: where a user
 with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several. ``formulation="market"``
 declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
