@@ -25,15 +25,15 @@ Its optimum is PS-DSF. Proof: there are prices p[i] >= 0 of time and q[n] >= 0 o
     phi[n] / x[n] <= p[i] / gamma[n,i] + q[n]     for every pair, with equality where x[n,i] > 0.
 
 For a user with tasks left that reads s[n,i]/phi[n] >= 1/p[i], and s[m,i]/phi[m] <= 1/p[i] for everybody m who holds something at i:
-that is (13) of theorem 2; and p[i] > 0 where it may run, so that the time of i is used up. With unlimited tasks all steps reverse: the two are one, x[n]
-is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique: where a user
-with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several. ``formulation="market"``
-declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
+that is (13) of theorem 2; and p[i] > 0 where it may run, so that the time of i is used up. With unlimited tasks all steps reverse: the
+two are one, x[n] is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique:
+where a user with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several.
+``formulation="market"`` declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
 
-Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does
-not say. With c = (1,4), (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2,
-5/6) are both PS-DSF, and the second dominates the first. By default the servers take turns as in the paper's algorithm I, from DRF
-on each in order; ``order`` lets them act in another, and ``prefer`` chooses in the whole set:
+Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does not say. With c = (1,4),
+(4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2, 5/6) are both PS-DSF, and the
+second dominates the first. By default the servers take turns as in the paper's algorithm I, from DRF on each in order; ``order`` lets
+them act in another, and ``prefer`` chooses in the whole set:
 
     for each pair (n, i):             some resource r that n uses: r is full at i and s[n,i]/phi[n] >= L[i,r];  or x[n] = T[n]
     for each (i, r), each m using r:  x[m,i] = 0  or  s[m,i]/phi[m] <= L[i,r]
