@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("cli", "tables"),
     7: ("report", "study"),
-    6: ("audit", "compare", "frontier", "simulate"),
+    6: ("audit", "compare", "frontier", "precomputed", "simulate"),
     5: ("solve", "schedule", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "plots"),
