@@ -36,7 +36,7 @@ def _sink(heap, size, k, share, rank):  # type: ignore[no-untyped-def]
 def fill(demands, room, slack, step, rank, tasks, x, go_on):  # type: ignore[no-untyped-def]
     """Give out tasks: raises x (users,) and lowers room (resources,) in place.
 
-    A task of user n adds step[n] to its share; ties go to the lower rank. Whose task does not fit leaves if ``go_on``, and ends it otherwise.
+    A task of user n adds step[n] to its share; ties go to the lower rank. Who does not fit leaves if ``go_on``, and ends it otherwise.
     """
     users, resources = demands.shape
     share = x * step

@@ -10,7 +10,7 @@ Everything is rounded down, so that it fits; what is left may serve the cycle of
 
 A quotient that is whole in exact arithmetic may come out just below it, and the floor would take a task away. The sum over n has
 nonnegative terms: its relative error is below (N + 8) eps, and so is that of the quotient. That much is added before the floor.
-(The paper reports that writing k'/w[n] for k w*/w[n] is less accurate "presumably for numerical reasons"; with this they agree.)
+(The paper reports that k'/w[n], with k' = k w*, is less accurate than k w*/w[n] "presumably for numerical reasons". With this they agree.)
 """
 
 from __future__ import annotations
@@ -63,8 +63,9 @@ def precompute(capacity: FloatArray, demands: FloatArray, share: FloatArray, tas
     most : int or None
         Number of cycles at most; None for all.
 
-    >>> [cycle.tasks.tolist() for cycle in precompute(np.array([9.0]), np.array([[2.0], [4.0]]), np.array([2 / 9, 4 / 9]), np.full(2, np.inf))]
-    [[2.0, 1.0]]
+    >>> first, second = precompute(np.array([35.0]), np.array([[2.0], [10]]), np.array([2 / 35, 10 / 35]), np.full(2, np.inf), None)
+    >>> first.turns, first.tasks, second.tasks
+    (1.75, array([8., 1.]), array([4., 0.]))
     """
     left = capacity.astype(float)
     wanted = np.floor(tasks)
