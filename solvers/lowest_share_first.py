@@ -6,6 +6,7 @@ a binary heap, so that a task costs O(log N).
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 __all__ = ["fill"]
@@ -32,14 +33,14 @@ def _sink(heap, size, k, share, rank):  # type: ignore[no-untyped-def]
         k = child
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def fill(demands, room, slack, step, rank, tasks, x, go_on):  # type: ignore[no-untyped-def]
     """Give out tasks: raises x (users,) and lowers room (resources,) in place.
 
-    A task of user n adds step[n] to its share; ties go to the lower rank. Who does not fit leaves if ``go_on``, and ends it otherwise.
+    A task of user n adds step[n] to its share, which counts whole; ties go to the lower rank. Who does not fit leaves if ``go_on``, and ends it otherwise.
     """
     users, resources = demands.shape
-    share = x * step
+    share = np.rint(x * step)
     heap = [n for n in range(users) if step[n] > 0.0 and x[n] + 1.0 <= tasks[n]]
     size = len(heap)
     for k in range(size // 2 - 1, -1, -1):
@@ -54,7 +55,7 @@ def fill(demands, room, slack, step, rank, tasks, x, go_on):  # type: ignore[no-
             for r in range(resources):
                 room[r] -= demands[n, r]
             x[n] += 1.0
-            share[n] = round(x[n] * step[n])
+            share[n] = np.rint(x[n] * step[n])
         elif not go_on:
             return
         if not fits or x[n] + 1.0 > tasks[n]:
