@@ -1,7 +1,8 @@
 """The command line: ``fairopt solve cluster.yaml --notion drfh``.
 
 Exit status: 0, or 1 where a published result is not reproduced and nobody knows why, 2 for bad input (the file, an option, an engine that
-is not installed), 3 where there is no solution to give, 130 after Ctrl-C. Messages and progress go to stderr, so that what a command prints on stdout can be piped.
+is not installed), 3 where there is no solution to give, 130 after Ctrl-C. Messages and progress go to stderr, so that what a command
+prints on stdout can be piped.
 """
 
 from __future__ import annotations

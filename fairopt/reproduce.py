@@ -4,9 +4,9 @@ An experiment yields rows; `EXPERIMENTS` maps identifiers to them. The small exa
 random trials are functions here. To add one: a function from a `Run` to rows, and an entry.
 
 Verdict of a row: it agrees with the paper within the tolerance; or it differs as is known and explained; or it differs unexpectedly, which
-would be a fault of fairopt or of the explanation. Means agree if they are within a 99 % confidence interval of their difference,
-by the pooled variance of both samples. Trial number j of a setting has random numbers of its own, whoever computes it: the
-answer does not depend on the number of workers.
+would be a fault of fairopt or of the explanation. Means agree if their difference is within its 99.9 % confidence interval, by the
+pooled variance of both samples. Trial number j of a setting has random numbers of its own, whoever computes it: the answer does not
+depend on the number of workers.
 
 >>> for experiment, rows in reproduce(["drf"]):
 ...     for row in rows:
@@ -37,7 +37,7 @@ from fairopt.wording import did_you_mean
 
 __all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "reproduce"]
 
-_Z = 2.5758293035489004  # 99 % of a normal distribution are within this many standard deviations
+_Z = 3.2905267314918945  # 99.9 % of a normal distribution are within so many standard deviations: some 20 means are compared at once
 _BATCH = 25  # trials that a worker takes at a time
 
 
@@ -230,10 +230,10 @@ def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials
 
 
 def interval(outcomes: FloatArray, deviation: float, trials: int) -> float:
-    """Return the half-width of the 99 % interval of the difference of two means: of these outcomes, and of a published sample.
+    """Return the half-width of the 99.9 % interval of the difference of two means: of these outcomes, and of a published sample.
 
     >>> round(interval(np.array([1.0, 2, 3, 4]), 1.0, 4), 3)
-    2.231
+    2.85
     """
     n = outcomes.size
     squares = float(((outcomes - outcomes.mean()) ** 2).sum()) + trials * deviation**2
@@ -282,7 +282,7 @@ def _pdrf_number_of_trials(quick: bool) -> int:
 
 
 def _drfh_table_1(run: Run) -> Iterator[Row]:
-    """What 100 servers drawn from table I hold: the mean, and the interval in which 99 % of such draws lie."""
+    """What 100 servers drawn from table I hold: the mean, and the interval in which 99.9 % of such draws lie."""
     table = read("drfh").more["table-1"]
     counts, *columns = np.array(table["servers"], float).T
     part = counts / counts.sum()

@@ -86,7 +86,7 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
             console.print(Text(f"* {note}"))
         console.print()
     if any(row.mean for _, rows in results for row in rows):
-        console.print(Text("± is the 99 % interval of the difference from the published mean, of random trials or draws."))
+        console.print(Text("± is the 99.9 % interval of the difference from the published mean, of random trials or draws."))
     found = [row.verdict for _, rows in results for row in rows]
     parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
     console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))

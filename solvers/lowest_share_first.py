@@ -37,7 +37,8 @@ def _sink(heap, size, k, share, rank):  # type: ignore[no-untyped-def]
 def fill(demands, room, slack, step, rank, tasks, x, go_on):  # type: ignore[no-untyped-def]
     """Give out tasks: raises x (users,) and lowers room (resources,) in place.
 
-    A task of user n adds step[n] to its share, which counts whole; ties go to the lower rank. Who does not fit leaves if ``go_on``, and ends it otherwise.
+    The share of user n is x[n] step[n], rounded to a whole number; ties go to the lower rank. A user whose task does not fit leaves if
+    ``go_on``, and ends it all otherwise.
     """
     users, resources = demands.shape
     share = np.rint(x * step)

@@ -85,11 +85,13 @@ def read(name: str) -> Paper:
 
 
 def _instance(arguments: dict[str, Any]) -> Instance:
-    return Instance(**{name: value if name == "eligibility" else _numbers(value) for name, value in arguments.items()})
+    numbers: dict[str, Any] = {name: value if name == "eligibility" else _numbers(value) for name, value in arguments.items()}
+    return Instance(**numbers)
 
 
 def _result(entry: dict[str, Any]) -> Result:
-    return Result(**{key: _numbers(value) if key in ("published", "ours") else value for key, value in entry.items()})
+    numbers: dict[str, Any] = {key: _numbers(entry[key]) for key in ("published", "ours") if key in entry}
+    return Result(**(entry | numbers))
 
 
 def _numbers(values: Any) -> FloatArray:
