@@ -7,7 +7,7 @@ read as markup, and a character that would act on a terminal is shown as its esc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
@@ -18,20 +18,22 @@ from rich.text import Text
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import NOTIONS
-from fairopt.reproduce import Experiment, Row, Verdict
 from fairopt.solvers import SOLVERS
 from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from fairopt.reproduce import Experiment, Row
 
 __all__ = ["numbers", "print_allocation", "print_notions", "print_reproduction", "print_solvers"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
 _LEVELS = 6
-_VERDICTS = {  # of a row, its colour, and of several
-    Verdict.AGREES: ("agrees", "green", "agree"),
-    Verdict.KNOWN: ("known *", "yellow", "differ for a known reason"),
-    Verdict.SILENT: ("not printed", "dim", "without a number in the paper"),
-    Verdict.DIFFERS: ("DIFFERS *", "bold red", "differ unexpectedly"),
+_VERDICTS = {  # of fairopt.reproduce: beside a row, its colour, and in the summary
+    "agrees": ("agrees", "green", "as published"),
+    "known difference": ("known *", "yellow", "other for a known reason"),
+    "not printed": ("not printed", "dim", "not printed"),
+    "differs": ("DIFFERS *", "bold red", "other UNEXPECTEDLY"),
 }
 _BAR = 20  # longest bar
 _SIZES = 100  # numbers that differ by more are not written with the same decimals
@@ -80,14 +82,14 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
         for row in rows:
             published = "" if row.published is None else _nested(row.published)
             ours = _nested(row.ours) + (f" ± {row.tolerance:.4g}" if row.mean else "")
-            table.add_row(Text(row.what), published, ours, Text(_VERDICTS[row.verdict][0], _VERDICTS[row.verdict][1]))
+            table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
         console.print(table)
         for note in dict.fromkeys(row.note for row in rows if row.note):
             console.print(Text(f"* {note}"))
         console.print()
     if any(row.mean for _, rows in results for row in rows):
         console.print(Text("± is the 99.9 % interval of the difference from the published mean, of random trials or draws."))
-    found = [row.verdict for _, rows in results for row in rows]
+    found = [row.verdict.value for _, rows in results for row in rows]
     parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
     console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))
 
