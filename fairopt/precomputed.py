@@ -5,9 +5,9 @@ With the dominant share w[n] = max_r d[n,r] / c[r] of one task, divided by the w
 
     x[n] = floor(k w* / w[n])   tasks,      k = min_r c[r] / sum_n (w* / w[n]) d[n,r].
 
-**It is an approximation** of filling task by task (Ghodsi et al. 2011, algorithm 1): nearly half of 1,000 users of the paper's trials get one
-task less, and few with small shares get more (``fairopt reproduce pdrf-tables``). EDRF (Parkes, Procaccia and Shah 2015) is the same without the floor, repeated in rounds: that is
-the *exact* DRF of divisible tasks, ``fo.solve(instance, "drf")``.
+**It is an approximation** of filling task by task (Ghodsi et al. 2011, algorithm 1): nearly half of 1,000 users of the paper's trials
+get one task less, and few with small shares get more (``fairopt reproduce pdrf-tables``). EDRF (Parkes, Procaccia and Shah 2015) is the
+same without the floor, repeated in rounds: that is the *exact* DRF of divisible tasks, ``fo.solve(instance, "drf")``.
 
 >>> pool = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> precomputed_drf(pool).tasks_per_user
