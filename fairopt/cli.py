@@ -233,9 +233,7 @@ def solvers(as_json: Json = False) -> None:
 
 @app.command(epilog="Example: fairopt reproduce bbf pdrf-tables --quick")
 def reproduce(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID]...", help="Experiments, such as bbf or pdrf-tables; default: all.")
-    ] = None,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, such as bbf or pdrf-tables; default: all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials: wider intervals.")] = False,
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the answer is the same with any number.")] = -1,
     as_json: Json = False,
@@ -250,11 +248,13 @@ def reproduce(
     if jobs == 0 or jobs < -1:
         raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")
     started = time.perf_counter()
+    number = sum(EXPERIMENTS[name].trials(quick) for name in ids or EXPERIMENTS if name in EXPERIMENTS)
     progress = Progress(console=Console(stderr=True), transient=True)
-    chosen = [EXPERIMENTS[name] for name in ids or EXPERIMENTS if name in EXPERIMENTS]
-    trials = progress.add_task("random trials", total=sum(experiment.trials(quick) for experiment in chosen))
+    trials = progress.add_task("random trials", total=number)
     results = _work(
-        "reproducing", lambda: list(run(ids, quick=quick, jobs=jobs, done=lambda number: progress.advance(trials, number))), progress
+        "reproducing",
+        lambda: list(run(ids or None, quick=quick, jobs=jobs, done=lambda more: progress.advance(trials, more))),
+        progress if number else None,
     )
     seconds = time.perf_counter() - started
     unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
