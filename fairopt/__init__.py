@@ -21,6 +21,7 @@ from fairopt.errors import (
 from fairopt.formats import load, save
 from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion, Property, ShareNotion
+from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import SOLVERS
@@ -44,8 +45,10 @@ __all__ = [
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
+    "edrf_rounds",
     "formulate",
     "load",
+    "precomputed_drf",
     "save",
     "solve",
     "to_pyomo",

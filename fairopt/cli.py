@@ -1,11 +1,13 @@
 """The command line: ``fairopt solve cluster.yaml --notion drfh``.
 
-Exit status: 0, or 2 for bad input (the file, an option, an engine that is not installed), 3 where there is no solution to give, 130 after
-Ctrl-C. Messages and progress go to stderr, so that what a command prints on stdout can be piped.
+Exit status: 0, or 1 where a published result is not reproduced and nobody knows why, 2 for bad input (the file, an option, an engine that
+is not installed), 3 where there is no solution to give, 130 after Ctrl-C. Messages and progress go to stderr, so that what a command
+prints on stdout can be piped.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import logging
@@ -20,6 +22,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from rich.status import Status
 from rich.text import Text
 from typer.core import TyperGroup
@@ -268,6 +271,50 @@ def solvers(as_json: Json = False) -> None:
         tables.print_solvers(Console(highlight=False))
 
 
+@app.command(epilog="Example: fairopt reproduce bbf pdrf-tables --quick")
+def reproduce(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, such as bbf or pdrf-tables; default: all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials: wider intervals.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the answer is the same with any number.")] = -1,
+    as_json: Json = False,
+) -> None:
+    """Print what the papers publish beside what comes out here.
+
+    The exit status is 0 also where a number differs for a reason that is known and printed, and 1 where one differs unexpectedly.
+    """
+    from fairopt.reproduce import EXPERIMENTS, Verdict
+    from fairopt.reproduce import reproduce as run
+
+    if jobs == 0 or jobs < -1:
+        raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")
+    started = time.perf_counter()
+    number = sum(EXPERIMENTS[name].trials(quick) for name in ids or EXPERIMENTS if name in EXPERIMENTS)
+    progress = Progress(console=Console(stderr=True), transient=True)
+    trials = progress.add_task("random trials", total=number)
+    results = _work(
+        "reproducing",
+        lambda: list(run(ids or None, quick=quick, jobs=jobs, done=lambda more: progress.advance(trials, more))),
+        progress if number else None,
+    )
+    seconds = time.perf_counter() - started
+    unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
+    if as_json:
+        experiments = [
+            {
+                "id": experiment.id,
+                "title": experiment.title,
+                "source": experiment.source,
+                "results": [dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
+            }
+            for experiment, rows in results
+        ]
+        typer.echo(_json({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+    else:
+        tables.print_reproduction(Console(highlight=False), results, seconds)
+    if unexpected:
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example: fairopt schema > cluster.schema.json")
 def schema() -> None:
     """Print the JSON Schema of instance files, for editors and validators."""
@@ -296,8 +343,11 @@ class _Listener(logging.Handler):
             self.status.update(Text(record.getMessage()))
 
 
-def _work(what: str, task: Callable[[], T]) -> T:
-    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long."""
+def _work(what: str, task: Callable[[], T], progress: Progress | None = None) -> T:
+    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
+
+    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say.
+    """
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -317,8 +367,12 @@ def _work(what: str, task: Callable[[], T]) -> T:
         thread.join(_PATIENCE)
         console = Console(stderr=True)
         if thread.is_alive() and console.is_terminal:
-            with console.status(Text(what)) as listener.status:
-                thread.join()
+            if progress is not None:
+                with progress:
+                    thread.join()
+            else:
+                with console.status(Text(what)) as listener.status:
+                    thread.join()
         thread.join()
     finally:
         log.removeHandler(listener)

@@ -1,4 +1,4 @@
-"""What the command line prints for a person: an allocation, the notions, the engines.
+"""What the command line prints for a person: an allocation, the notions, the engines, published results.
 
 Up to 20 users (or rows of servers) are shown one by one, more as minimum, quartiles and maximum. Labels come from files: they are never
 read as markup, and a character that would act on a terminal is shown as its escape.
@@ -7,6 +7,7 @@ read as markup, and a character that would act on a terminal is shown as its esc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
@@ -20,11 +21,20 @@ from fairopt.models import NOTIONS
 from fairopt.solvers import SOLVERS
 from fairopt.wording import plural
 
-__all__ = ["numbers", "print_allocation", "print_notions", "print_solvers"]
+if TYPE_CHECKING:
+    from fairopt.reproduce import Experiment, Row
+
+__all__ = ["numbers", "print_allocation", "print_notions", "print_reproduction", "print_solvers"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
 _LEVELS = 6
+_VERDICTS = {  # of fairopt.reproduce: beside a row, its colour, and in the summary
+    "agrees": ("agrees", "green", "as published"),
+    "known difference": ("known *", "yellow", "other for a known reason"),
+    "not printed": ("not printed", "dim", "not printed"),
+    "differs": ("DIFFERS *", "bold red", "other UNEXPECTEDLY"),
+}
 _BAR = 20  # longest bar
 _SIZES = 100  # numbers that differ by more are not written with the same decimals
 _PERCENT = len("100.0 %")
@@ -62,6 +72,33 @@ def print_solvers(console: Console) -> None:
         abilities = "\n".join(sorted(feature.value for feature in engine.features))
         table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
     console.print(table)
+
+
+def print_reproduction(console: Console, results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> None:
+    """Print a table for each experiment, published beside ours, the reasons of differences, and a summary."""
+    for experiment, rows in results:
+        console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
+        table = _table("", "published", "ours", "")
+        for row in rows:
+            published = "" if row.published is None else _nested(row.published)
+            ours = _nested(row.ours) + (f" ± {row.tolerance:.4g}" if row.mean else "")
+            table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
+        console.print(table)
+        for note in dict.fromkeys(row.note for row in rows if row.note):
+            console.print(Text(f"* {note}"))
+        console.print()
+    if any(row.mean for _, rows in results for row in rows):
+        console.print(Text("± is the 99.9 % interval of the difference from the published mean, of random trials or draws."))
+    found = [row.verdict.value for _, rows in results for row in rows]
+    parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
+    console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))
+
+
+def _nested(values: list[Any]) -> str:
+    """Write numbers in a line, and rows of them in lines."""
+    if values and isinstance(values[0], list):
+        return "\n".join(_nested(part) for part in values)
+    return ", ".join(f"{value:.6g}" for value in values)
 
 
 # Numbers and words ---------------------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("cli", "tables"),
-    7: ("report", "study"),
-    6: ("audit", "compare", "frontier", "simulate"),
+    7: ("report", "reproduce", "study"),
+    6: ("audit", "compare", "frontier", "precomputed", "simulate"),
     5: ("solve", "schedule", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "conditions", "plots"),
+    3: ("certificate", "conditions", "papers", "plots"),
     2: ("instance", "program", "validation", "files"),
     1: ("errors", "wording"),
 }

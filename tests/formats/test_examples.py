@@ -11,7 +11,8 @@ import pytest
 from fairopt import formats
 from fairopt.formats.document import Document
 from fairopt.formats.syntax import read
-from fairopt.instance import Instance
+from fairopt.papers import PAPERS
+from fairopt.papers import read as read_paper
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = sorted(EXAMPLES.glob("*.yaml"))
@@ -43,36 +44,19 @@ def test_examples_fit_the_schema_and_cite_their_source(path: Path) -> None:
     assert " et al., " in document.description or "Wang, Li and Liang" in document.description
 
 
-@pytest.mark.parametrize(
-    ("name", "instance"),
-    [
-        ("drf", Instance([[9, 18]], [[1, 4], [3, 1]])),
-        ("drfh-figure-1", Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])),
-        ("psdsf-figure-1", Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])),
-        ("psdsf-figure-2", Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1.0, 2, 10], [0.5, 1, 0], [1, 0.5, 0]])),
-        (
-            "psdsf-figure-5",
-            Instance(
-                [[1.0, 1], [0.5, 0.5], [0.5, 0.25], [0.5, 0.75]],
-                [[0.1, 0.1], [0.1, 0.2], [0.2, 0.1], [0.2, 0.3]],
-                weights=[2, 2, 1, 1],
-                counts=[8, 68, 33, 11],
-                eligibility=[[1, 1, 1, 1], [1, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]],
-            ),
-        ),
-        ("kesidis", Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])),
-    ],
-)
-def test_instances_of_the_papers(name: str, instance: Instance) -> None:
+PRINTED = {name: instance for paper in PAPERS for name, instance in read_paper(paper).instances.items()}
+
+
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.stem in PRINTED], ids=lambda path: path.name)
+def test_instances_of_the_papers(path: Path) -> None:
     """The numbers as the papers print them; the labels are ours."""
-    example = formats.load(EXAMPLES / f"{name}.yaml")
-    assert example == instance.replace(users=example.users, servers=example.servers, resources=example.resources)
+    example = formats.load(path)
+    assert example == PRINTED[path.stem].replace(users=example.users, servers=example.servers, resources=example.resources)
 
 
-def test_table_3_of_psdsf() -> None:
-    """Tasks of each user alone on each class: the numbers from which demands and counts were inferred."""
-    rates = formats.load(EXAMPLES / "psdsf-figure-5.yaml").rates
-    np.testing.assert_allclose(rates, [[80, 340, 82.5, 55], [40, 170, 41.25, 41.25], [0, 0, 82.5, 27.5], [0, 0, 27.5, 27.5]])
+def test_examples_of_papers_are_compared() -> None:
+    """All but those of the Google cluster, whose users are ours."""
+    assert {path.stem for path in DOCUMENTS} - set(PRINTED) == {"google-cluster"}
 
 
 def test_the_google_cluster() -> None:

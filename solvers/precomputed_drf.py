@@ -1,0 +1,147 @@
+r"""Whole tasks of one pool on arrays: precomputed DRF, and the task-by-task filling that it approximates.
+
+User n takes the share w[n] of the pool with each task, and w* is the largest. While a user of w* gets one task, user n gets w* / w[n]:
+that is one turn of a *cycle*, and the pool has room for
+
+    k = min_r R[r] / sum_n (w* / w[n]) d[n,r]
+
+turns of it. Precomputed DRF gives floor(k w* / w[n]) tasks at once (Metin, section 3.4, algorithm 1), with O(N M) operations in all.
+Everything is rounded down, so that it fits; what is left may serve the cycle of the users without those of w*, and so on (section 6.1).
+
+A quotient that is whole in exact arithmetic may come out just below it, and the floor would take a task away. The sum over n has
+nonnegative terms: its relative error is below (N + 8) eps, and so is that of the quotient. That much is added before the floor.
+(The paper reports that k'/w[n], with k' = k w*, is less accurate than k w*/w[n] "presumably for numerical reasons". With this they agree.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fairopt.instance import FloatArray, IntArray
+
+__all__ = ["Cycle", "Ties", "fill_lowest_first", "precompute"]
+
+Ties = Literal["index", "largest-demand"]
+
+_SAME = 2.0**-40  # shares that differ by this part of the largest one of a task are equal: rounding must not decide ties
+_PRECISION = 1e-9  # relative precision to which a pool is full
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cycle:
+    """One cycle of precomputed DRF.
+
+    Attributes
+    ----------
+    turns : float
+        k, for how many turns there was room.
+    tasks : array (users,)
+        What it gave: floor(k w* / w[n]), 0 for users who take no part.
+    left : array (resources,)
+        What it left of the pool.
+    """
+
+    turns: float
+    tasks: FloatArray
+    left: FloatArray
+
+
+def precompute(capacity: FloatArray, demands: FloatArray, share: FloatArray, tasks: FloatArray, most: int | None = 1) -> list[Cycle]:
+    """Return the cycles of precomputed DRF: the first, then those for which there is room for a whole turn.
+
+    Parameters
+    ----------
+    capacity : array (resources,)
+    demands : array (users, resources)
+    share : array (users,)
+        w[n], the share that one task takes; users with 0 take no part.
+    tasks : array (users,)
+        Tasks that each user has. A cycle gives no more than that; what it would have given otherwise is left.
+    most : int or None
+        Number of cycles at most; None for all.
+
+    >>> first, second = precompute(np.array([35.0]), np.array([[2.0], [10]]), np.array([2 / 35, 10 / 35]), np.full(2, np.inf), None)
+    >>> first.turns, first.tasks, second.tasks
+    (1.75, array([8., 1.]), array([4., 0.]))
+    """
+    left = capacity.astype(float)
+    wanted = np.floor(tasks)
+    rank = np.argsort(-share, kind="stable")
+    rank = rank[(share[rank] > 0) & (wanted[rank] > 0)]  # from w* down
+    cycles: list[Cycle] = []
+    while rank.size and (most is None or len(cycles) < most):
+        first = _first_cycle(left, demands[rank], share[rank]) if cycles else 0
+        if first == rank.size:
+            break
+        rank = rank[first:]
+        ratio = share[rank[0]] / share[rank]
+        turns = _turns(left, ratio @ demands[rank])
+        given = np.zeros(share.size)
+        given[rank] = np.minimum(_whole(turns * ratio), wanted[rank])
+        wanted = wanted - given
+        left = np.maximum(left - given @ demands, 0.0)
+        cycles.append(Cycle(float(turns), given, left))
+        rank = rank[(share[rank] < share[rank[0]]) & (wanted[rank] > 0)]
+    return cycles
+
+
+def fill_lowest_first(
+    capacity: FloatArray,
+    demands: FloatArray,
+    share: FloatArray,
+    tasks: FloatArray,
+    held: FloatArray | None = None,
+    *,
+    ties: Ties = "index",
+    go_on: bool = True,
+) -> FloatArray:
+    """Return x (users,): task by task to the user with the lowest share x[n] w[n], from what each holds already.
+
+    Parameters
+    ----------
+    ties : {"index", "largest-demand"}
+        Of equal shares, the first user or the one with the largest w[n] is served.
+    go_on : bool
+        Go on with the others where the task of the lowest does not fit; False is algorithm 1 of Ghodsi et al. as printed.
+
+    >>> fill_lowest_first(np.array([9.0, 18]), np.array([[1.0, 4], [3, 1]]), np.array([2 / 9, 1 / 3]), np.full(2, np.inf))
+    array([3., 2.])
+    """
+    from fairopt.solvers import lowest_share_first  # compiled code is loaded when it is needed
+
+    compiled: Any = lowest_share_first
+    x = np.zeros(share.size) if held is None else held.astype(float)
+    users = np.arange(share.size)
+    order: IntArray = users if ties == "index" else np.lexsort((users, -share))
+    rank = np.empty(share.size, np.int64)
+    rank[order] = users
+    step = share / (max(float(share.max(initial=0.0)), np.finfo(float).tiny) * _SAME)
+    room = capacity - x @ demands
+    compiled.fill(np.ascontiguousarray(demands, float), room, _PRECISION * capacity, step, rank, np.asarray(tasks, float), x, go_on)
+    return x
+
+
+def _first_cycle(left: FloatArray, demands: FloatArray, share: FloatArray) -> int:
+    """Return how many of these users, from w* down, to take out until the cycle of the others makes a whole turn."""
+    below = np.cumsum((demands / share[:, None])[::-1], axis=0)[::-1]  # a turn of the users from j on takes share[j] * below[j]
+    starts = np.flatnonzero(np.concatenate([[True], share[1:] < share[:-1]]))  # users of the same share leave together
+    for_a_turn = share[starts, None] * below[starts]
+    turns = np.divide(left, for_a_turn, out=np.full(for_a_turn.shape, np.inf), where=for_a_turn > 0).min(axis=1)
+    whole = np.flatnonzero(turns * (1 + _rounding(share.size)) >= 1)
+    return int(starts[whole[0]]) if whole.size else share.size
+
+
+def _turns(left: FloatArray, for_a_turn: FloatArray) -> float:
+    needed = for_a_turn > 0
+    return float((left[needed] / for_a_turn[needed]).min())
+
+
+def _whole(quotient: FloatArray) -> FloatArray:
+    return np.floor(quotient * (1 + _rounding(quotient.size)))
+
+
+def _rounding(terms: int) -> float:
+    return (terms + 8) * float(np.finfo(float).eps)

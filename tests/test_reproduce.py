@@ -1,0 +1,193 @@
+"""``fairopt reproduce``: what is compared, how means are compared, what a difference does, and what is printed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt import reproduce as module
+from fairopt.cli import app
+from fairopt.papers import PAPERS, read
+from fairopt.reproduce import EXPERIMENTS, Row, Run, Verdict, interval, reproduce, sample
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+KNOWN = {"psdsf-figure-3", "pdrf-section-6-1-first"}
+TRIALS = ["pdrf-tables"]
+
+
+def run(*arguments: str, status: int = 0, columns: int = 80) -> Result:
+    """Run the command in this process and check its exit status."""
+    result = CliRunner().invoke(app, ["reproduce", *arguments], env={"COLUMNS": str(columns)})
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture
+def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The paper on DRF prints 4 tasks for A."""
+    paper = read("drf")
+    results = tuple(dataclasses.replace(result, published=np.array([4.0, 2.0])) for result in paper.results)
+    monkeypatch.setattr(module, "read", lambda name: dataclasses.replace(paper, results=results))
+
+
+# What is compared ----------------------------------------------------------------------------------------------------------------
+
+
+def test_all_small_results_are_reproduced_or_explained() -> None:
+    """Those that differ are exactly these, each with its reason."""
+    rows = [row for _, found in reproduce([name for name in EXPERIMENTS if name not in TRIALS]) for row in found]
+    assert {row.id for row in rows if row.verdict is Verdict.KNOWN} == KNOWN
+    assert {row.id for row in rows if row.verdict is Verdict.SILENT} == {"bbf-section-3"}
+    assert not [row.id for row in rows if row.verdict is Verdict.DIFFERS]
+    assert {row.id for row in rows} >= {result.id for name in PAPERS for result in read(name).results}
+    assert all(row.note for row in rows if row.verdict is Verdict.KNOWN)
+
+
+def test_experiments_are_the_papers_with_results_and_the_trials() -> None:
+    """In the order in which they are printed; only trials have a bar to show."""
+    assert list(EXPERIMENTS) == ["drf", "drfh", "psdsf", "bbf", "pdrf", "drfh-table-1", "pdrf-tables"]
+    assert [name for name, experiment in EXPERIMENTS.items() if experiment.trials(True)] == TRIALS
+    assert EXPERIMENTS["pdrf-tables"].trials(False) == 7000
+
+
+def test_there_is_no_such_experiment() -> None:
+    """Said before anything is run."""
+    with pytest.raises(fo.InvalidInstance, match=r'no experiment "bfb" \(did you mean "bbf"\?\)'):
+        reproduce(["drf", "bfb"])
+
+
+# Means ---------------------------------------------------------------------------------------------------------------------------
+
+
+def test_tables_1_and_2_of_precomputed_drf() -> None:
+    """With few trials: as printed, but for the caption of the last row of table 2, which is far off; as it is read, that row is there."""
+    rows = {row.id: row for _, found in reproduce(TRIALS, quick=True, jobs=2) for row in found}
+    assert not [row for row in rows.values() if row.verdict is Verdict.DIFFERS]
+    for which in ("fewer", "more"):
+        assert rows[f"pdrf-table-2-b-{which}"].verdict is Verdict.KNOWN
+        assert rows[f"pdrf-table-2-b-read-{which}"].verdict is Verdict.AGREES
+
+
+def by_the_book(capacity: Any, demands: Any) -> tuple[list[int], list[int]]:
+    """Return the tasks of precomputed DRF and of algorithm 1, as the paper writes them, on plain integers."""
+    users, resources = range(len(demands)), range(len(capacity))
+    share = [max(demands[n][r] / capacity[r] for r in resources) for n in users]
+    top = max(share)
+    turn = [sum(top / share[n] * demands[n][r] for n in users) for r in resources]
+    k = min(capacity[r] / turn[r] for r in resources)
+    cycle = [int(k * top / share[n] + 1e-9) for n in users]
+    x, left = [0 for _ in users], list(capacity)
+    while True:
+        n = min(users, key=lambda n: (round(x[n] * share[n], 12), n))
+        if any(demands[n][r] > left[r] for r in resources):
+            return cycle, x
+        x[n] += 1
+        left = [left[r] - demands[n][r] for r in resources]
+
+
+def test_a_trial_counts_users() -> None:
+    """Fewer and more tasks by precomputed DRF than by algorithm 1: by the book, on the same random numbers."""
+    setting = {"reserves": [100, 200], "demands": [1, 9], "resources": 3}
+    seen = np.zeros(2)
+    for j in range(200):
+        rng = np.random.default_rng(j)
+        capacity, demands = rng.integers(100, 201, 3).tolist(), rng.integers(1, 10, (6, 3)).tolist()
+        cycle, x = by_the_book(capacity, demands)
+        expected = [sum(a < b for a, b in zip(cycle, x, strict=True)), sum(a > b for a, b in zip(cycle, x, strict=True))]
+        assert module._fewer_and_more(setting, 6, np.random.default_rng(j)).tolist() == expected
+        seen += expected
+    assert (seen > 0).all()
+
+
+def test_trials_do_not_depend_on_workers_nor_on_how_many_there_are() -> None:
+    """Number j is the j-th, and each is told of once."""
+
+    def trial(rng: np.random.Generator) -> np.ndarray:
+        return rng.random(2)
+
+    told: list[int] = []
+    one = sample(trial, "name", 120, Run(jobs=1, done=told.append))
+    assert sum(told) == 120
+    np.testing.assert_array_equal(one, sample(trial, "name", 120, Run(jobs=2)))
+    np.testing.assert_array_equal(one[:40], sample(trial, "name", 40, Run(jobs=3)))
+    assert len(np.unique(one)) == 240
+    assert not np.isin(one, sample(trial, "other", 120, Run())).any()
+
+
+def test_the_interval_holds_what_it_says() -> None:
+    """Means of 50 of one distribution and of 1000 more differ by more once in a thousand, if they are the same."""
+    rng = np.random.default_rng(1)
+    outside = 0
+    for _ in range(20_000):
+        few, mean, deviation = rng.normal(3, 2, 50), rng.normal(3, 2 / np.sqrt(1000)), 2 * np.sqrt(rng.chisquare(1000) / 1000)
+        outside += abs(few.mean() - mean) > interval(few, deviation, 1000)
+    assert 5 <= outside <= 45
+
+
+# The command ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_json_has_every_row() -> None:
+    """With the numbers, not their pictures."""
+    data = json.loads(run("pdrf", "drf", "--json").stdout)
+    assert (data["quick"], data["unexpected"], [entry["id"] for entry in data["experiments"]]) == (False, 0, ["pdrf", "drf"])
+    first = data["experiments"][0]["results"][1]
+    assert first["id"] == "pdrf-section-6-1-first"
+    assert (first["published"], first["ours"], first["verdict"], first["mean"]) == ([26.0], [28.0], "known difference", False)
+    assert set(first) == {field.name for field in dataclasses.fields(Row)}
+
+
+def test_table_of_a_paper() -> None:
+    """Published beside ours, the reason below, a summary: as the README shows it, to the letter but for the time."""
+    (shown,) = re.findall(r"^```text\n(Precomputed DRF.*?)^```$", README, re.DOTALL | re.MULTILINE)
+    printed = "\n".join(line.rstrip() for line in run("pdrf").stdout.splitlines()) + "\n"
+    time = re.compile(r"; [0-9.e-]+ s$", re.MULTILINE)
+    assert time.sub("", printed) == time.sub("", shown)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_everything_quick(columns: int) -> None:
+    """Every experiment is there and the lines fit; nothing differs unexpectedly."""
+    text = run("--quick", columns=columns).stdout
+    assert max(map(len, text.splitlines())) <= columns
+    assert all(f"[{name}]" in text for name in EXPERIMENTS)
+    assert "interval of the difference from the published mean" in text
+    assert "DIFFERS" not in text
+
+
+@pytest.mark.usefixtures("wrong")
+def test_an_unexpected_difference_is_status_1() -> None:
+    """And is printed, as text and as JSON."""
+    assert "DIFFERS *" in run("drf", status=1).stdout
+    assert json.loads(run("drf", "--json", status=1).stdout)["unexpected"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["nobody"], 'there is no experiment "nobody"'), (["drf", "--jobs", "0"], "give a number of workers, or -1")],
+)
+def test_bad_input_is_status_2(arguments: list[str], message: str) -> None:
+    """One message, no traceback."""
+    assert message in " ".join(run(*arguments, status=2).stderr.split())
+
+
+@pytest.mark.parametrize("known", [None, [4.0, 2.0]])
+def test_a_reason_does_not_excuse_another_number(known: list[float] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known difference is one of a known size."""
+    paper = read("drf")
+    first = dataclasses.replace(
+        paper.results[0], published=np.array([5.0, 5.0]), ours=None if known is None else np.array(known), differs="a reason"
+    )
+    monkeypatch.setattr(module, "read", lambda name: dataclasses.replace(paper, results=(first,)))
+    ((_, (row,)),) = reproduce(["drf"])
+    assert row.verdict is Verdict.DIFFERS
+    assert row.note == "Unexpected: please report it."
