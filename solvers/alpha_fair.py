@@ -120,13 +120,16 @@ class AlphaFairProblem:
             np.log(at.y) + self.alpha * np.log(at.t) - self.log_phi,
         )
 
-    def money_of_limits(self, x: FloatArray, money: FloatArray) -> FloatArray:
-        """Geometric mean of the money of the users who fill each limit, by their parts of its use, (limits,)."""
-        log_money = np.log(money)[self.user]
-        middle = float(log_money.mean())
+    def log_money_of_limits(self, x: FloatArray, log_money: FloatArray) -> FloatArray:
+        """Logarithm of the harmonic mean of the money of the users of each limit, by their parts of its use, (limits,).
+
+        Harmonic, because a price is no small matter as long as it is not small for the user with the least money.
+        """
+        log_money = log_money[self.user]
+        least = float(log_money.min())
         use = self.use(x)
-        mean: FloatArray = np.exp(middle + (self.A @ (x * (log_money - middle))) / np.where(use > 0, use, 1.0))
-        return mean
+        parts = self.use(x * np.exp(least - log_money))
+        return np.asarray(least + np.log(np.where(use > 0, use, 1.0)) - np.log(np.maximum(np.where(use > 0, parts, 1.0), 1e-300)))
 
     def error(self, x: FloatArray, p: FloatArray) -> float:
         """Largest violation of the conditions at tasks x and prices p, each relative to the money that is at stake.
@@ -141,7 +144,7 @@ class AlphaFairProblem:
         bang = (self.cost(p)) / (self.v * y[self.user])
         idle = np.maximum(1.0 - self.use(x), 0.0)
         overspent = np.bincount(self.user, self.v * x * np.maximum(bang - 1, 0.0), minlength=t.size) / t
-        money = self.money_of_limits(x, y * t)
+        money = np.exp(self.log_money_of_limits(x, np.log(y) + np.log(t)))
         return max(
             float((self.use(x) - 1).max(initial=0.0)),
             float((1 - bang).max(initial=0.0)),

@@ -1,25 +1,30 @@
-"""Primal-dual interior point for alpha-fair programs: exact, for any alpha > 0, without a solver package.
+"""Primal-dual interior point for alpha-fair programs, in logarithms: exact, for any alpha > 0, without a solver package.
 
 The conditions of ``alpha_fair`` with their zeros replaced by targets,
 
-    x z = mu m[n],     p s = mu c[j],     y t^alpha = phi,
+    x z = mu m,     p s = mu c,     y t^alpha = phi,
 
-mu relative, m[n] = y t the money of the user, c[j] the mean money of the users who fill limit j. Each step is Newton's on
-these equations, in which only products are not linear, with Mehrotra's prediction (1992) of how far mu can fall and his correction of
-second order; it stops short of the boundary. Since a user's money is its own unit, poor and rich converge together, however
-many orders of magnitude apart.
+mu relative, m the money of the pair's user, c that of the users of the limit. For any positive targets, and any phi and alpha, they are the
+conditions of a strictly concave program, sum phi g(t) + sum m mu log x + sum c mu log s. So there is one point for each, a
+smooth function of the targets' logarithms, and one can walk from anywhere to anywhere: from an even slice of everything, with the
+products that it happens to have, first to the right phi and products of the same order, then to mu = 0.
 
-There is always a point inside to start from: half an even slice of every limit, and prices at which nothing is worth its cost.
+Unknown are the logarithms of x, s, p, z, y and t, in which the products are linear; a step is Newton's on the three linear
+conditions, and as long as they stay nearly fulfilled. Logarithms are what lets poor and rich arrive together, however many orders of
+magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30, at alpha = 10 a third of the tasks is worth 1e5 times
+as much. Near the end, where it shows who uses what, ``active_sets`` solves the equations that are left.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
+from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.backend import Backend, Deadline
 
@@ -27,17 +32,17 @@ __all__ = ["InteriorPoint", "follow"]
 
 log = logging.getLogger(__name__)
 
-_STEPS = 400
-_GOAL = 1e-20  # relative products: a degenerate pair is as far off as the root of it
-_CLOSE = 1e-11  # residuals of the linear equations, relative
-_EXACT = 1e-13  # relative to money: rounding
-_STALLED = 12  # steps without progress after which floating point is exhausted
-_BOUNDARY = 0.9995  # part of the way to the boundary
-_TURN = 2.0  # largest change of log y t^alpha that a step may aim at
-_BENT = 0.7  # largest error of a step in it
-_NOTHING = 1e-25  # part of what a user could have alone
-_LITTLE = 1e-3
-_SPREAD = 30.0  # largest factor by which a step may raise a product or keep it from falling
+_STEPS = 250
+_MIDDLE = 0.1  # relative products in the first part of the way
+_END = 1e-11  # and at its end: below, rounding moves tasks between equally good servers
+_SETS = 1e-4  # relative products from which on the sets of used pairs and full limits may show
+_EXACT = 1e-11  # of the conditions, relative to money
+_GOOD = 1e-9
+_ALLOWED = 0.3  # largest violation of a linear condition on the way, in logarithms
+_SHORTEST, _LONGEST = 0.3, 60.0  # largest change of a logarithm in a step
+_PATIENT = 30  # steps of Newton's method on the sets of the end
+_STALLED = 15  # steps without progress at the end
+_TURNS = (1.0, 0.3)  # how fast the targets follow the money, in logarithms a step; slower where that fails
 
 
 class InteriorPoint(Backend):
@@ -53,174 +58,241 @@ class InteriorPoint(Backend):
         problem = AlphaFairProblem(program, program.goal)
         if problem.member.size == 0:
             return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
-        x, p, steps = follow(problem, start(problem), deadline)
-        error = problem.error(x, p)
-        if error > _EXACT:  # where the sets can be told, Newton on them goes further than the path
-            from fairopt.solvers.finish import active_sets
-
-            with np.errstate(all="ignore"):
-                found = active_sets(problem, x, p)
-            if found is not None and problem.error(*found[:2]) < error:
-                x, p, _ = found
-        return problem.solution(x, p, steps)
+        return problem.solution(*follow(problem, deadline))
 
 
-def start(problem: AlphaFairProblem) -> State:
-    """Return half an even slice of every limit; equal money for all, and products of about that money."""
-    A = problem.A.tocoo()
+def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
+    """Return tasks, prices (in the problem's units) and the number of steps."""
+    best, steps = (np.empty(0), np.empty(0), np.nan), 0
+    for turn in _TURNS:
+        unit = problem.shift
+        with np.errstate(all="ignore"):
+            x, p, error, number = _Path(problem, turn, deadline).follow()
+        p = p * np.exp(problem.shift - unit)  # back to the unit of money that the problem came in
+        problem.shift = unit
+        problem.set_alpha(problem.alpha)
+        steps += number
+        if not best[2] <= error:
+            best = x, p, error
+        if error <= _GOOD:
+            break
+        log.info("the path ended at an error of %.1e; once more, with targets that follow more slowly", error)
+    return best[0], best[1], steps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """A point, its logarithms, and by how much it violates the conditions, in logarithms."""
+
+    logs: State
+    at: State
+    use: FloatArray  # A x + s, to be 1
+    own: FloatArray  # V'x, to be t
+    worth: FloatArray  # V y + z, to be the cost
+    cost: FloatArray  # A'p
+
+    @classmethod
+    def of(cls, problem: AlphaFairProblem, logs: State) -> _Point:
+        at = State(*(np.exp(getattr(logs, name)) for name in State.__slots__))
+        worth = problem.v * at.y[problem.user] + at.z
+        return cls(logs, at, problem.use(at.x) + at.s, problem.utility(at.x), worth, problem.cost(at.p))
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of a linear condition."""
+        unequal = (np.log(self.use), np.log(self.own / self.at.t), np.log(self.worth / self.cost))
+        return max(float(np.abs(part).max(initial=0.0)) for part in unequal)
+
+
+class _Path:
+    """The way from half an even slice to the end."""
+
+    def __init__(self, problem: AlphaFairProblem, turn: float, deadline: Deadline) -> None:
+        self.problem, self.turn, self.deadline = problem, turn, deadline
+        self.alpha = problem.alpha
+        self.point = _Point.of(problem, _start(problem))
+        # Targets' units, in logarithms. They follow the money, but never jump.
+        self.of_pair, self.of_limit = self.money()[:2]
+        self.mu = np.log(_MIDDLE)
+        self.length = 1.5  # largest change of a logarithm
+        self.allowed = _ALLOWED
+
+    def follow(self) -> tuple[FloatArray, FloatArray, float, int]:
+        """Return tasks, prices, their error and the number of steps."""
+        problem, settling, since, least, sets = self.problem, True, 0, np.inf, _SETS
+        best: tuple[FloatArray, FloatArray, float] = (self.point.at.x, self.point.at.p, np.inf)
+        for step in range(_STEPS):
+            if self.deadline.left == 0.0:
+                raise self.deadline.passed({"steps": step})
+            logs, violation = self.point.logs, self.point.violation
+            pair, limit, _ = self.money()
+            self.of_pair = self.of_pair + np.clip(pair - self.of_pair, -self.turn, self.turn)
+            self.of_limit = self.of_limit + np.clip(limit - self.of_limit, -self.turn, self.turn)
+            products = np.concatenate([logs.x + logs.z - self.of_pair, logs.p + logs.s - self.of_limit])
+            bent = self.bent(logs)
+            if settling:  # the common unit of money is free
+                middle = float(bent.max() + bent.min()) / 2
+                problem.shift -= middle
+                problem.set_alpha(self.alpha)
+                bent = bent - middle
+            off, worst = float(np.abs(bent).max()), float(products.max())
+            spread = worst - float(products.min())
+            if settling and off < 0.1 and worst < np.log(_MIDDLE) + 1 and (self.alpha > 1 or spread < 2):
+                settling = False
+            self.mu = min(self.mu, float(np.median(products)))
+            log.debug("step %d: products %.1e, violation %.1e, %.1e", step, np.exp(worst), violation, off)
+            due = not settling and worst < np.log(sets)
+            if due and max(violation, off) < 1e-3:
+                sets = np.exp(worst) * 1e-2
+                found = self.finish()
+                if found is not None:
+                    return *found, step
+            if not settling and worst <= np.log(3 * _END):
+                error = problem.error(*self.end())
+                if error < best[2]:
+                    best = *self.end(), error
+                now = max(violation, off)
+                since = since + 1 if now > 0.5 * least else 0
+                least = min(least, now)
+                if now < 1e-13 or since > _STALLED:
+                    break
+            aim = np.log(_MIDDLE if settling else _END)
+            if not settling and spread > (4.6 if self.alpha <= 1 else 12.0):  # together first
+                aim = (worst + float(products.min())) / 2
+            self.step(products, aim - products, bent, settling, halt=due and off < 0.1 and max(violation, off) >= 1e-3)
+        if best[2] == np.inf:
+            best = *self.end(), problem.error(*self.end())
+        found = self.finish(_PATIENT)
+        if found is not None:
+            return *found, step
+        return *best, step
+
+    def bent(self, logs: State) -> FloatArray:
+        """By how much log y t^alpha is more than log phi."""
+        return logs.y + self.alpha * logs.t - self.problem.log_phi
+
+    def money(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Logarithms of the money of pairs' users and of limits, and of the users.
+
+        At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
+        it counts with mu times the money where it might spend it.
+        """
+        problem, logs = self.problem, self.point.logs
+        money = logs.y + logs.t
+        limit = problem.log_money_of_limits(self.point.at.x, money)
+        if self.alpha < 1:
+            around = np.full(problem.v.size, -np.inf)
+            entries = problem.A.tocoo()
+            np.maximum.at(around, entries.col, limit[entries.row])
+            least = np.full(money.size, np.inf)
+            np.minimum.at(least, problem.user, around)
+            money = np.maximum(money, getattr(self, "mu", np.log(_MIDDLE)) + least)
+            limit = problem.log_money_of_limits(self.point.at.x, money)
+        return money[problem.user], limit, money
+
+    def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
+        """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""
+        point, problem, a = self.point, self.problem, self.alpha
+        at = point.at
+        system = Newton(problem, at.z / at.x, np.concatenate([at.s / at.p, at.t / (a * at.y)]), Newton.nearly_worth_it(problem, at))
+        pairs = at.x.size
+
+        def direction(change: FloatArray, log_y: FloatArray, short: FloatArray, missing: FloatArray, unpaid: FloatArray) -> State:
+            """Newton's step, in logarithms, by which products change, and log y t^alpha falls by log_y."""
+            x_z, p_s = change[:pairs], change[pairs:]
+            dx, dq = system.step(unpaid + at.z * x_z, np.concatenate([short - at.s * p_s, -(missing - at.t / a * log_y)]))
+            x, p, y = dx / at.x, dq[: problem.n_rows] / at.p, dq[problem.n_rows :] / at.y
+            return State(x, p_s - p, p, x_z - x, -(log_y + y) / a, y)
+
+        still, none = np.zeros(products.size), np.zeros(bent.size)
+        mend_bent, move_bent = (none, bent) if settling else (bent, none)
+        mend = direction(
+            still,
+            mend_bent,
+            -point.use * np.log(point.use),
+            np.sqrt(point.own * at.t) * np.log(at.t / point.own),
+            np.sqrt(point.worth * point.cost) * np.log(point.worth / point.cost),
+        )
+        move = direction(wanted_change, move_bent, np.zeros(at.s.size), none, np.zeros(pairs))
+        before = point.violation if settling else max(point.violation, float(np.abs(bent).max()))
+        mend_size, move_size = _largest(mend), max(_largest(move), float(np.abs(move.y + move.t).max()))
+        part = 0.0 if halt else min(1.0, self.length / max(move_size, 1e-300))
+        if mend_size < 3:
+            for _ in range(4):
+                after, violation = self.moved(mend, 1.0, move, part, (1 - part) * move_bent)
+                ahead = max(float((products + part * wanted_change).max()), np.log(_END))
+                allowed = min(_ALLOWED, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
+                if violation < allowed or (part == 0 and violation < 0.5 * before):
+                    if violation < 0.4 * allowed:
+                        self.length = min(max(self.length, part * move_size) * 2, _LONGEST)
+                    elif violation > 0.7 * allowed:
+                        self.length *= 0.7
+                    self.point = after
+                    return
+                part *= 0.4
+                self.length *= 0.4
+        length = min(1.0, 3.0 / mend_size)
+        for _ in range(30):
+            after, violation = self.moved(mend, length, move, 0.0, move_bent + (1 - length) * mend_bent)
+            if violation < (1 - 0.2 * length) * before:
+                break
+            length /= 2
+        self.point, self.length = after, max(self.length, _SHORTEST)
+
+    def moved(self, mend: State, length: float, move: State, part: float, bent: FloatArray) -> tuple[_Point, float]:
+        """Return the point after a step and its largest violation; ``bent`` is what log y t^alpha - log phi should be there."""
+        problem, logs = self.problem, self.point.logs
+        new = {name: getattr(logs, name) + length * getattr(mend, name) + part * getattr(move, name) for name in State.__slots__}
+        if self.alpha <= 1:  # the curvature goes where it counts least: into t = V'x, or into y t^alpha = phi
+            new["t"] = np.log(problem.utility(np.exp(new["x"])))
+        point = _Point.of(problem, State(**new))
+        violation = point.violation
+        if self.alpha <= 1:
+            violation = max(violation, float(np.abs(self.bent(point.logs) - bent).max()))
+        return point, violation if np.isfinite(violation) else np.inf
+
+    # The end ----------------------------------------------------------------------------------------------------------------
+
+    def full(self) -> BoolArray:
+        """Which limits are full: of the two factors of p s, relative, the larger decides."""
+        return np.asarray(self.point.logs.p - self.money()[1] > np.log(self.point.at.s / self.point.use))
+
+    def finish(self, patience: int = 4) -> tuple[FloatArray, FloatArray, float] | None:
+        """Return exact tasks, prices and their error, where the sets of used pairs and full limits are the right ones."""
+        at, problem = self.point.at, self.problem
+        full = self.full()
+        p = np.where(full, at.p, 0.0)
+        used = at.x * problem.v / at.t[problem.user] > at.z / self.point.cost
+        found = on_sets(problem, at.x, p, used, full, poor_at(problem, p), patience)
+        if found is None:
+            return None
+        error = problem.error(*found[:2])
+        return (found[0], found[1], error) if error <= _EXACT else None
+
+    def end(self) -> tuple[FloatArray, FloatArray]:
+        """Tasks and prices of the point as it is; the poor get what they want."""
+        at, problem = self.point.at, self.problem
+        x, p = at.x, np.where(self.full(), at.p, 0.0)
+        poor = poor_at(problem, p)
+        if poor.any():
+            x = wish(problem, x, p, poor)
+        else:
+            p = at.p
+        return x / max(1.0, float(problem.use(x).max(initial=0.0))), p
+
+
+def _largest(step: State) -> float:
+    return max(float(np.abs(getattr(step, name)).max(initial=0.0)) for name in State.__slots__)
+
+
+def _start(problem: AlphaFairProblem) -> State:
+    """Return the logarithms of half an even slice of every limit, and of prices at which nothing is worth its cost."""
+    entries = problem.A.tocoo()
     sharers = np.diff(problem.A.indptr)
     x = np.full(problem.v.size, np.inf)
-    np.minimum.at(x, A.col, 0.5 / (A.data * sharers[A.row]))
-    t = problem.utility(x)
-    s = 1.0 - problem.use(x)
-    own = np.bincount(problem.user)  # a user's money is spread over its pairs
-    return State(x, s, 1.0 / s, 1.0 / (x * own[problem.user]), t, 1.0 / t)
-
-
-def follow(problem: AlphaFairProblem, at: State, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
-    """Return tasks, prices (in the problem's units) and the number of steps."""
-    best, best_error, since = at, np.inf, 0
-    # Who is to have next to nothing (a small weight at a small alpha can ask for 1e-60) is let off with a little more, which nobody can
-    # feel, and scaled in the end: relief is by how much more log phi than given that answers to.
-    relief = best_relief = np.zeros(at.t.size)
-    goal = problem.alpha
-    if goal != 1.0:
-        problem.set_alpha(1.0)
-        problem.shift += float(np.median(problem.log_phi))
-        problem.set_alpha(1.0)
-    for step in range(_STEPS):
-        if deadline.left == 0.0:
-            raise deadline.passed({"steps": step})
-        at = _let_go(problem, at)
-        money = at.y * at.t
-        of_pair, of_limit = money[problem.user], problem.money_of_limits(at.x, money)
-        products = np.concatenate([at.x * at.z / of_pair, at.p * at.s / of_limit])
-        short, missing, unpaid, bent = problem.residuals(at)
-        relief = np.where(at.t < _NOTHING, relief + np.maximum(bent - relief, 0.0), np.where(at.t < 1e5 * _NOTHING, relief, 0.0))
-        bent -= relief
-        if problem.alpha != goal and np.abs(bent).max() <= _BENT:
-            bent = _toward(problem, goal, at, relief)
-        linear = max(
-            float(np.abs(short).max(initial=0.0)),
-            float((np.abs(missing) / at.t).max()),
-            float((np.abs(unpaid) / (problem.v * at.y[problem.user] + at.z)).max()),
-            float(np.abs(bent).max()),
-        )
-        worst = float(products.max()) if problem.alpha == goal else np.inf
-        error = max(worst, linear * 1e-3)
-        log.debug("step %d: worst %.1e, residual %.1e", step, worst, linear)
-        since = 0 if error < 0.5 * best_error or np.abs(bent).max() > 1 or problem.alpha != goal else since + 1
-        if error < best_error:
-            best, best_error, best_relief = at, error, relief
-        if (worst <= _GOAL and linear <= _CLOSE) or (since > _STALLED and best_error < 1e-9) or since > 60:
-            break
-        at = _step(problem, at, products, of_pair, of_limit, (short, missing, unpaid, bent), problem.alpha != goal)
-    return best.x * np.exp(-best_relief / problem.alpha)[problem.user], best.p, step
-
-
-def _let_go(problem: AlphaFairProblem, at: State) -> State:
-    """Give users who have little, and want much less at these prices, what they want: steps that are linear in t would take long."""
-    cheapest = np.full(at.t.size, np.inf)
-    np.minimum.at(cheapest, problem.user, (problem.cost(at.p)) / problem.v)
-    with np.errstate(divide="ignore"):
-        y = np.maximum(at.y, cheapest / 2)
-    wanted = np.maximum((problem.log_phi - np.log(y)) / problem.alpha, np.log(_NOTHING) - 1)
-    factor = np.exp(np.minimum(wanted - np.log(at.t), 0.0))
-    go = (at.t < _LITTLE) & (factor < 0.3)
-    if not go.any():
-        return at
-    factor, y = np.where(go, factor, 1.0), np.where(go, y, at.y)
-    gone = go[problem.user]
-    worth = problem.v * y[problem.user]
-    z = np.where(gone, np.maximum(problem.cost(at.p) - worth, worth), at.z)
-    return State(at.x * factor[problem.user], at.s, at.p, z, at.t * factor, y)
-
-
-def _toward(problem: AlphaFairProblem, goal: float, at: State, relief: FloatArray) -> FloatArray:
-    """Change alpha as far towards the goal as a step can follow; the common unit of money is free, and follows too."""
-
-    def bent(alpha: float) -> FloatArray:
-        problem.set_alpha(alpha)
-        return np.log(at.y) + alpha * np.log(at.t) - problem.log_phi - relief
-
-    before, now = problem.alpha, bent(problem.alpha)
-    slope = (bent(goal) - now) / (goal - before)
-    spread = float(np.ptp(slope))
-    alpha = goal if abs(goal - before) * spread <= 2 * _TURN else before + np.sign(goal - before) * 2 * _TURN / spread
-    after = bent(float(alpha))
-    common = float(after.max() + after.min()) / 2
-    problem.shift -= common
-    problem.set_alpha(float(alpha))
-    return after - common
-
-
-def _step(
-    problem: AlphaFairProblem,
-    at: State,
-    products: FloatArray,
-    of_pair: FloatArray,
-    of_limit: FloatArray,
-    residuals: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    waiting: bool,
-) -> State:
-    """Predict, choose the target, correct."""
-    short, missing, unpaid, bent = residuals
-    a = problem.alpha
-    system = Newton(problem, at.z / at.x, np.concatenate([at.s / at.p, at.t / (a * at.y)]), Newton.nearly_worth_it(problem, at))
-    pairs = at.x.size
-    unit = np.concatenate([of_pair, of_limit])
-
-    def direction(change: FloatArray, log_y: FloatArray) -> State:
-        """Newton's step to the products x z, p s + change and log y t^alpha - log_y."""
-        x_z, p_s = change[:pairs], change[pairs:]
-        top = unpaid + x_z / at.x
-        bottom = np.concatenate([short - p_s / at.p, -(missing - at.t / a * log_y)])
-        dx, dq = system.step(top, bottom)
-        dp, dy = dq[: problem.n_rows], dq[problem.n_rows :]
-        dz = (x_z - at.z * dx) / at.x
-        ds = (p_s - at.s * dp) / at.p
-        dt = -at.t / a * (log_y + dy / at.y)
-        return State(dx, ds, dp, dz, dt, dy)
-
-    now = products * unit
-    mu = float(np.exp(np.log(np.maximum(products, 1e-300)).mean()))
-    turn = np.clip(bent, -_TURN, _TURN)
-    if waiting or np.abs(bent).max() > 1.0:  # on the way to the right money for everybody: stay in the middle
-        target = np.clip(max(mu, 0.1) / 2, products / _SPREAD, products * _SPREAD) * unit
-        step = direction(target - now, turn)
-        return _move(problem, at, step, bent)
-    ahead = direction(-now, turn)
-    reach = min(1.0, _room(at, ahead))
-    left = np.concatenate([(at.x + reach * ahead.x) * (at.z + reach * ahead.z), (at.p + reach * ahead.p) * (at.s + reach * ahead.s)])
-    sigma = float(np.clip((left / unit).sum() / products.sum(), 1e-2, 1.0)) ** 3
-    if reach < 0.1:
-        sigma = max(sigma, 0.3)
-    target = np.clip(sigma * mu, sigma * products / _SPREAD, sigma * products * _SPREAD) * unit
-    bend = np.clip(-0.5 * a * (ahead.t / at.t) ** 2, -1.0, 0.0) + np.clip(-0.5 * (ahead.y / at.y) ** 2, -1.0, 0.0)
-    second = np.concatenate([ahead.x * ahead.z, ahead.p * ahead.s])
-    step = direction(target - now - reach**2 * second, turn + reach**2 * bend)
-    if _room(at, step) < 0.1:  # the correction was too much: go for the middle only
-        step = direction(np.clip(0.5 * mu, products / _SPREAD, products * _SPREAD) * unit - now, turn)
-    return _move(problem, at, step, bent)
-
-
-def _move(problem: AlphaFairProblem, at: State, step: State, bent: FloatArray) -> State:
-    """Go most of the way to the boundary, and not so far that logarithms are no longer about linear."""
-    length = min(1.0, _BOUNDARY * _room(at, step))
-    size = np.abs(bent)
-    allowed = np.maximum(_BENT, size)
-    for _ in range(60):
-        after = bent + np.log1p(length * step.y / at.y) + problem.alpha * np.log1p(length * step.t / at.t)
-        if (np.abs(after) <= allowed).all():
-            break
-        length *= 0.8
-    return State(*(getattr(at, name) + length * getattr(step, name) for name in State.__slots__))
-
-
-def _room(at: State, step: State) -> float:
-    """Return the multiple of the step at which something becomes 0."""
-    room = np.inf
-    for name in State.__slots__:
-        ratio = -getattr(step, name) / getattr(at, name)
-        room = min(room, 1.0 / max(float(ratio.max(initial=0.0)), 1e-300))
-    return float(room)
+    np.minimum.at(x, entries.col, 0.5 / (entries.data * sharers[entries.row]))
+    t, s = problem.utility(x), 1.0 - problem.use(x)
+    worth = problem.v / t[problem.user]
+    p = 1.0 / s
+    p *= max(1.0, 2 * float((worth / problem.cost(p)).max()))
+    return State(*(np.log(part) for part in (x, s, p, problem.cost(p) - worth, t, 1.0 / t)))

@@ -9,11 +9,13 @@ The prices of the
 limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate``):
 who cannot is settled.
 
-Answers are good to about as many digits as the solver's tolerance allows. Those of alpha-fair goals are finished by ``finish``.
+Answers are good to about as many digits as the tolerance of the solver allows. Those of alpha-fair goals are finished by ``active_sets``,
+and where that fails by the interior point.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from dataclasses import replace
@@ -25,11 +27,14 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total
+from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status
-from fairopt.solvers.finish import finish
+from fairopt.solvers.interior_point import follow
 
 __all__ = ["CVXPY", "status_of"]
+
+log = logging.getLogger(__name__)
 
 _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, the certificate counts
     "CLARABEL": {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "tol_ktratio": 1e-10},
@@ -192,8 +197,12 @@ class _Task:
             if self.x.value is None:
                 raise
             x = np.maximum(self.x.value, 0.0)
-        x, prices, steps = finish(problem, x, prices, self.deadline)
-        return problem.solution(x, prices, self.iterations + steps)
+        with np.errstate(all="ignore"):
+            exact = from_answer(problem, x, prices)
+        if exact is None:
+            log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
+            exact = follow(problem, self.deadline)
+        return problem.solution(*exact[:2], self.iterations + exact[2])
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""
