@@ -52,6 +52,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.filling import Criterion, Measure
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Property, ShareNotion, Sharing
 from fairopt.program import Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
@@ -128,6 +129,10 @@ class PSDSF(ShareNotion):
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin of each server, given the others."""
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
+
+    def criterion(self, instance: Instance) -> Criterion:
+        """x[n] / gamma[n,i] for progressive filling, gamma that of one server of the row."""
+        return Criterion(safe_ratio(instance.counts, instance.rates), Measure.SERVER)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the equilibrium, or where one is preferred the set of all."""

@@ -17,7 +17,9 @@ import fairopt as fo
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
+    "CRITERIA",
     "NOTIONS",
+    "PLACEMENTS",
     "SOLVERS",
     "Allocation",
     "Certificate",
@@ -36,6 +38,7 @@ PUBLIC = {
     "formulate",
     "load",
     "save",
+    "schedule",
     "solve",
     "to_pyomo",
 }

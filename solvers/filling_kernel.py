@@ -1,0 +1,510 @@
+"""The steps of progressive filling, compiled by numba: whose turn it is, which server, and the placement of one task.
+
+What makes it fast is that a placement changes one server, and only takes from it. So
+
+* a server that a user's task does not fit on never comes back: searches in a fixed order (`first-fit`, the smallest share of a
+  server-specific criterion) go on from where they stopped;
+* a user for whom no server is left is done for good;
+* the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and is computed
+  anew only when its user is the lowest;
+* of the other placements' scores, all but those of the servers that changed since the user's last turn are still true: each user keeps its best
+  few servers and looks through the log of changes (`_search`).
+
+Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear in users, servers
+and the users x rows of the instance itself.
+
+Rounding. Usage is a compensated sum of demands, so that its error does not grow with the number of tasks, and stays far below ``FITS``. Shares are products of whole
+numbers and a constant (sums of such products, where a task is worth more on one server than on another), far more exact than ``TIE``. Scores are compared in steps of
+1e-9, which makes "equal" transitive; equal scores go to the first server.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fairopt.filling import FITS, TIE, Measure, Rule
+from fairopt.instance import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    *("BLOCKED_BY", "State", "fill", "fill_by_server", "fitting", "next_user", "place"),
+]
+
+_STEP = 1e9  # scores are compared in steps of its inverse
+_OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
+
+OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
+FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = (int(rule) for rule in Rule)
+ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)  # what `progress` holds
+
+_BEST = 16  # servers that a user keeps
+_LOG = 4096  # changes that are remembered
+
+
+class State(NamedTuple):
+    """All that the steps read and change; arrays only, so that they can be stopped and resumed. S single servers, R rows of them."""
+
+    rule: int  # how a server is chosen
+    measure: int
+    random_ties: bool
+    first_block: bool
+    start: IntArray  # (R + 1,) first server of each row
+    row: IntArray  # (S,)
+    capacity: FloatArray  # (R, M), in parts of an average server
+    demand: FloatArray  # (N, 1 or R, M)
+    eligible: BoolArray  # (N, R)
+    wanted: IntArray  # (N,) tasks still to be placed; 0: out
+    worth: FloatArray  # (N, 1 or R) share of a task
+    order: IntArray  # (N,) user of each leaf of the tree
+    leaf: IntArray  # (N,) its inverse
+    rows_by_worth: IntArray  # (N or 1, R) rows from the smallest worth
+    rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
+    rank_server: IntArray  # (N,) and in the row
+    first: IntArray  # (N,) servers below it do not fit
+    used: FloatArray  # (S, M)
+    lost: FloatArray  # (S, M) what rounding took from it
+    total: IntArray  # (N,) x[n]
+    tasks: IntArray  # (N, R)
+    tree: FloatArray  # (2 * leaves,) smallest share below each node
+    tied: IntArray  # (N,) scratch
+    shares: FloatArray  # (N,) scratch
+    kept: IntArray  # (N, _BEST) servers that each user keeps, -1: none
+    bound: FloatArray  # (N,) score of the best server that is not kept
+    bound_server: IntArray  # (N,)
+    kept_by: IntArray  # (N,) rule by which they are the best, -1: none
+    seen: IntArray  # (N,) changes that the user has looked at
+    log: IntArray  # (_LOG,) the last servers that changed
+    changes: IntArray  # (1,)
+    open: IntArray  # (S,) servers of the round
+    progress: IntArray  # see above
+
+    @classmethod
+    def begin(cls, **given: object) -> State:
+        """Fill in what every filling starts with."""
+        n, s, m = len(given["wanted"]), len(given["row"]), given["capacity"].shape[1]  # type: ignore[arg-type,attr-defined]
+        rows = given["eligible"].shape[1]  # type: ignore[attr-defined]
+        leaves = 1 << max(n - 1, 0).bit_length()
+        order = np.asarray(given["order"])
+        leaf = np.empty(n, np.int64)
+        leaf[order] = np.arange(n)
+        tree = np.full(2 * leaves, np.inf)
+        tree[leaves : leaves + n] = np.where(np.asarray(given["wanted"])[order] > 0, 0.0, np.inf)
+        for node in range(leaves - 1, 0, -1):
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
+        integers = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "total", "tied", "bound_server")}
+        return cls(
+            **given,  # type: ignore[arg-type]
+            **integers,
+            leaf=leaf,
+            used=np.zeros((s, m)),
+            lost=np.zeros((s, m)),
+            tasks=np.zeros((n, rows), np.int64),
+            tree=tree,
+            shares=np.zeros(n),
+            kept=np.full((n, _BEST), -1),
+            bound=np.zeros(n),
+            kept_by=np.full(n, -1),
+            seen=np.zeros(n, np.int64),
+            log=np.zeros(_LOG, np.int64),
+            changes=np.zeros(1, np.int64),
+            open=np.arange(s),
+            progress=np.array([0, 0, -1]),
+        )
+
+
+# Fitting and scores --------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _column(array, row):  # type: ignore[no-untyped-def]
+    """Return the column of a row of servers in an array that has one for all of them, or one each."""
+    return row if array.shape[1] > 1 else 0
+
+
+@njit(cache=True)
+def _fits(state, n, i):  # type: ignore[no-untyped-def]
+    row = state.row[i]
+    column = _column(state.demand, row)
+    for r in range(state.capacity.shape[1]):
+        if state.used[i, r] + state.demand[n, column, r] > state.capacity[row, r] * (1.0 + FITS):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _score(state, rule, n, i):  # type: ignore[no-untyped-def]
+    """Return how badly the server suits a task that fits on it, in whole steps."""
+    row = state.row[i]
+    column = _column(state.demand, row)
+    resources = state.capacity.shape[1]
+    score = 0.0
+    if rule == TIGHTEST or rule == LOOSEST:
+        for r in range(resources):
+            score += state.capacity[row, r] - state.used[i, r]
+        if rule == LOOSEST:
+            score = -score
+    elif rule == L1 or rule == L2:
+        # In parts of the first resource that the user demands: the printed metric takes resource 1, which may be 0.
+        p = 0
+        while p < resources - 1 and state.demand[n, column, p] == 0.0:
+            p += 1
+        own = state.demand[n, column, p]
+        if own > 0.0:
+            free = max(state.capacity[row, p] - state.used[i, p], own)  # it fits: less is rounding
+            for r in range(resources):
+                apart = state.demand[n, column, r] / own - (state.capacity[row, r] - state.used[i, r]) / free
+                score += abs(apart) if rule == L1 else apart * apart
+    elif rule == COSINE:
+        dot = demand = room = 0.0
+        for r in range(resources):
+            d, free = state.demand[n, column, r], max(state.capacity[row, r] - state.used[i, r], 0.0)
+            dot += d * free
+            demand += d * d
+            room += free * free
+        score = -dot / math.sqrt(demand * room) if demand * room > 0.0 else 0.0
+    elif rule == DOT:
+        for r in range(resources):
+            c = state.capacity[row, r]
+            if c > 0.0:
+                score -= state.demand[n, column, r] / c * (1.0 - state.used[i, r] / c)
+    elif rule == LARGEST_RESIDUAL:
+        score = -_room(state, n, i)
+    return math.floor(score * _STEP + _OFFSET)
+
+
+@njit(cache=True)
+def _room(state, n, i):  # type: ignore[no-untyped-def]
+    """Return min_r residual[i,r] / d[n,r], the tasks that what is left of the server would hold."""
+    row = state.row[i]
+    column = _column(state.demand, row)
+    room = math.inf
+    for r in range(state.capacity.shape[1]):
+        d = state.demand[n, column, r]
+        if d > 0.0:
+            room = min(room, max(state.capacity[row, r] - state.used[i, r], d) / d)  # it fits: less than 1 is rounding
+    return room
+
+
+# Which server --------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _first_fit(state, n):  # type: ignore[no-untyped-def]
+    i = state.first[n]
+    while i < state.row.size:
+        row = state.row[i]
+        if not state.eligible[n, row]:
+            i = state.start[row + 1]
+        elif _fits(state, n, i):
+            break
+        else:
+            i += 1
+    state.first[n] = i
+    return i if i < state.row.size else -1
+
+
+@njit(cache=True)
+def _smallest_share(state, n):  # type: ignore[no-untyped-def]
+    """Return the first server that fits, in the user's own order of the rows: where w[n,i] is smallest."""
+    rows = state.rows_by_worth[n if state.rows_by_worth.shape[0] > 1 else 0]
+    while state.rank[n] < rows.size:
+        row = rows[state.rank[n]]
+        if state.eligible[n, row]:
+            low = state.start[row]
+            for i in range(low + state.rank_server[n], state.start[row + 1]):
+                if _fits(state, n, i):
+                    state.rank_server[n] = i - low
+                    return i
+        state.rank[n] += 1
+        state.rank_server[n] = 0
+    return -1
+
+
+@njit(cache=True)
+def _keep(state, n, i, score, scores):  # type: ignore[no-untyped-def]
+    """Keep a server among the best of a user (``scores``, ascending); what it pushes out becomes the bound. Equal scores: the first server."""
+    kept = state.kept[n]
+    at = _BEST
+    while at > 0 and (kept[at - 1] < 0 or scores[at - 1] > score or (scores[at - 1] == score and kept[at - 1] > i)):
+        at -= 1
+    if at == _BEST:
+        out, out_score = i, score
+    else:
+        out, out_score = kept[_BEST - 1], scores[_BEST - 1]
+        for k in range(_BEST - 1, at, -1):
+            kept[k] = kept[k - 1]
+            scores[k] = scores[k - 1]
+        kept[at] = i
+        scores[at] = score
+    if out >= 0 and (out_score < state.bound[n] or (out_score == state.bound[n] and out < state.bound_server[n])):
+        state.bound[n] = out_score
+        state.bound_server[n] = out
+
+
+@njit(cache=True)
+def _search(state, rule, n):  # type: ignore[no-untyped-def]
+    """Return the server with the best score that fits.
+
+    Every server that fits and is not kept comes after the bound: it did when the user looked at all of them, and those that changed since are in the log.
+    So the best of those kept is the best of all if it comes before the bound; otherwise the user looks at all of them again.
+    """
+    scores = np.empty(_BEST)
+    kept = state.kept[n]
+    now = state.changes[0]
+    if state.kept_by[n] == rule and now - state.seen[n] <= _LOG:
+        before = kept.copy()
+        kept[:] = -1
+        for k in range(_BEST):  # afresh: they may have changed
+            i = before[k]
+            if i >= 0 and _fits(state, n, i):
+                _keep(state, n, i, _score(state, rule, n, i), scores)
+        for change in range(state.seen[n], now):
+            i = state.log[change % _LOG]
+            if not state.eligible[n, state.row[i]] or not _fits(state, n, i):
+                continue
+            score = _score(state, rule, n, i)
+            if score > state.bound[n] or (score == state.bound[n] and i >= state.bound_server[n]):
+                continue
+            known = False
+            for k in range(_BEST):
+                known |= kept[k] == i
+            if not known:
+                _keep(state, n, i, score, scores)
+        state.seen[n] = now
+        if kept[0] >= 0 and (scores[0] < state.bound[n] or (scores[0] == state.bound[n] and kept[0] < state.bound_server[n])):
+            return kept[0]
+    kept[:] = -1
+    state.bound[n] = math.inf
+    state.bound_server[n] = state.row.size
+    for row in range(state.capacity.shape[0]):
+        if not state.eligible[n, row]:
+            continue
+        for i in range(state.start[row], state.start[row + 1]):
+            if _fits(state, n, i):
+                score = _score(state, rule, n, i)
+                if score < state.bound[n]:  # an equal one further on comes after the bound
+                    _keep(state, n, i, score, scores)
+    state.kept_by[n] = rule
+    state.seen[n] = now
+    return kept[0]
+
+
+@njit(cache=True)
+def fitting(state, n):  # type: ignore[no-untyped-def]
+    """Return the servers that the user's task fits on, ascending."""
+    found = np.empty(state.row.size, np.int64)
+    number = 0
+    for row in range(state.capacity.shape[0]):
+        if state.eligible[n, row]:
+            for i in range(state.start[row], state.start[row + 1]):
+                if _fits(state, n, i):
+                    found[number] = i
+                    number += 1
+    return found[:number]
+
+
+@njit(cache=True)
+def choose(state, n, rng):  # type: ignore[no-untyped-def]
+    """Return the server of the user's next task, -1 if none fits."""
+    if state.rule == FIRST or (state.rule == SMALLEST_SHARE and (state.measure == OWN or state.total[n] == 0)):
+        return _first_fit(state, n)
+    if state.rule == RANDOM:
+        servers = fitting(state, n)
+        return servers[_draw(rng, servers.size)] if servers.size else -1
+    if state.rule == SMALLEST_SHARE:
+        return _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+    return _search(state, state.rule, n)
+
+
+# Whose turn ----------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _draw(rng, number):  # type: ignore[no-untyped-def]
+    """Return one of 0, ..., number - 1; nothing is drawn where there is no choice."""
+    return min(int(rng.random() * number), number - 1) if number > 1 else 0
+
+
+@njit(cache=True)
+def _set_share(state, n, share):  # type: ignore[no-untyped-def]
+    node = state.tree.size // 2 + state.leaf[n]
+    state.tree[node] = share
+    node //= 2
+    while node > 0:
+        state.tree[node] = min(state.tree[2 * node], state.tree[2 * node + 1])
+        node //= 2
+
+
+@njit(cache=True)
+def _retire(state, n):  # type: ignore[no-untyped-def]
+    """Nothing more for this user."""
+    state.wanted[n] = 0
+    _set_share(state, n, math.inf)
+
+
+@njit(cache=True)
+def _find_tied(state):  # type: ignore[no-untyped-def]
+    """Put the users with the smallest share into ``tied``, in order (only the first, unless one is drawn); return how many."""
+    tree, leaves = state.tree, state.tree.size // 2
+    if tree[1] == math.inf:
+        return 0
+    highest = tree[1] * (1.0 + TIE)
+    node = 1
+    number = 0
+    while node > 0:
+        if tree[node] <= highest and node < leaves:
+            node *= 2  # down to the left
+            continue
+        if tree[node] <= highest:
+            state.tied[number] = state.order[node - leaves]
+            number += 1
+            if not state.random_ties:
+                break
+        while node & 1:  # up, as long as this is a right child (or the root)
+            node //= 2
+        if node > 0:
+            node += 1  # over to the right
+    return number
+
+
+@njit(cache=True)
+def _share_at(state, n, i):  # type: ignore[no-untyped-def]
+    """Return the user's share in the eyes of the server."""
+    if state.measure == OWN:
+        return state.tree[state.tree.size // 2 + state.leaf[n]]
+    if state.total[n] == 0:
+        return 0.0
+    worth = state.worth[n, _column(state.worth, state.row[i])]
+    if state.measure == RESIDUAL:
+        worth /= _room(state, n, i)
+    return state.total[n] * worth
+
+
+@njit(cache=True)
+def _refresh(state, n):  # type: ignore[no-untyped-def]
+    """Is what the tree says of the user still true? If not, mend it: a server-specific share is the smallest where a task fits."""
+    if state.measure == OWN or state.total[n] == 0:
+        i = _first_fit(state, n)
+    else:
+        i = _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+    if i < 0:
+        _retire(state, n)
+        return False
+    share = _share_at(state, n, i)
+    if share <= state.tree[state.tree.size // 2 + state.leaf[n]] * (1.0 + TIE):
+        return True
+    _set_share(state, n, share)
+    return False
+
+
+@njit(cache=True)
+def next_user(state, rng):  # type: ignore[no-untyped-def]
+    """Return the user with the smallest share, -1 if no task fits any more; where the first block ends it all, whether its task fits or not."""
+    while True:
+        number = _find_tied(state)
+        if number == 0:
+            return -1
+        true = True
+        if not state.first_block:
+            for k in range(number):
+                true &= _refresh(state, state.tied[k])
+        if true:
+            return state.tied[_draw(rng, number)]
+
+
+@njit(cache=True)
+def place(state, n, i):  # type: ignore[no-untyped-def]
+    """Give the user one task on the server."""
+    row = state.row[i]
+    column = _column(state.demand, row)
+    for r in range(state.capacity.shape[1]):
+        more = state.demand[n, column, r] - state.lost[i, r]
+        total = state.used[i, r] + more
+        state.lost[i, r] = (total - state.used[i, r]) - more
+        state.used[i, r] = total
+    state.total[n] += 1
+    state.tasks[n, row] += 1
+    state.wanted[n] -= 1
+    state.log[state.changes[0] % _LOG] = i
+    state.changes[0] += 1
+    if state.wanted[n] == 0:
+        _retire(state, n)
+    elif state.measure == OWN and state.worth.shape[1] == 1:
+        _set_share(state, n, state.total[n] * state.worth[n, 0])
+    elif state.measure == OWN:
+        share = 0.0
+        for j in range(state.worth.shape[1]):
+            if state.tasks[n, j] > 0:
+                share += state.tasks[n, j] * state.worth[n, j]
+        _set_share(state, n, share)
+    # Otherwise the tree keeps the share from before this task, a lower bound, until the user is the lowest.
+
+
+# Running -------------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
+    """Place tasks, the user first and then its server, until ``users`` and ``servers`` are full of them or no more fit; return how many."""
+    placed = 0
+    while placed < users.size:
+        n = next_user(state, rng)
+        if n < 0:
+            break
+        i = choose(state, n, rng)
+        if i < 0:  # only where the first block ends it all
+            state.progress[BLOCKED_BY] = n
+            break
+        place(state, n, i)
+        users[placed] = n
+        servers[placed] = i
+        placed += 1
+    return placed
+
+
+@njit(cache=True, nogil=True)
+def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
+    """The same with the server first: in rounds of a random order, each server gives one task to the lowest user that fits on it."""
+    placed = 0
+    progress = state.progress
+    while placed < users.size:
+        if progress[ROUND_AT] == progress[ROUND_LENGTH]:
+            number = 0
+            for i in state.open:
+                if i >= 0:
+                    state.open[number] = i
+                    number += 1
+            state.open[number:] = -1
+            for k in range(number - 1, 0, -1):
+                other = _draw(rng, k + 1)
+                state.open[k], state.open[other] = state.open[other], state.open[k]
+            progress[ROUND_AT] = 0
+            progress[ROUND_LENGTH] = number
+            if number == 0:
+                break
+        at = progress[ROUND_AT]
+        i = state.open[at]
+        progress[ROUND_AT] += 1
+        smallest = math.inf
+        for n in range(state.wanted.size):
+            state.shares[n] = math.inf
+            if state.wanted[n] > 0 and state.eligible[n, state.row[i]] and _fits(state, n, i):
+                state.shares[n] = _share_at(state, n, i)
+                smallest = min(smallest, state.shares[n])
+        if smallest == math.inf:
+            state.open[at] = -1  # nobody fits, and nobody will
+            continue
+        number = 0
+        for n in state.order:
+            if state.shares[n] <= smallest * (1.0 + TIE):
+                state.tied[number] = n
+                number += 1
+        n = state.tied[_draw(rng, number) if state.random_ties else 0]
+        place(state, n, i)
+        users[placed] = n
+        servers[placed] = i
+        placed += 1
+    return placed
