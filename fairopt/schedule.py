@@ -261,12 +261,10 @@ def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str) ->
     too_large = takes_part & ~fits.any(axis=1)
     takes_part &= ~too_large
     whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
-    demanding = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
-    if ties == "largest-demand":  # rounded: those that differ by rounding stay in order
-        demanding = np.round(demanding / max(demanding.max(), 1e-300), 12)
-        order = np.argsort(-demanding, kind="stable")
-    else:
-        order = np.arange(instance.n_users)
+    order = np.arange(instance.n_users)
+    if ties == "largest-demand":  # to 12 digits: those that differ by rounding stay in order
+        largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+        order = np.argsort([-float(f"{part:.12g}") for part in largest], kind="stable")
     return Filling(
         capacities=capacities,
         counts=instance.counts.astype(np.int64),

@@ -433,7 +433,7 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
-    """The same with the server first: in rounds of a random order, each server gives one task to the lowest user that fits on it."""
+    """The same with the server first: a random one each time, or in rounds of a random order; it gives one task to the lowest user that fits on it."""
     placed = 0
     progress = state.progress
     while placed < users.size:
@@ -447,7 +447,9 @@ def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
             for k in range(number - 1, 0, -1):
                 other = _draw(rng, k + 1)
                 state.open[k], state.open[other] = state.open[other], state.open[k]
-            progress[ROUND_AT] = 0
+                if state.rule == RANDOM:  # rounds of one server
+                    break
+            progress[ROUND_AT] = number - 1 if state.rule == RANDOM and number > 0 else 0
             progress[ROUND_LENGTH] = number
             if number == 0:
                 break
