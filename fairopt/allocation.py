@@ -69,11 +69,11 @@ class Allocation:
     seconds : dict
         Time to merge and formulate, to solve and to certify.
     details : dict
-        What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose task fits nowhere, and at whom it
-        stopped if the first block was to end it.
+        What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose
+        task fits nowhere, and at whom it stopped if the first block was to end it.
     trace : object
-        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. Of a schedule,
-        the order of its placements.
+        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. Of a
+        schedule, the order of its placements.
     """
 
     instance: Instance
@@ -211,4 +211,5 @@ class Allocation:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
         greedy, excess = self.certificate.greedy, self.certificate.feasibility
         proof = f"excess {excess:.1e}, not an optimum" if greedy else f"worst residual {self.certificate.worst:.1e}"
-        return f"Allocation({self.notion}, sharing {self.sharing}, {'greedy ' if greedy else ''}by {self.solver}: {', '.join(tasks)} tasks; {proof})"
+        how = f"{'greedy ' if greedy else ''}by {self.solver}"
+        return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"

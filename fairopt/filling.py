@@ -1,7 +1,7 @@
 """What progressive filling is told: whose turn it is (a `Criterion`), and the arrays that it fills (a `Filling`).
 
-Progressive filling gives one whole task at a time to the user with the smallest share. A criterion is that share, in data. With w the share of one
-task, weights included, x[n,i] the tasks of user n on server i and x[n] their sum, it is one of
+Progressive filling gives one whole task at a time to the user with the smallest share. A criterion is that share, in data. With w the
+share of one task, weights included, x[n,i] the tasks of user n on server i and x[n] their sum, it is one of
 
     OWN        s[n]   = sum_i w[n,i] x[n,i]                                  the same in the eyes of every server
     SERVER     s[n,i] = w[n,i] x[n]                                          server-specific

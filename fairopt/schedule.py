@@ -1,10 +1,11 @@
 """Instance + criterion + placement -> a schedule of whole tasks, by progressive filling.
 
-What a scheduler does: give one task at a time to the user with the smallest share, where it fits, and take none back. It is greedy, and said to be so: the certificate
-of a schedule is of its feasibility only. `solve` gives the optimum to measure it against.
+What a scheduler does: give one task at a time to the user with the smallest share, where it fits, and take none back. It is greedy, and
+said to be so: the certificate of a schedule is of its feasibility only. `solve` gives the optimum to measure it against.
 
-A scheduler of one's own is a share, a placement, or both. The share is a notion that states what a task is worth (`fairopt.ShareNotion`), the placement a
-function (`fairopt.solvers.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the command line of the same program too.
+A scheduler of one's own is a share, a placement, or both. The share is a notion that states what a task is worth (`fairopt.ShareNotion`),
+the placement a function (`fairopt.solvers.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the command
+line of the same program too.
 
 >>> import fairopt as fo
 >>> class CpuTime(fo.ShareNotion):
@@ -102,21 +103,21 @@ def schedule(
 ) -> Allocation:
     """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum.
 
-    Repeat: take the user with the smallest share, of those who have tasks left and a server that one fits on; give it one task, on a server that the placement
-    chooses. Rows that stand for several servers are filled server by server; the allocation is per row.
+    Repeat: take the user with the smallest share, of those who have tasks left and a server that one fits on; give it one task, on a
+    server that the placement chooses. Rows that stand for several servers are filled server by server; the allocation is per row.
 
     Parameters
     ----------
     instance : Instance
     criterion : str or Notion
-        Which share: any notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" and "rpsdsf", whose shares differ from server to
-        server, or a notion of your own. Under a server-specific criterion and a placement that wants the user first, the
-        user's share is the smallest over the servers that its task fits on.
+        Which share: any notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" and "rpsdsf", whose shares
+        differ from server to server, or a notion of your own. Under a server-specific criterion and a placement that wants the user
+        first, the user's share is the smallest over the servers that its task fits on.
     placement : str or function
         Which server: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
     ties : {"index", "largest-demand", "random"}
-        Who is first of several users with the smallest share (up to a part 1e-12): the first, the one whose task takes the largest part of a resource of the cluster
-        (as in the example of the DRF paper), or anybody.
+        Who is first of several users with the smallest share (up to a part 1e-12): the first, the one whose task takes the largest part
+        of a resource of the cluster (as in the example of the DRF paper), or anybody.
     seed : int
         Of random ties and placements; the same seed gives the same schedule.
     stop : {"exhausted", "first-block"}
@@ -131,8 +132,9 @@ def schedule(
     Returns
     -------
     Allocation
-        With ``shares`` those of the criterion, of slots where slots are shared; of "rpsdsf", whose residuals end near 0, those of "psdsf". No prices and no levels.
-        ``details["fits_nowhere"]`` names the users whose task is larger than every server where it may run.
+        With ``shares`` those of the criterion, of slots where slots are shared; of "rpsdsf", whose residuals end near 0, those of
+        "psdsf". No prices and no levels. ``details["fits_nowhere"]`` names the users whose task is larger than every server where it may
+        run.
 
     Raises
     ------
@@ -206,16 +208,20 @@ def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) ->
     entry: Any = placement
     if isinstance(placement, str):
         if placement not in PLACEMENTS:
-            raise Unsupported(f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}')
+            raise Unsupported(
+                f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}'
+            )
         entry = PLACEMENTS[placement]
     if isinstance(entry, type) and issubclass(entry, Placement):
-        known = {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
+        known: set[str] = {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
         entry = entry(**{word: value for word, value in options.items() if word in known})
         options = {word: value for word, value in options.items() if word not in known}
     if isinstance(entry, Placement):
         return entry, entry.name, options
     if not callable(entry):
-        raise Unsupported(f"placement is {entry!r}; give one of {', '.join(PLACEMENTS)}, or a function (user, free, demand, fits) -> server")
+        raise Unsupported(
+            f"placement is {entry!r}; give one of {', '.join(PLACEMENTS)}, or a function (user, free, demand, fits) -> server"
+        )
     return entry, placement if isinstance(placement, str) else getattr(entry, "__name__", type(entry).__name__), options
 
 
@@ -240,7 +246,8 @@ def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | 
         )
     if isinstance(placement, Placement) and placement.server_first:
         raise Unsupported(
-            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning for it; leave stop out, or use "first-fit"'
+            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning for it; '
+            'leave stop out, or use "first-fit"'
         )
 
 
@@ -290,8 +297,8 @@ def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArra
     if wrong.size:
         n, i = wrong[0]
         raise InvalidInstance(
-            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", so its turn would come again and again; '
-            'give the user a demand > 0, or use "max-min" with a utility of your own'
+            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", '
+            'so its turn would come again and again; give the user a demand > 0, or use "max-min" with a utility of your own'
         )
     weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # those per resource are in the share
     return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)
@@ -317,9 +324,11 @@ def _shares(instance: Instance, criterion: Criterion, tasks: FloatArray) -> Floa
     per_task, total = criterion.per_task, tasks.sum(axis=1)
     if criterion.measure is Measure.RESIDUAL:
         per_task = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0) * per_task[:, None]
+    shares: FloatArray
     if criterion.measure is not Measure.OWN:
-        return np.where(instance.eligibility & (total > 0)[:, None], per_task, 0.0) * total[:, None]
-    if per_task.ndim == 1:
-        return np.where(total > 0, per_task, 0.0) * total
-    shares: FloatArray = (np.where(tasks > 0, per_task, 0.0) * tasks).sum(axis=1)
+        shares = np.where(instance.eligibility & (total > 0)[:, None], per_task, 0.0) * total[:, None]
+    elif per_task.ndim == 1:
+        shares = np.where(total > 0, per_task, 0.0) * total
+    else:
+        shares = (np.where(tasks > 0, per_task, 0.0) * tasks).sum(axis=1)
     return shares

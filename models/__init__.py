@@ -4,7 +4,8 @@
 
     fo.NOTIONS["mine"] = Mine
 
-`CRITERIA` are those that say whose turn it is in a schedule and have no program, so no optimum. Every notion that equalises a share is a criterion too.
+`CRITERIA` are those that say whose turn it is in a schedule and have no program, so no optimum. Every notion that equalises a share is a
+criterion too.
 """
 
 from __future__ import annotations

@@ -103,7 +103,8 @@ class Notion(ABC):
             For a notion that equalises no share.
         """
         raise Unsupported(
-            f'"{self.name}" equalises no share of a user, so it cannot say whose turn it is; use a max-min notion such as "drfh", or "psdsf"'
+            f'"{self.name}" equalises no share of a user, so it cannot say whose turn it is; '
+            'use a max-min notion such as "drfh", or "psdsf"'
         )
 
 

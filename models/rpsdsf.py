@@ -4,9 +4,9 @@ PS-DSF compares what a user has with what it could run on a whole server, this c
 
     s[n,i] = x[n] max_r d[n,r] / (phi[n] (c[i,r] - sum_m x[m,i] d[m,r])).
 
-A user is sent where the largest number of its own tasks would still fit, so that servers fill up evenly. Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and
-Lambadaris (2018), section VI. It depends on the order in which tasks come, so it is the criterion of a schedule and not a notion with an optimum: `solve`
-does not know it.
+A user is sent where the largest number of its own tasks would still fit, so that servers fill up evenly. Kesidis, Shan, Jain, Urgaonkar,
+Khamse-Ashari and Lambadaris (2018), section VI. It depends on the order in which tasks come, so it is the criterion of a schedule and not
+a notion with an optimum: `solve` does not know it.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])

@@ -5,23 +5,24 @@ What makes it fast is that a placement changes one server, and only takes from i
 * a server that a user's task does not fit on never comes back: searches in a fixed order (`first-fit`, the smallest share of a
   server-specific criterion) go on from where they stopped;
 * a user for whom no server is left is done for good;
-* the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and is computed
-  anew only when its user is the lowest;
-* the other placements look at every server, at 1 to 2 ns each for the metric of the DRFH paper. (Keeping the best few servers of each user, and a log of what
-  changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before its next turn, and it was 10 times slower.)
+* the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and
+  is computed anew only when its user is the lowest;
+* the other placements look at every server, at 1 to 2 ns each for the metric of the DRFH paper. (Keeping the best few servers of each
+  user, and a log of what changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before
+  its next turn, and it was 10 times slower.)
 
-Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear in users, servers
-and the users x rows of the instance itself.
+Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear
+in users, servers and the users x rows of the instance itself.
 
-Rounding. Usage is a compensated sum of demands, so that its error does not grow with the number of tasks, and stays far below ``FITS``. Shares are products of whole
-numbers and a constant (sums of such products, where a task is worth more on one server than on another), far more exact than ``TIE``. Scores are compared in steps of
-1e-9, which makes "equal" transitive; equal scores go to the first server.
+Rounding. Usage is a compensated sum of demands, so that its error does not grow with the number of tasks, and stays far below ``FITS``.
+Shares are products of whole numbers and a constant (sums of such products, where a task is worth more on one server than on another), far
+more exact than ``TIE``. Scores are compared in steps of 1e-9, which makes "equal" transitive; equal scores go to the first server.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -78,10 +79,10 @@ class State(NamedTuple):
     progress: IntArray  # see above
 
     @classmethod
-    def begin(cls, **given: object) -> State:
+    def begin(cls, **given: Any) -> State:
         """Fill in what every filling starts with."""
-        n, s, m = len(given["wanted"]), len(given["row"]), given["capacity"].shape[1]  # type: ignore[arg-type,attr-defined]
-        rows = given["eligible"].shape[1]  # type: ignore[attr-defined]
+        n, s, m = len(given["wanted"]), len(given["row"]), given["capacity"].shape[1]
+        rows = given["eligible"].shape[1]
         leaves = 1 << max(n - 1, 0).bit_length()
         order = np.asarray(given["order"])
         leaf = np.empty(n, np.int64)
@@ -91,9 +92,9 @@ class State(NamedTuple):
         for node in range(leaves - 1, 0, -1):
             tree[node] = min(tree[2 * node], tree[2 * node + 1])
         free = np.ascontiguousarray(np.asarray(given["capacity"])[np.asarray(given["row"])].T)
-        integers = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "total", "tied")}
+        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "total", "tied")}
         return cls(
-            **given,  # type: ignore[arg-type]
+            **given,
             **integers,
             leaf=leaf,
             begun=np.array(given["start"])[:-1],
@@ -122,8 +123,11 @@ def _column(array, row):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
-    """Does a task of n fit on server i of this row? k is the column of its demand. (Arrays, for to hand on the whole state costs more than the test.)"""
-    for r in range(used.shape[1]):
+    """Does a task of n fit on server i of this row? k is the column of its demand.
+
+    It is given arrays, and not the state: to hand that on, 28 arrays, costs more than the test.
+    """
+    for r in range(used.shape[1]):  # noqa: SIM110
         if used[i, r] + demand[n, k, r] > capacity[row, r] * (1.0 + FITS):
             return False
     return True
@@ -218,7 +222,7 @@ def _smallest_share(state, n):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped-def]
-    """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: loops that the processor does four or eight at a time."""
+    """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: the loops become vector instructions."""
     for j in range(scores.size):
         scores[j] = 0.0
     for r in range(ratio.size):
@@ -229,7 +233,7 @@ def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped
 
 @njit(cache=True)
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
-    """Return the server with the best score that fits, -1 if none does. Only a better score than the best so far is worth the test whether a task fits."""
+    """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
     best, lower = -1, math.inf  # the best server, and what a score must be below to be better by a step
     for row in range(capacity.shape[0]):
@@ -366,7 +370,7 @@ def _refresh(state, n):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def next_user(state, rng):  # type: ignore[no-untyped-def]
-    """Return the user with the smallest share, -1 if no task fits any more; where the first block ends it all, whether its task fits or not."""
+    """Return the user with the smallest share, -1 if no task fits any more; where the first block ends it, whether its task fits or not."""
     while True:
         number = _find_tied(state)
         if number == 0:
@@ -433,7 +437,7 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
-    """The same with the server first: a random one each time, or in rounds of a random order; it gives one task to the lowest user that fits on it."""
+    """The same with the server first, a random one each time or in rounds of a random order: it gives the lowest user that fits a task."""
     placed = 0
     progress = state.progress
     while placed < users.size:

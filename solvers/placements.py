@@ -1,8 +1,9 @@
 """Where the next task goes: the placements of progressive filling, one small class each.
 
-`PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling_kernel``). One of your own
-is a function, and runs through the same loop, uncompiled. It is given the number of the user, what is free on every single server, (servers, resources), the demand of the
-task, (resources,), and the servers where it fits, ascending; it returns one of those. In parts of an average server, each resource by itself:
+`PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling_kernel``).
+One of your own is a function, and runs through the same loop, uncompiled. It is given the number of the user, what is free on every
+single server, (servers, resources), the demand of the task, (resources,), and the servers where it fits, ascending; it returns one of
+those. In parts of an average server, each resource by itself:
 
 >>> import fairopt as fo
 >>> def last_fit(user, free, demand, fits):
@@ -109,8 +110,9 @@ class RandomRoundRobin(Placement):
 class RandomServer(Placement):
     """Any server at all, each time anew, gives one task to the lowest user that fits on it.
 
-    The means and deviations that Kesidis et al. (2018) print for their random round robin, tables II and III, are those of this placement, and not those of
-    rounds: drawn anew, 6.54 +- 2.33 tasks of user 1 on server 1 under DRF, where the paper has 6.55 +- 2.31; in rounds, 6.9 +- 2.9.
+    The means and deviations that Kesidis et al. (2018) print for their random round robin, tables II and III, are those of this
+    placement, and not those of rounds: drawn anew, 6.54 +- 2.33 tasks of user 1 on server 1 under DRF, where the paper has 6.55 +- 2.31;
+    in rounds, 6.9 +- 2.9.
     """
 
     name = "random-server"
@@ -145,8 +147,9 @@ class Joint(Placement):
 class Slots(Placement):
     """First-fit of slots, the one resource that there is then: what fair schedulers did before DRF.
 
-    A slot is 1/slots of the largest server, resource by resource. A server has as many as fit into it (a resource that it lacks apart), a task takes enough of them, on
-    one server, to cover its largest demand, and the criterion is applied to slots: DRFH then equalises slots held by weight.
+    A slot is 1/slots of the largest server, resource by resource. A server has as many as fit into it (a resource that it lacks apart), a
+    task takes enough of them, on one server, to cover its largest demand, and the criterion is applied to slots: DRFH then equalises
+    slots held by weight.
 
     Parameters
     ----------
@@ -168,7 +171,9 @@ class Slots(Placement):
     def prepare(self, instance: Instance) -> Instance:
         """Return the instance with slots as its one resource."""
         if instance.rates_per_server is not None:
-            raise Unsupported('slots are cut from resources, and an instance with rates shares time; use another placement, such as "first-fit"')
+            raise Unsupported(
+                'slots are cut from resources, and an instance with rates shares time; use another placement, such as "first-fit"'
+            )
         if instance.weights.ndim == 2:
             raise Unsupported("slots are one resource, but the instance has weights per resource; give weights of shape (users,)")
         slot = instance.capacities.max(axis=0) / self.slots

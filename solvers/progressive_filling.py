@@ -1,12 +1,14 @@
 """Progressive filling: one whole task at a time to the user with the smallest share, as long as one fits.
 
-Greedy, so not exact: no allocation of a notion is approximated within any stated bound. It is what schedulers do, and what the optimum is there to measure.
+Greedy, so not exact: no allocation of a notion is approximated within any stated bound. It is what schedulers do, and what the optimum is
+there to measure.
 
     repeat   n = a user with the smallest share, of those who have tasks left and a server that one fits on
              i = a server that a task of n fits on, by the placement
              x[n,i] += 1
 
-A placement that puts the server first chooses i, then the user with the smallest share of those that fit there. The result is maximal: at the end no further task fits.
+A placement that puts the server first chooses i, then the user with the smallest share of those that fit there. The result is maximal: at
+the end no further task fits.
 
 The steps are in ``fairopt.solvers.filling_kernel``; this runs them, a batch at a time, so that progress can be told.
 """
@@ -131,9 +133,7 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
     return np.argsort(level, axis=1, kind="stable")
 
 
-def _fill_by(
-    state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray
-) -> int:
+def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray) -> int:
     """Do what the kernel's `fill` does, with a function that chooses the server, in the units of the instance."""
     from fairopt.solvers import filling_kernel as kernel
 

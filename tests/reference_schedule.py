@@ -43,6 +43,7 @@ class Reference:
         self.placed: list[tuple[int, int]] = []
 
     def gamma(self, user: int, i: int) -> Fraction:
+        """Tasks that the user runs alone on the server."""
         return min(self.c[i][r] / self.d[user][r] for r in range(self.m) if self.d[user][r])
 
     def share(self, user: int, i: int) -> Fraction:
@@ -67,6 +68,7 @@ class Reference:
         return x * one / self.phi[user]
 
     def fits(self, user: int, i: int) -> bool:
+        """Has the user a task left, and is there room for it?"""
         return self.left[user] >= 1 and self.allowed[user][i] and all(self.d[user][r] <= self.free[i][r] for r in range(self.m))
 
     def score(self, metric: str, user: int, i: int) -> Fraction:
@@ -80,13 +82,14 @@ class Reference:
         if metric == "l2":
             return sum(((d[r] / d[p] - f[r] / f[p]) ** 2 for r in range(self.m)), Fraction(0))
         if metric == "cosine":
-            return -sum(a * b for a, b in zip(d, f, strict=True)) ** 2 / sum(b * b for b in f)
+            return -(sum(a * b for a, b in zip(d, f, strict=True)) ** 2) / sum((b * b for b in f), Fraction(0))
         if metric == "dot":
             cap = self.c[i]
             return -sum((self.d[user][r] / cap[r] * self.free[i][r] / cap[r] for r in range(self.m) if cap[r]), Fraction(0))
         return sum(f, Fraction(0)) * (1 if metric == "tightest" else -1)
 
     def place(self, user: int, i: int) -> None:
+        """Give one task."""
         self.x[user][i] += 1
         self.left[user] -= 1
         for r in range(self.m):
