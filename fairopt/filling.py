@@ -79,11 +79,13 @@ class Filling:
         Of one task; of one task on that row where they differ, as time does.
     eligibility : bool array (users, rows)
     tasks : int array (users,)
-        How many tasks each user may be given; 0 for one who takes no part.
+        How many tasks each user may have; 0 for one who takes no part.
     criterion : Criterion
         With the weights in it.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
+    held : int array (users, single servers), optional
+        Tasks that run already, and go on running; default none. They count in the shares and in ``tasks``.
     """
 
     capacities: FloatArray
@@ -93,3 +95,4 @@ class Filling:
     tasks: IntArray
     criterion: Criterion
     order: IntArray
+    held: IntArray | None = None

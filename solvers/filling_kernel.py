@@ -85,22 +85,32 @@ class State(NamedTuple):
         rows = given["eligible"].shape[1]
         leaves = 1 << max(n - 1, 0).bit_length()
         order = np.asarray(given["order"])
+        held = given.pop("held")
+        total, tasks, used, share = (
+            _already(held, **given)
+            if held is not None
+            else (np.zeros(n, np.int64), np.zeros((n, rows), np.int64), np.zeros((s, m)), np.zeros(n))
+        )
         leaf = np.empty(n, np.int64)
         leaf[order] = np.arange(n)
         tree = np.full(2 * leaves, np.inf)
-        tree[leaves : leaves + n] = np.where(np.asarray(given["wanted"])[order] > 0, 0.0, np.inf)
+        tree[leaves : leaves + n] = np.where(np.asarray(given["wanted"]) > 0, share, np.inf)[order]
         for node in range(leaves - 1, 0, -1):
             tree[node] = min(tree[2 * node], tree[2 * node + 1])
-        free = np.ascontiguousarray(np.asarray(given["capacity"])[np.asarray(given["row"])].T)
-        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "total", "tied")}
+        free = np.ascontiguousarray((np.asarray(given["capacity"])[np.asarray(given["row"])] - used).T)
+        begun = np.array(given["start"])[:-1]
+        busy = np.flatnonzero(used.any(axis=1))
+        np.maximum.at(begun, np.asarray(given["row"])[busy], busy + 1)
+        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "tied")}
         return cls(
             **given,
             **integers,
             leaf=leaf,
-            begun=np.array(given["start"])[:-1],
-            used=np.zeros((s, m)),
+            begun=begun,
+            used=used,
             lost=np.zeros((s, m)),
-            tasks=np.zeros((n, rows), np.int64),
+            total=total,
+            tasks=tasks,
             tree=tree,
             shares=np.zeros(n),
             free=free,
@@ -110,6 +120,19 @@ class State(NamedTuple):
             open=np.arange(s),
             progress=np.array([0, 0, -1]),
         )
+
+
+def _already(
+    held: IntArray, *, row: IntArray, demand: FloatArray, worth: FloatArray, measure: int, eligible: BoolArray, **_: Any
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return x[n], x[n,row], the usage of each server, and shares from which the tree can start, of tasks that run already."""
+    tasks = np.zeros(eligible.shape, np.int64)
+    np.add.at(tasks.T, row, held.T)
+    one = demand.shape[1] == 1
+    used = np.stack([((demand[:, :, r] if one else demand[:, row, r]) * held).sum(axis=0) for r in range(demand.shape[2])], axis=1)
+    # A share in the eyes of a server is computed when its user is the lowest; until then any lower bound does.
+    share = (tasks * worth).sum(axis=1) if measure == OWN else np.zeros(len(held))
+    return held.sum(axis=1), tasks, used, share
 
 
 # Fitting and scores --------------------------------------------------------------------------------------------------------------

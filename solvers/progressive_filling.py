@@ -114,9 +114,10 @@ def _state(filling: Filling, placement: Placement | Chooser, scale: FloatArray, 
         capacity=np.ascontiguousarray(filling.capacities * scale),
         demand=np.ascontiguousarray(filling.demands * scale),
         eligible=filling.eligibility,
-        wanted=filling.tasks.copy(),
+        wanted=filling.tasks - (0 if filling.held is None else filling.held.sum(axis=1)),
         worth=np.ascontiguousarray(worth[:, None] if worth.ndim == 1 else worth),
         order=filling.order,
+        held=filling.held,
         rows_by_worth=_by_worth(worth, filling) if own_order else np.arange(rows)[None, :],
     )
 
