@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 _STEP = 1e9  # scores are compared in steps of its inverse
-_BLOCK = 512  # servers that are scored together
+_BLOCK = 1024  # servers that are scored together
+_SMALL = 64
 _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
 
 OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
@@ -246,36 +247,47 @@ def _smallest_share(state, n):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped-def]
     """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: the loops become vector instructions."""
-    for j in range(scores.size):
-        scores[j] = 0.0
+    part = inverse[p, low : low + scores.size]
+    scores[:] = 0.0
     for r in range(ratio.size):
         if r != p:
+            room, wanted = free[r, low : low + scores.size], ratio[r]  # slices: a sum of indices keeps the compiler from vectors
             for j in range(scores.size):
-                scores[j] += abs(ratio[r] - free[r, low + j] * inverse[p, low + j])
+                scores[j] += abs(wanted - room[j] * part[j])
 
 
 @njit(cache=True)
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
     """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
+    row_of, start, eligible, rows = state.row, state.start, state.eligible[n], capacity.shape[0]
     best, lower = -1, math.inf  # the best server, and what a score must be below to be better by a step
-    for row in range(capacity.shape[0]):
-        if not state.eligible[n, row]:
+    row = 0
+    while row < rows:
+        if not eligible[row]:
+            row += 1
             continue
+        # Rows that follow each other are scored together (small ones too where the user may not run), each up to its first empty server: those after it are
+        # like that one.
         k = _column(demand, row)
-        end = min(state.begun[row] + 1, state.start[row + 1])  # all from here on are empty, like the one before
-        for low in range(state.start[row], end, _BLOCK):
+        first, end = start[row], min(state.begun[row] + 1, start[row + 1])
+        row += 1
+        while row < rows and end == start[row] and demand.shape[1] == 1 and (eligible[row] or start[row + 1] - start[row] < _SMALL):
+            end = min(state.begun[row] + 1, start[row + 1])
+            row += 1
+        p = _pivot(demand, n, k)
+        if rule == L1:
+            for r in range(ratio.size):
+                ratio[r] = demand[n, k, r] / demand[n, k, p]
+        for low in range(first, end, _BLOCK):
             number = min(_BLOCK, end - low)
             if rule == L1:
-                p = _pivot(demand, n, k)
-                for r in range(ratio.size):
-                    ratio[r] = demand[n, k, r] / demand[n, k, p]
                 _l1_scores(state.free, state.inverse, ratio, p, low, scores[:number])
             else:
                 for j in range(number):
-                    scores[j] = _score(rule, used, low + j, capacity, row, demand, n, k)
+                    scores[j] = _score(rule, used, low + j, capacity, row_of[low + j], demand, n, k)
             for j in range(number):
-                if scores[j] < lower and _fits(used, low + j, capacity, row, demand, n, k):
+                if scores[j] < lower and eligible[row_of[low + j]] and _fits(used, low + j, capacity, row_of[low + j], demand, n, k):
                     best = low + j
                     lower = (math.floor(scores[j] * _STEP + _OFFSET) - _OFFSET) / _STEP
     return best
