@@ -191,7 +191,7 @@ class Allocation:
         ]
         certificate = self.certificate
         claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
-        if not certificate.greedy:
+        if not certificate.reservation:
             claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
         return {
             "notion": self.notion,
@@ -200,7 +200,12 @@ class Allocation:
             "users": users,
             "servers": servers,
             "levels": [{"value": level.value, "users": list(level.users)} for level in self.levels],
-            "certificate": {**claims, "whole_tasks": certificate.whole_tasks, "greedy": certificate.greedy},
+            "certificate": {
+                **claims,
+                "whole_tasks": certificate.whole_tasks,
+                "greedy": certificate.greedy,
+                "approximate": certificate.approximate,
+            },
             "unservable": list(instance.unservable),
             "seconds": dict(self.seconds),
             "details": dict(self.details),
@@ -216,7 +221,7 @@ class Allocation:
         tasks = [f"{user} {x:.6g}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]
         if len(tasks) > 6:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
-        greedy, excess = self.certificate.greedy, self.certificate.feasibility
-        proof = f"excess {excess:.1e}, not an optimum" if greedy else f"worst residual {self.certificate.worst:.1e}"
-        how = f"{'greedy ' if greedy else ''}by {self.solver}"
+        reservation, excess = self.certificate.reservation, self.certificate.feasibility
+        proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
+        how = f"{reservation} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"

@@ -45,8 +45,8 @@ def print_allocation(console: Console, allocation: Allocation, seconds: dict[str
     """Print an allocation: users, servers, levels, certificate and times."""
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
-    greedy = "greedy " if allocation.certificate.greedy else ""
-    facts = f"({allocation.notion}, {greedy}by {allocation.solver}, sharing {allocation.sharing})"
+    how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
     users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
     servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
@@ -300,10 +300,12 @@ def _levels_text(allocation: Allocation) -> str:
 
 def _certificate_text(allocation: Allocation) -> str:
     certificate = allocation.certificate
-    if certificate.greedy:
+    if certificate.reservation:
         blocked = allocation.details.get("blocked_by")
         stopped = f"; stopped at {_label(blocked).plain}, whose task did not fit" if blocked else ""
-        return f"Greedy, so not an optimum: feasible up to {certificate.feasibility:.1e}, recomputed{stopped}"
+        return (
+            f"{certificate.reservation.capitalize()}, so not an optimum: feasible up to {certificate.feasibility:.1e}, recomputed{stopped}"
+        )
     worst = f"{certificate.worst:.1e}" if certificate.worst else "0"
     if certificate.whole_tasks:
         return f"Exact by branch and cut: relative gap {worst} as the engine reports it, limits recomputed"
