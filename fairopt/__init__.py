@@ -20,16 +20,19 @@ from fairopt.errors import (
 )
 from fairopt.formats import load, save
 from fairopt.instance import Instance
-from fairopt.models import NOTIONS, Notion, Property, ShareNotion
+from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
+from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
-from fairopt.solvers import SOLVERS
+from fairopt.solvers import PLACEMENTS, SOLVERS
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CRITERIA",
     "NOTIONS",
+    "PLACEMENTS",
     "SOLVERS",
     "Allocation",
     "Certificate",
@@ -50,6 +53,7 @@ __all__ = [
     "load",
     "precomputed_drf",
     "save",
+    "schedule",
     "solve",
     "to_pyomo",
 ]

@@ -67,7 +67,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
+Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 
 
 def main() -> None:
@@ -102,7 +108,7 @@ def _start(
 
 @app.command(epilog="Example: fairopt solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg")
 def solve(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")],
+    file: File,
     notion: Annotated[
         str, typer.Option(metavar="ID", help="Notion of fairness; see: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
     ] = "drfh",
@@ -110,7 +116,7 @@ def solve(
         str | None,
         typer.Option(metavar="ID", help="Engine; see: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
     ] = None,
-    sharing: Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")] = None,
+    sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
     formulation: Annotated[
         str | None,
@@ -165,25 +171,16 @@ def solve(
     tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")] = None,
+    as_csv: Csv = False,
+    everything: Everything = False,
+    output: Output = None,
+    plot: Plot = None,
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
-    if as_json and as_csv:
-        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
-    for path, option in ((output, "--output"), (plot, "--plot")):
-        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
-    if plot is not None:
-        from fairopt.plots import figure_format
-
-        figure_format(plot)
-
+    _check_output(as_json, as_csv, output, plot)
     started = time.perf_counter()
     instance = _work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -209,21 +206,80 @@ def solve(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
-    seconds |= allocation.seconds
-    if plot is not None:
-        from fairopt.plots import plot_allocation, save_figure
+    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
 
-        save_figure(plot_allocation(allocation), plot)
+
+@app.command(epilog="Example: fairopt schedule examples/kesidis.yaml --criterion psdsf --placement joint")
+def schedule(
+    file: File,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Whose turn it is: a notion that equalises a share, or rpsdsf; see: fairopt notions.",
+            autocompletion=lambda: [*fo.NOTIONS, *fo.CRITERIA],
+        ),
+    ] = "drfh",
+    placement: Annotated[
+        str, typer.Option(metavar="ID", help="Which server; see: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS))
+    ] = "first-fit",
+    metric: Annotated[str | None, typer.Option(metavar="l1|l2|cosine|dot|tightest", help="Of best-fit; l1 is the default.")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="NUMBER", help="Of slots: how many the largest server has (14).")] = None,
+    utility: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Of max-min: worth of a task; a column user, then one a server.")
+    ] = None,
+    ties: Annotated[
+        str, typer.Option(metavar="index|largest-demand|random", help="Who is first of several with the smallest share.")
+    ] = "index",
+    seed: Annotated[int, typer.Option(help="Of random ties and placements.")] = 0,
+    stop: Annotated[
+        str, typer.Option(metavar="exhausted|first-block", help="Stop when nothing fits, or when the task of the lowest user does not.")
+    ] = "exhausted",
+    sharing: Sharing = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    everything: Everything = False,
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
+
+    Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
+    """
+    _check_output(as_json, as_csv, output, plot)
+    started = time.perf_counter()
+    instance = _work(f"reading {file}", lambda: fo.load(file))
+    seconds = {"read": time.perf_counter() - started}
+    options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else _read_utility(utility, instance)}
+    allocation = _work(
+        f"filling by {criterion}, {placement}",
+        lambda: fo.schedule(
+            instance,
+            criterion,
+            placement=placement,
+            ties=ties,  # type: ignore[arg-type]  # schedule says what there is
+            seed=seed,
+            stop=stop,  # type: ignore[arg-type]
+            sharing=sharing,  # type: ignore[arg-type]
+            **{name: value for name, value in options.items() if value is not None},
+        ),
+    )
+    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+
+
+@app.command(epilog="Example: fairopt placements")
+def placements(as_json: Json = False) -> None:
+    """List the placements of schedules, and the criteria that are no notions."""
+    entries = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     if as_json:
-        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
-    elif as_csv:
-        _deliver(allocation.to_frame().to_csv(), output)
-    elif output is None:
-        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+        listed = [
+            {"id": name, "kind": kind, "title": getattr(entry, "title", ""), "source": getattr(entry, "source", "")}
+            for kind, registry in entries.items()
+            for name, entry in registry.items()  # type: ignore[attr-defined]
+        ]
+        typer.echo(_json(listed), nl=False)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        tables.print_allocation(page, allocation, seconds, everything=everything)
-        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        tables.print_placements(Console(highlight=False))
 
 
 @app.command(epilog="Example: fairopt notions --json")
@@ -324,6 +380,44 @@ def schema() -> None:
 
 
 # What the commands share ---------------------------------------------------------------------------------------------------------
+
+
+def _check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
+    for path, option in ((output, "--output"), (plot, "--plot")):
+        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
+            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+    if plot is not None:
+        from fairopt.plots import figure_format
+
+        figure_format(plot)
+
+
+def _present(
+    allocation: fo.Allocation,
+    seconds: dict[str, float],
+    as_json: bool,
+    as_csv: bool,
+    everything: bool,
+    output: Path | None,
+    plot: Path | None,
+) -> None:
+    """Draw, print or write an allocation."""
+    if plot is not None:
+        from fairopt.plots import plot_allocation, save_figure
+
+        save_figure(plot_allocation(allocation), plot)
+    if as_json:
+        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
+    elif as_csv:
+        _deliver(allocation.to_frame().to_csv(), output)
+    elif output is None:
+        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        tables.print_allocation(page, allocation, seconds, everything=everything)
+        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
 
 
 def _say(kind: str, message: str) -> None:

@@ -81,7 +81,8 @@ def plot_allocation(allocation: Allocation) -> Figure:
             axes.set_ylim(max(number, left / 2, right / 2) - 0.5, -0.6)
             axes.tick_params(axis="y", length=0)
     whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
-    title = f"{allocation.notion}: {whole}, sharing {allocation.sharing}"
+    how = f" ({allocation.solver}, greedy)" if allocation.certificate.greedy else ""
+    title = f"{allocation.notion}{how}: {whole}, sharing {allocation.sharing}"
     figure.suptitle(_text(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 

@@ -23,7 +23,7 @@ from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
 
-__all__ = ["formulate", "notion_of", "solve", "to_pyomo"]
+__all__ = ["checked", "formulate", "notion_of", "solve", "to_pyomo"]
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def formulate(
       x >= 0 for 2 eligible pairs of 2 users and 1 server
     <BLANKLINE>
     """
-    chosen, how = _checked(instance, notion, sharing, options)
+    chosen, how = checked(instance, notion, sharing, options)
     if integral:
         instance, row = _expanded(instance)
         chosen = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
@@ -178,7 +178,7 @@ def solve(
             raise Unsupported(f"{name} is {value!r}; give a number > 0{'' if highest == np.inf else ' and < 1, such as 1e-8'}")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
-    chosen, how = _checked(instance, notion, sharing, options)
+    chosen, how = checked(instance, notion, sharing, options)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there, and no part in the goal", some(instance.unservable))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
@@ -246,7 +246,7 @@ def _run(program: Program, engine: Backend, tolerance: float, deadline: Deadline
     return Solution(x, iterations=iterations, programs_solved=programs), certificates
 
 
-def _checked(
+def checked(
     instance: Instance, notion: str | Notion | type[Notion], sharing: Sharing | None, options: dict[str, Any]
 ) -> tuple[Notion, Sharing]:
     """Return the notion and the sharing, after all that can be said without solving."""

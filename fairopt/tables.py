@@ -17,14 +17,14 @@ from rich.text import Text
 
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.models import NOTIONS
-from fairopt.solvers import SOLVERS
+from fairopt.models import CRITERIA, NOTIONS
+from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.reproduce import Experiment, Row
 
-__all__ = ["numbers", "print_allocation", "print_notions", "print_reproduction", "print_solvers"]
+__all__ = ["numbers", "print_allocation", "print_notions", "print_placements", "print_reproduction", "print_solvers"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
@@ -43,9 +43,10 @@ _QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75,
 
 def print_allocation(console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False) -> None:
     """Print an allocation: users, servers, levels, certificate and times."""
-    instance, notion = allocation.instance, NOTIONS.get(allocation.notion)
+    instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
-    facts = f"({allocation.notion}, by {allocation.solver}, sharing {allocation.sharing})"
+    greedy = "greedy " if allocation.certificate.greedy else ""
+    facts = f"({allocation.notion}, {greedy}by {allocation.solver}, sharing {allocation.sharing})"
     users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
     servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
@@ -63,6 +64,18 @@ def print_notions(console: Console) -> None:
         what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
         table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
     console.print(table)
+
+
+def print_placements(console: Console) -> None:
+    """Print a table of `PLACEMENTS`, and of the criteria that are no notions."""
+    for title, registry in (("placement", PLACEMENTS), ("criterion", CRITERIA)):
+        table = _table(title, "what it is, and its source", leading=1)
+        for name, entry in registry.items():
+            what = Text.assemble(getattr(entry, "title", "a function"), "\n", (getattr(entry, "source", ""), "dim"))
+            table.add_row(Text(name, "bold"), what)
+        console.print(table)
+        console.print()
+    console.print(Text("Every notion that equalises a share is a criterion too; see: fairopt notions."))
 
 
 def print_solvers(console: Console) -> None:
@@ -287,6 +300,10 @@ def _levels_text(allocation: Allocation) -> str:
 
 def _certificate_text(allocation: Allocation) -> str:
     certificate = allocation.certificate
+    if certificate.greedy:
+        blocked = allocation.details.get("blocked_by")
+        stopped = f"; stopped at {_label(blocked).plain}, whose task did not fit" if blocked else ""
+        return f"Greedy, so not an optimum: feasible up to {certificate.feasibility:.1e}, recomputed{stopped}"
     worst = f"{certificate.worst:.1e}" if certificate.worst else "0"
     if certificate.whole_tasks:
         return f"Exact by branch and cut: relative gap {worst} as the engine reports it, limits recomputed"

@@ -19,12 +19,14 @@ FLOORS = {
     5: ("solve", "schedule", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots"),
-    2: ("instance", "program", "validation", "files"),
+    2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 NEIGHBOURS = {
     ("program", "instance"),
+    ("filling", "instance"),
+    ("schedule", "solve"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("cli", "tables"),

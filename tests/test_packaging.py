@@ -17,7 +17,9 @@ import fairopt as fo
 
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
+    "CRITERIA",
     "NOTIONS",
+    "PLACEMENTS",
     "SOLVERS",
     "Allocation",
     "Certificate",
@@ -38,6 +40,7 @@ PUBLIC = {
     "load",
     "precomputed_drf",
     "save",
+    "schedule",
     "solve",
     "to_pyomo",
 }
