@@ -23,6 +23,7 @@ from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
+from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
@@ -45,6 +46,7 @@ __all__ = [
     "Notion",
     "Program",
     "Property",
+    "Regret",
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
@@ -52,6 +54,7 @@ __all__ = [
     "formulate",
     "load",
     "precomputed_drf",
+    "regret",
     "save",
     "schedule",
     "solve",

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
@@ -163,7 +163,8 @@ def solve(
     InvalidInstance, Unsupported, SolverUnavailable
         Before anything is solved.
     NoSolution
-        At the time limit; ``.known`` holds what is final.
+        At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
+        but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
     CertificateError
         If the engine's answer fails the check.
 
@@ -196,11 +197,15 @@ def solve(
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
 
-    solution, parts = _run(program, engine, tolerance, deadline)
+    try:
+        solution, parts = _run(program, engine, tolerance, deadline)
+    except NoSolution as error:
+        if integral and "tasks" in error.known:  # of the pairs of single servers
+            error.known["tasks"] = _unexpanded(instance, _table(program, error.known["tasks"]), row)
+        raise
     solved = time.perf_counter()
 
-    pairs = np.zeros((small.n_users, small.n_servers))
-    pairs[program.pair_users, program.pair_servers] = solution.x
+    pairs = _table(program, solution.x)
     tasks = merging.spread(pairs) if merging is not None else _unexpanded(instance, pairs, row)
     certificate = Certificate.combine([*parts, Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0)])
     certificate.require(tolerance, chosen.name, engine.name)
@@ -286,6 +291,12 @@ def _columns(utility: FloatArray, row: IntArray) -> FloatArray:
 
 
 # The way back --------------------------------------------------------------------------------------------------------------------
+
+
+def _table(program: Program, x: FloatArray) -> FloatArray:
+    table = np.zeros((len(program.users), len(program.servers)))
+    table[program.pair_users, program.pair_servers] = x
+    return table
 
 
 def _unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatArray:
