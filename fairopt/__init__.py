@@ -27,6 +27,7 @@ from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
@@ -50,6 +51,7 @@ __all__ = [
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
+    "WorstCase",
     "edrf_rounds",
     "formulate",
     "load",
@@ -59,4 +61,5 @@ __all__ = [
     "schedule",
     "solve",
     "to_pyomo",
+    "worst_case",
 ]

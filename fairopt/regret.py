@@ -189,8 +189,10 @@ def shortfall(best: float, own: float) -> float:
 
 
 def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> None:
-    if exact.certificate.greedy:
-        raise InvalidInstance(f'the reference "{exact.notion}" is greedy, not exact; give what fairopt.solve returns')
+    if exact.certificate.reservation:
+        raise InvalidInstance(
+            f'the reference "{exact.notion}" is {exact.certificate.reservation}, not exact; give what fairopt.solve returns'
+        )
     if exact.notion != chosen.name or exact.sharing != allocation.sharing:
         raise InvalidInstance(
             f'the reference is of "{exact.notion}", sharing {exact.sharing}, but the allocation is compared with "{chosen.name}", '

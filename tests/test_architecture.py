@@ -14,11 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("cli", "tables"),
-    7: ("report", "reproduce", "study"),
+    7: ("report", "reproduce", "study", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "simulate"),
     5: ("solve", "schedule", "regret", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "conditions", "papers", "plots"),
+    3: ("certificate", "conditions", "papers", "plots", "small_instances"),
     2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
 }
