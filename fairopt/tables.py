@@ -94,7 +94,7 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
         table = _table("", "published", "ours", "")
         for row in rows:
             published = "" if row.published is None else _nested(row.published)
-            ours = _nested(row.ours) + (f" ± {row.tolerance:.4g}" if row.mean else "")
+            ours = f"{_nested(row.ours, 4)}\n± {row.tolerance:.2g}" if row.mean else _nested(row.ours)
             table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
         console.print(table)
         for note in dict.fromkeys(row.note for row in rows if row.note):
@@ -107,11 +107,11 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
     console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))
 
 
-def _nested(values: list[Any]) -> str:
+def _nested(values: list[Any], digits: int = 6) -> str:
     """Write numbers in a line, and rows of them in lines."""
     if values and isinstance(values[0], list):
-        return "\n".join(_nested(part) for part in values)
-    return ", ".join(f"{value:.6g}" for value in values)
+        return "\n".join(_nested(part, digits) for part in values)
+    return ", ".join(f"{value:.{digits}g}" for value in values)
 
 
 # Numbers and words ---------------------------------------------------------------------------------------------------------------

@@ -15,10 +15,10 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("cli", "tables"),
     7: ("report", "reproduce", "study", "worst_case"),
-    6: ("audit", "compare", "frontier", "precomputed", "simulate"),
+    6: ("audit", "compare", "frontier", "precomputed", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "regret", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "conditions", "papers", "plots", "small_instances"),
+    3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
 }

@@ -16,7 +16,8 @@ import fairopt as fo
 from fairopt import reproduce as module
 from fairopt.cli import app
 from fairopt.papers import PAPERS, read
-from fairopt.reproduce import EXPERIMENTS, Row, Run, Verdict, interval, reproduce, sample
+from fairopt.reproduce import EXPERIMENTS, reproduce
+from fairopt.trials import Row, Run, Verdict, interval, sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 KNOWN = {"psdsf-figure-3", "pdrf-section-6-1-first"}
