@@ -35,7 +35,8 @@ __all__ = [
 ]
 
 _STEP = 1e9  # scores are compared in steps of its inverse
-_BLOCK = 512  # servers that are scored together
+_BLOCK = 1024  # servers that are scored together
+_SMALL = 64  # rows of fewer servers are scored together
 _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
 
 OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
@@ -63,6 +64,7 @@ class State(NamedTuple):
     rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
     rank_server: IntArray  # (N,) and in the row
     first: IntArray  # (N,) servers below it do not fit
+    segment: IntArray  # first server of each run of servers that are scored together, and their number
     begun: IntArray  # (R,) servers of the row from here on are empty
     used: FloatArray  # (S, M)
     lost: FloatArray  # (S, M) what rounding took from it
@@ -97,6 +99,7 @@ class State(NamedTuple):
             **given,
             **integers,
             leaf=leaf,
+            segment=_segments(np.asarray(given["start"]), given["demand"].shape[1] > 1),
             begun=np.array(given["start"])[:-1],
             used=np.zeros((s, m)),
             lost=np.zeros((s, m)),
@@ -110,6 +113,13 @@ class State(NamedTuple):
             open=np.arange(s),
             progress=np.array([0, 0, -1]),
         )
+
+
+def _segments(start: IntArray, each_row: bool) -> IntArray:
+    """Return where runs of rows begin, and the last ends: large rows alone, small ones together (unless tasks differ from row to row)."""
+    large = (np.diff(start) >= _SMALL) | each_row
+    borders: IntArray = np.unique(start[np.concatenate([[True], large[1:] | large[:-1], [True]])])
+    return borders
 
 
 # Fitting and scores --------------------------------------------------------------------------------------------------------------
@@ -223,36 +233,42 @@ def _smallest_share(state, n):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped-def]
     """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: the loops become vector instructions."""
-    for j in range(scores.size):
-        scores[j] = 0.0
+    part = inverse[p, low : low + scores.size]
+    scores[:] = 0.0
     for r in range(ratio.size):
         if r != p:
+            room, wanted = free[r, low : low + scores.size], ratio[r]  # slices: a sum of indices keeps the compiler from vectors
             for j in range(scores.size):
-                scores[j] += abs(ratio[r] - free[r, low + j] * inverse[p, low + j])
+                scores[j] += abs(wanted - room[j] * part[j])
 
 
 @njit(cache=True)
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
     """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
+    row_of, eligible = state.row, state.eligible[n]
     best, lower = -1, math.inf  # the best server, and what a score must be below to be better by a step
-    for row in range(capacity.shape[0]):
-        if not state.eligible[n, row]:
-            continue
+    for segment in range(state.segment.size - 1):
+        first, end = state.segment[segment], state.segment[segment + 1]
+        row = row_of[first]
         k = _column(demand, row)
-        end = min(state.begun[row] + 1, state.start[row + 1])  # all from here on are empty, like the one before
-        for low in range(state.start[row], end, _BLOCK):
+        if state.start[row] == first and state.start[row + 1] == end:  # one row: after its first empty server all are like that one
+            if not eligible[row]:
+                continue
+            end = min(state.begun[row] + 1, end)
+        p = _pivot(demand, n, k)
+        if rule == L1:
+            for r in range(ratio.size):
+                ratio[r] = demand[n, k, r] / demand[n, k, p]
+        for low in range(first, end, _BLOCK):
             number = min(_BLOCK, end - low)
             if rule == L1:
-                p = _pivot(demand, n, k)
-                for r in range(ratio.size):
-                    ratio[r] = demand[n, k, r] / demand[n, k, p]
                 _l1_scores(state.free, state.inverse, ratio, p, low, scores[:number])
             else:
                 for j in range(number):
-                    scores[j] = _score(rule, used, low + j, capacity, row, demand, n, k)
+                    scores[j] = _score(rule, used, low + j, capacity, row_of[low + j], demand, n, k)
             for j in range(number):
-                if scores[j] < lower and _fits(used, low + j, capacity, row, demand, n, k):
+                if scores[j] < lower and eligible[row_of[low + j]] and _fits(used, low + j, capacity, row_of[low + j], demand, n, k):
                     best = low + j
                     lower = (math.floor(scores[j] * _STEP + _OFFSET) - _OFFSET) / _STEP
     return best

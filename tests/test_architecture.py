@@ -16,7 +16,7 @@ FLOORS = {
     8: ("cli", "tables"),
     7: ("report", "reproduce", "study"),
     6: ("audit", "compare", "frontier", "precomputed", "simulate"),
-    5: ("solve", "schedule", "regret", "formats"),
+    5: ("solve", "schedule", "regret", "measures", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots"),
     2: ("instance", "program", "filling", "validation", "files"),
