@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate
+from fairopt.compare import Comparison, compare
 from fairopt.errors import (
     CertificateError,
     FairoptError,
@@ -38,6 +39,7 @@ __all__ = [
     "Allocation",
     "Certificate",
     "CertificateError",
+    "Comparison",
     "FairoptError",
     "Instance",
     "InvalidInstance",
@@ -50,6 +52,7 @@ __all__ = [
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
+    "compare",
     "edrf_rounds",
     "formulate",
     "load",

@@ -6,8 +6,8 @@ With x[n,i] tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights:
   Where the instance brings rates, time is what is shared, and it is the part of all servers' time, sum_i counts[i] x[n,i] / gamma[n,i] /
   sum_i counts[i], divided by phi[n].
 * *Jain's index* of N values y (Jain, Chiu and Hawe 1984): (sum y)^2 / (N sum y^2), from 1/N, one has all, to 1, all have the same.
-* *envy* of n towards m: the tasks that n could run with what m holds, scaled by phi[n] / phi[m], *server by server* over the servers where n
-  may run, less those that it has,
+* *envy* of n towards m: the tasks that n could run with what m holds, scaled by phi[n] / phi[m], *server by server* over the servers
+  where n may run, less those that it has,
 
       min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
 
@@ -133,8 +133,9 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     held = tasks.sum(axis=1)
     for n in np.flatnonzero(held > instance.tasks * (1 + tolerance) + tolerance * (instance.tasks == 0)):
         found.append(Violation(f"tasks of {instance.users[n]}", float(held[n]), float(instance.tasks[n])))
+    things: tuple[str, ...] = ("time",)
     if sharing == "tdm":
-        used, allowed, things = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1)), ("time",)
+        used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1))
     else:
         used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
