@@ -4,8 +4,8 @@ Every row is one allocation, measured by `fairopt.measures` (use of the cluster,
 
     sum_n phi[n] x[n] / max over all allocations of divisible tasks of sum_n phi[n] x[n],
 
-which "efficiency" solves (phi = 1 where weights are per resource), and by its `fairopt.regret` against an exact allocation. A row that cannot be computed says why and does not stop the others; a row that is
-not feasible says where and by how much.
+which "efficiency" solves (phi = 1 where weights are per resource), and by its `fairopt.regret` against an exact allocation. A row that
+cannot be computed says why and does not stop the others; a row that is not feasible says where and by how much.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], resources=["cpu", "memory"])
@@ -476,7 +476,7 @@ def _name(words: Sequence[str], options: Mapping[str, Any]) -> str:
 
 def _identity(notion: Notion) -> tuple[Any, ...]:
     """Return what tells notions apart: class and options."""
-    names = [field.name for field in dataclasses.fields(notion)] if dataclasses.is_dataclass(notion) else []
+    names: list[str] = [field.name for field in dataclasses.fields(notion)] if dataclasses.is_dataclass(notion) else []
     values = [getattr(notion, name) for name in names]
     return type(notion), *(np.asarray(value).tobytes() if np.ndim(value) else value for value in values)
 

@@ -8,7 +8,7 @@ Server rows go from dark to light.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     else:
         _user_curves(left, comparison, rows)
     _use_bars(right, comparison, rows, layers, things)
-    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 1.8) - 0.4, -0.6)  # bars at most so much thicker than on the left
+    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 2.5) - 0.4, -0.6)  # bars at most so much thicker than on the left
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
@@ -97,7 +97,12 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     for j, row in enumerate(rows):
         assert row.allocation is not None
         tasks = row.allocation.tasks_per_user
-        look = {"color": COLOURS[j % len(COLOURS)], "hatch": _HATCH_OF_KIND[row.kind], "edgecolor": "white", "linewidth": 0.3}
+        look: dict[str, Any] = {
+            "color": COLOURS[j % len(COLOURS)],
+            "hatch": _HATCH_OF_KIND[row.kind],
+            "edgecolor": "white",
+            "linewidth": 0.3,
+        }
         bars = axes.barh(y + j, tasks, height=0.85, label=short_label(row.name, _NAME), **look)
         axes.bar_label(bars, [f"{value:.4g}" for value in tasks], padding=3, fontsize=7)
         largest = max(largest, float(tasks.max()))
@@ -157,7 +162,9 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
             axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor="white", linewidth=0.5, label=label)
             start += layers[:, i, r]
         for position, part in zip(y, start, strict=True):
-            axes.annotate(f"{100 * part:.1f} %", (max(1.0, part), position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+            axes.annotate(
+                f"{100 * part:.1f} %", (max(1.0, part), position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+            )
         ticks += [short_label(thing), *names]
     axes.set_yticks(np.arange(len(ticks)), ticks, fontsize=8)
     for header in range(0, len(ticks), len(rows) + 1):

@@ -287,4 +287,5 @@ def _in_use(allocation: Allocation) -> str:
 
 
 def percent_axis(axis: Axis) -> None:
+    """Mark parts of a whole at every quarter."""
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
