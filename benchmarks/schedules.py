@@ -2,12 +2,13 @@
 
     python benchmarks/schedules.py [FOLDER]
 
-FOLDER holds the openb data (Alibaba GPU cluster 2023; Weng et al. 2023): openb_nodes.csv.gz and openb_pods_default_gpuspec33.csv.gz. It can also be given as
-FAIROPT_OPENB; without it, that case is left out. A user is a class of pods (quality of service, shape and allowed GPU models). A GPU counts as a plain resource: parts of
-several cards add up, which is a relaxation, since a shared GPU must lie on one card.
+FOLDER holds the openb data (Alibaba GPU cluster 2023; Weng et al. 2023): openb_nodes.csv.gz and openb_pods_default_gpuspec33.csv.gz. It
+can also be given as FAIROPT_OPENB; without it, that case is left out. A user is a class of pods (quality of service, shape and allowed
+GPU models). A GPU counts as a plain resource: parts of several cards add up, which is a relaxation, since a shared GPU must lie on one
+card.
 
-Each side is run once to compile and to warm up, then `REPEATS` times; the fastest counts, in wall-clock time and in processor time, which says more on a machine
-that does other things too. Both must give the same tasks per user.
+Each side is run once to compile and to warm up, then `REPEATS` times; the fastest counts, in wall-clock time and in processor time, which
+says more on a machine that does other things too. Both must give the same tasks per user.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate
+from fairopt.compare import Comparison, compare
 from fairopt.errors import (
     CertificateError,
     FairoptError,
@@ -39,6 +40,7 @@ __all__ = [
     "Allocation",
     "Certificate",
     "CertificateError",
+    "Comparison",
     "FairoptError",
     "Instance",
     "InvalidInstance",
@@ -52,6 +54,7 @@ __all__ = [
     "SolverUnavailable",
     "Unsupported",
     "WorstCase",
+    "compare",
     "edrf_rounds",
     "formulate",
     "load",

@@ -24,7 +24,17 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.reproduce import Experiment, Row
 
-__all__ = ["numbers", "print_allocation", "print_notions", "print_placements", "print_reproduction", "print_solvers"]
+__all__ = [
+    "add_numbers",
+    "label",
+    "numbers",
+    "print_allocation",
+    "print_notions",
+    "print_placements",
+    "print_reproduction",
+    "print_solvers",
+    "simple_table",
+]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
@@ -59,7 +69,7 @@ def print_allocation(console: Console, allocation: Allocation, seconds: dict[str
 
 def print_notions(console: Console) -> None:
     """Print a table of `NOTIONS`."""
-    table = _table("notion", "what it is, and its source", "promises", leading=1)
+    table = simple_table("notion", "what it is, and its source", "promises", leading=1)
     for name, notion in NOTIONS.items():
         what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
         table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
@@ -69,7 +79,7 @@ def print_notions(console: Console) -> None:
 def print_placements(console: Console) -> None:
     """Print a table of `PLACEMENTS`, and of the criteria that are no notions."""
     for title, registry in (("placement", PLACEMENTS), ("criterion", CRITERIA)):
-        table = _table(title, "what it is, and its source", leading=1)
+        table = simple_table(title, "what it is, and its source", leading=1)
         for name, entry in registry.items():
             what = Text.assemble(getattr(entry, "title", "a function"), "\n", (getattr(entry, "source", ""), "dim"))
             table.add_row(Text(name, "bold"), what)
@@ -80,7 +90,7 @@ def print_placements(console: Console) -> None:
 
 def print_solvers(console: Console) -> None:
     """Print a table of `SOLVERS`."""
-    table = _table("solver", "what it is", "solves programs with", "installed", leading=1)
+    table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1)
     for name, engine in SOLVERS.items():
         abilities = "\n".join(sorted(feature.value for feature in engine.features))
         table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
@@ -91,7 +101,7 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
     """Print a table for each experiment, published beside ours, the reasons of differences, and a summary."""
     for experiment, rows in results:
         console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
-        table = _table("", "published", "ours", "")
+        table = simple_table("", "published", "ours", "")
         for row in rows:
             published = "" if row.published is None else _nested(row.published)
             ours = f"{_nested(row.ours, 4)}\n± {row.tolerance:.2g}" if row.mean else _nested(row.ours)
@@ -136,18 +146,18 @@ def numbers(values: FloatArray | Sequence[float]) -> list[str]:
     return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
 
 
-def _label(name: str) -> Text:
+def label(name: str) -> Text:
     """Return a label as it is, without markup and without control characters."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name), overflow="fold")
 
 
 def _some(names: Sequence[str]) -> Text:
     """Return the first few names, and how many more there are."""
-    listed = Text(", ").join(_label(name) for name in names[:_FEW])
+    listed = Text(", ").join(label(name) for name in names[:_FEW])
     return listed.append(f" and {len(names) - _FEW:,} more") if len(names) > _FEW else listed
 
 
-def _table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
+def simple_table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
     """Return a table with these columns of text; ``leading`` is the number of blank lines between rows."""
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), leading=leading, title=title, title_justify="left", title_style="bold"
@@ -157,7 +167,8 @@ def _table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
     return table
 
 
-def _add_numbers(table: Table, *columns: str) -> None:
+def add_numbers(table: Table, *columns: str) -> None:
+    """Add columns of numbers, which are never broken."""
     for column in columns:
         table.add_column(Text(column), justify="right", no_wrap=True)
 
@@ -172,22 +183,22 @@ def _weighted(instance: Instance) -> bool:
 def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
     """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
     instance = allocation.instance
-    table = _table("user", title=title)
-    columns: list[Iterable[str | Text]] = [[_label(instance.users[n]) for n in chosen]]
+    table = simple_table("user", title=title)
+    columns: list[Iterable[str | Text]] = [[label(instance.users[n]) for n in chosen]]
     if _weighted(instance):
-        _add_numbers(table, "weight")
+        add_numbers(table, "weight")
         columns.append(numbers(instance.weights[chosen]))
-    _add_numbers(table, "tasks")
+    add_numbers(table, "tasks")
     columns.append(numbers(allocation.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
-        _add_numbers(table, "share")
+        add_numbers(table, "share")
         columns.append(numbers(shares[chosen]))
     table.add_column("dominant", overflow="fold")
-    columns.append([_label(allocation.dominant_resources[n]) for n in chosen])
+    columns.append([label(allocation.dominant_resources[n]) for n in chosen])
     complete, levels = allocation.complete, allocation.level_of_user
     stops = ["cannot run" if not instance.servable[n] else "all tasks" if complete[n] else str(levels[n] or "") for n in chosen]
     if any(stops):
-        _add_numbers(table, "level")
+        add_numbers(table, "level")
         columns.append(stops)
     for row in zip(*columns, strict=True):
         table.add_row(*row)
@@ -197,8 +208,8 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
 def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     """Return quartiles, the users with the lowest shares, and those who run all their tasks."""
     instance = allocation.instance
-    table = _table("", title=plural(instance.n_users, "user"))
-    _add_numbers(table, *_QUANTILES)
+    table = simple_table("", title=plural(instance.n_users, "user"))
+    add_numbers(table, *_QUANTILES)
     rows = {"tasks": allocation.tasks_per_user}
     if (shares := allocation.shares_to_show) is not None:
         rows["share"] = shares
@@ -251,13 +262,13 @@ def _servers(allocation: Allocation, console: Console) -> Table | None:
     if room < 0:
         return None
     width = min(room, _BAR) if room >= 4 else 0
-    table = _table("server")
-    _add_numbers(table, "count")
+    table = simple_table("server")
+    add_numbers(table, "count")
     for thing in things:
-        table.add_column(_label(thing), overflow="fold")
+        table.add_column(label(thing), overflow="fold")
     for i, name in enumerate(instance.servers):
         table.add_row(
-            _label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
+            label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
         )
     if instance.n_servers > 1:
         table.add_section()
@@ -275,13 +286,13 @@ def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     things, used, whole = _use(allocation)
     servers = plural(instance.counts.sum(), "server")
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
-    table = _table("", title=servers + rows)
+    table = simple_table("", title=servers + rows)
     table.add_column("in use", no_wrap=True)
-    _add_numbers(table, *_QUANTILES)
+    add_numbers(table, *_QUANTILES)
     for r, thing in enumerate(things):
         offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]
         quantiles = np.quantile(offering, list(_QUANTILES.values())) if offering else []
-        table.add_row(_label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
+        table.add_row(label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
     return table
 
 
@@ -302,7 +313,7 @@ def _certificate_text(allocation: Allocation) -> str:
     certificate = allocation.certificate
     if certificate.reservation:
         blocked = allocation.details.get("blocked_by")
-        stopped = f"; stopped at {_label(blocked).plain}, whose task did not fit" if blocked else ""
+        stopped = f"; stopped at {label(blocked).plain}, whose task did not fit" if blocked else ""
         return (
             f"{certificate.reservation.capitalize()}, so not an optimum: feasible up to {certificate.feasibility:.1e}, recomputed{stopped}"
         )

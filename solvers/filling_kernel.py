@@ -36,7 +36,7 @@ __all__ = [
 
 _STEP = 1e9  # scores are compared in steps of its inverse
 _BLOCK = 1024  # servers that are scored together
-_SMALL = 64
+_SMALL = 64  # rows of fewer servers are scored together
 _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
 
 OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
@@ -64,6 +64,7 @@ class State(NamedTuple):
     rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
     rank_server: IntArray  # (N,) and in the row
     first: IntArray  # (N,) servers below it do not fit
+    segment: IntArray  # first server of each run of servers that are scored together, and their number
     begun: IntArray  # (R,) servers of the row from here on are empty
     used: FloatArray  # (S, M)
     lost: FloatArray  # (S, M) what rounding took from it
@@ -107,6 +108,7 @@ class State(NamedTuple):
             **given,
             **integers,
             leaf=leaf,
+            segment=_segments(np.asarray(given["start"]), given["demand"].shape[1] > 1),
             begun=begun,
             used=used,
             lost=np.zeros((s, m)),
@@ -134,6 +136,13 @@ def _already(
     # A share in the eyes of a server is computed when its user is the lowest; until then any lower bound does.
     share = (tasks * worth).sum(axis=1) if measure == OWN else np.zeros(len(held))
     return held.sum(axis=1), tasks, used, share
+
+
+def _segments(start: IntArray, each_row: bool) -> IntArray:
+    """Return where runs of rows begin, and the last ends: large rows alone, small ones together (unless tasks differ from row to row)."""
+    large = (np.diff(start) >= _SMALL) | each_row
+    borders: IntArray = np.unique(start[np.concatenate([[True], large[1:] | large[:-1], [True]])])
+    return borders
 
 
 # Fitting and scores --------------------------------------------------------------------------------------------------------------
@@ -260,21 +269,16 @@ def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
     """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
-    row_of, start, eligible, rows = state.row, state.start, state.eligible[n], capacity.shape[0]
+    row_of, eligible = state.row, state.eligible[n]
     best, lower = -1, math.inf  # the best server, and what a score must be below to be better by a step
-    row = 0
-    while row < rows:
-        if not eligible[row]:
-            row += 1
-            continue
-        # Rows that follow each other are scored together (small ones too where the user may not run), each up to its first empty server: those after it are
-        # like that one.
+    for segment in range(state.segment.size - 1):
+        first, end = state.segment[segment], state.segment[segment + 1]
+        row = row_of[first]
         k = _column(demand, row)
-        first, end = start[row], min(state.begun[row] + 1, start[row + 1])
-        row += 1
-        while row < rows and end == start[row] and demand.shape[1] == 1 and (eligible[row] or start[row + 1] - start[row] < _SMALL):
-            end = min(state.begun[row] + 1, start[row + 1])
-            row += 1
+        if state.start[row] == first and state.start[row + 1] == end:  # one row: after its first empty server all are like that one
+            if not eligible[row]:
+                continue
+            end = min(state.begun[row] + 1, end)
         p = _pivot(demand, n, k)
         if rule == L1:
             for r in range(ratio.size):

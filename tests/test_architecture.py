@@ -13,11 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
-    8: ("cli", "tables"),
+    8: ("cli", "tables", "comparison_table"),
     7: ("report", "reproduce", "study", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "schedule_trials", "simulate"),
-    5: ("solve", "schedule", "regret", "formats"),
-    4: ("allocation", "merging", "models", "solvers"),
+    5: ("solve", "schedule", "regret", "measures", "formats"),
+    4: ("allocation", "comparison_plot", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
@@ -31,6 +31,8 @@ NEIGHBOURS = {
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("cli", "tables"),
+    ("cli", "comparison_table"),
+    ("comparison_table", "tables"),
 }  # on one floor, in this direction only
 DOOR = "fairopt"  # the public door: it opens to every room, and only the top floor goes through it
 PACKAGES = {"models", "solvers"}
