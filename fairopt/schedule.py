@@ -72,13 +72,8 @@ class Record:
         """Return one row per task: user and single server, by name.
 
         >>> instance = Instance([[2]], [[1]], counts=[2], users=["A"], servers=["node"])
-        >>> schedule(instance, record=True).trace.to_frame()
-             user  server
-        task
-        1       A  node#1
-        2       A  node#1
-        3       A  node#2
-        4       A  node#2
+        >>> schedule(instance, record=True).trace.to_frame()["server"].tolist()
+        ['node#1', 'node#1', 'node#2', 'node#2']
         """
         import pandas as pd
 
