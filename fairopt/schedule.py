@@ -17,7 +17,7 @@ line of the same program too.
 ...     return fits[free[fits].sum(axis=1).argmax()]
 >>> instance = fo.Instance([[9, 18], [9, 9]], [[1, 4], [3, 1]], users=["A", "B"])
 >>> fo.schedule(instance, CpuTime, placement=emptiest)
-Allocation(cpu-time, sharing rdm, greedy by progressive-filling:emptiest: A 6, B 3 tasks; excess 0.0e+00, not an optimum)
+Allocation(cpu-time, sharing rdm, greedy by progressive-filling:emptiest: A 6, B 2 tasks; excess 0.0e+00, not an optimum)
 """
 
 from __future__ import annotations
