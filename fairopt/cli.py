@@ -451,6 +451,78 @@ def reproduce(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: fairopt worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml")
+def worst_case(
+    schedule: Annotated[
+        str,
+        typer.Argument(metavar="SCHEDULE", help="criterion:placement, such as drfh:best-fit, or with options drfh:best-fit:metric=cosine."),
+    ],
+    notion: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="What it is measured against; default: its criterion.", autocompletion=lambda: list(fo.NOTIONS)),
+    ] = None,
+    users: Annotated[int, typer.Option(metavar="N", help="Users of an instance, before shrinking.")] = 3,
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers.")] = 2,
+    resources: Annotated[int, typer.Option(metavar="N", help="Resources.")] = 2,
+    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Whole numbers that are drawn.")] = (4, 12),
+    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="The same of demands.")] = (0, 4),
+    vary: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Also weights, constraints, counts, tasks; one an option.")] = None,
+    measure: Annotated[str, typer.Option(metavar="WORD", help="worst, level, leximin, largest, goal, condition or total.")] = "worst",
+    divisible: Annotated[bool, typer.Option("--divisible", help="Against the optimum of divisible tasks, not of whole ones.")] = False,
+    keep: Annotated[float, typer.Option(metavar="PART", help="Shrink while this part of the regret is left.")] = 0.9,
+    tries: Annotated[int, typer.Option(metavar="N", help="Instances to try.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the search; the answer is the same for a seed, with any number of workers.")] = 0,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
+    as_json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder.")
+    ] = None,
+) -> None:
+    """Search small instances for the one on which a schedule is worst, and make it smaller still.
+
+    Ctrl-C ends the search with the worst so far; twice, at once.
+    """
+    _check_output(as_json, False, output, None)
+    if output is not None and output.suffix.lower() not in ("", ".yaml", ".yml", ".json"):
+        raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
+    started = time.perf_counter()
+    progress = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.add_task("largest regret 0", total=tries)
+    ended = threading.Event()
+    worst = _work(
+        "searching",
+        lambda: fo.worst_case(
+            schedule,
+            notion,
+            users=users,
+            servers=servers,
+            resources=resources,
+            capacities=capacities,
+            demands=demands,
+            vary=vary or (),
+            measure=measure,
+            integral=False if divisible else None,
+            keep=keep,
+            tries=tries,
+            seed=seed,
+            time_limit=time_limit,
+            jobs=jobs,
+            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {value:.3g}"),
+            stop=ended.is_set,
+        ),
+        progress,
+        ended,
+    )
+    seconds = time.perf_counter() - started
+    if output is not None:
+        fo.save(worst.instance, output)
+    if as_json:
+        typer.echo(_json(worst.to_dict() | {"seconds": seconds}), nl=False)
+    else:
+        tables.print_worst_case(Console(highlight=False), worst, seconds)
+
+
 @app.command(epilog="Example: fairopt schema > cluster.schema.json")
 def schema() -> None:
     """Print the JSON Schema of instance files, for editors and validators."""
@@ -523,10 +595,11 @@ class _Listener(logging.Handler):
             self.status.update(Text(record.getMessage()))
 
 
-def _work(what: str, task: Callable[[], T], progress: Progress | None = None) -> T:
+def _work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
     """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
 
-    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say.
+    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
+    it and the task has an answer all the same.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -544,16 +617,23 @@ def _work(what: str, task: Callable[[], T], progress: Progress | None = None) ->
     try:
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        thread.join(_PATIENCE)
-        console = Console(stderr=True)
-        if thread.is_alive() and console.is_terminal:
-            if progress is not None:
-                with progress:
-                    thread.join()
-            else:
-                with console.status(Text(what)) as listener.status:
-                    thread.join()
-        thread.join()
+        try:
+            thread.join(_PATIENCE)
+            console = Console(stderr=True)
+            if thread.is_alive() and console.is_terminal:
+                if progress is not None:
+                    with progress:
+                        thread.join()
+                else:
+                    with console.status(Text(what)) as listener.status:
+                        thread.join()
+            thread.join()
+        except KeyboardInterrupt:
+            if ended is None:
+                raise
+            ended.set()
+            _say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
+            thread.join()
     finally:
         log.removeHandler(listener)
         log.setLevel(level)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare"]
+__all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare", "read_schedule"]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
@@ -67,7 +67,7 @@ class Row:
     ----------
     name : str
     kind : str
-        "exact", "exact, whole tasks", "greedy" or "given".
+        "exact", "exact, whole tasks", "greedy", "approximate" or "given".
     message : str
         Why there is no allocation; else empty.
     seconds : float
@@ -281,7 +281,7 @@ def compare(
     how = default_sharing(instance) if sharing is None else sharing
     work = _Work(instance, how, integral, time_limit)
     wanted = [_notion(spec) for spec in notions]
-    plans = [_schedule(spec) for spec in schedules]
+    plans = [read_schedule(spec) for spec in schedules]
     for name, plan in plans:
         if isinstance(plan, Allocation):
             _tasks(plan, instance, how, name)
@@ -335,7 +335,7 @@ class _Work:
 
     def greedy(self, name: str, plan: Mapping[str, Any] | Allocation, against: Notion | None, first: Notion | None) -> Row:
         if isinstance(plan, Allocation):
-            kind, seconds = "greedy" if plan.certificate.greedy else "exact", float("nan")
+            kind, seconds = plan.certificate.reservation or "exact", float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
             kind, started = "greedy", time.perf_counter()
@@ -427,7 +427,7 @@ def _notion(spec: NotionSpec) -> tuple[str, Notion]:
     return chosen.name, chosen
 
 
-def _schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
+def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
     """Return the name of a row, and the arguments of `schedule` or what it returned."""
     if isinstance(spec, Allocation):
         return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec

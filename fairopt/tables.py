@@ -23,6 +23,7 @@ from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.reproduce import Experiment, Row
+    from fairopt.worst_case import WorstCase
 
 __all__ = [
     "add_numbers",
@@ -33,6 +34,7 @@ __all__ = [
     "print_placements",
     "print_reproduction",
     "print_solvers",
+    "print_worst_case",
     "simple_table",
 ]
 
@@ -115,6 +117,56 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
     found = [row.verdict.value for _, rows in results for row in rows]
     parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
     console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))
+
+
+def print_worst_case(console: Console, worst: WorstCase, seconds: float) -> None:
+    """Print the instance, what both allocations make of it, and what the search was."""
+    instance, found = worst.instance, worst.regret
+    tasks = "whole" if found.whole else "divisible"
+    console.print(Text.assemble((f"{worst.name} against {found.notion}", "bold"), f", {tasks} tasks"))
+    console.print()
+    console.print(_instance_table("server", instance.servers, _server_columns(instance)))
+    console.print()
+    columns = _user_columns(instance)
+    columns |= {"tasks, greedy": worst.schedule.tasks_per_user, "tasks, exact": worst.exact.tasks_per_user}
+    console.print(_instance_table("user", instance.users, columns))
+    console.print()
+    for title, allocation in (("Greedy", worst.schedule), ("Exact", worst.exact)):
+        held = [
+            f"{x:.4g} of {instance.users[n]} on {instance.servers[i]}" for (n, i), x in np.ndenumerate(allocation.tasks) if round(x, 9) > 0
+        ]
+        console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
+    console.print(Text(str(found)))
+    size = f"of {plural(worst.tries, 'instance')} tried, seed {worst.seed}"
+    stopped = f", stopped by {worst.stopped}" if worst.stopped else ""
+    failed = f", {worst.failed} not solved" if worst.failed else ""
+    console.print(Text(f"The largest regret {size}{stopped}{failed}: {worst.found_value:.4g}; of this smaller instance: {worst.value:.4g}"))
+    console.print(Text(f"A search: a lower bound of the worst case, not a proof of it. Time: {seconds:.3g} s"))
+
+
+def _server_columns(instance: Instance) -> dict[str, Any]:
+    counts = {"count": instance.counts} if (instance.counts != 1).any() else {}
+    return counts | dict(zip(instance.resources, instance.capacities.T, strict=True))
+
+
+def _user_columns(instance: Instance) -> dict[str, Any]:
+    """Return demands, and what is not as it is by default."""
+    columns: dict[str, Any] = dict(zip(instance.resources, instance.demands.T, strict=True))
+    if (instance.weights != 1).any():
+        columns["weight"] = instance.weights
+    if np.isfinite(instance.tasks).any():
+        columns["has"] = instance.tasks
+    if instance.placement is not None and not instance.placement.all():
+        columns["runs on"] = [", ".join(np.array(instance.servers)[row]) for row in instance.placement]
+    return columns
+
+
+def _instance_table(what: str, names: Sequence[str], columns: dict[str, Any]) -> Table:
+    table = simple_table(what)
+    add_numbers(table, *columns)
+    for n, name in enumerate(names):
+        table.add_row(label(name), *(value if isinstance(value, str) else f"{value:.4g}" for value in (c[n] for c in columns.values())))
+    return table
 
 
 def _nested(values: list[Any], digits: int = 6) -> str:

@@ -38,22 +38,23 @@ import numpy.typing as npt
 
 from fairopt.allocation import Allocation
 from fairopt.certificate import Certificate, allocation_excess
+from fairopt.compare import read_schedule
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.models import NOTIONS, Notion
 from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule as fill_servers
 from fairopt.small_instances import VARIED, SmallInstances, shrink
 from fairopt.solve import checked, formulate, notion_of, solve
-from fairopt.solvers import PLACEMENTS, choose
+from fairopt.solvers import choose
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
 
 Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
 
-DRAWS = 10  # random instances at the start of a round; half and twice as many find about the same
-ROUND = 50  # instances in a round
+ROUND = 250  # instances in a round; rounds of 50 are over before they are far from where they began
+DRAWS = 25  # of them at random, at its start
 
 MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
 """Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
@@ -152,8 +153,8 @@ def worst_case(
     Parameters
     ----------
     schedule : str, mapping or function
-        "criterion:placement", such as "drfh:best-fit"; the keyword arguments of `fairopt.schedule`, such as ``{"criterion": "drfh",
-        "placement": "best-fit", "metric": "cosine"}``; or a function of an Instance that returns an Allocation, or tasks (users, servers).
+        "criterion:placement", such as "drfh:best-fit", with options "drfh:best-fit:metric=cosine"; the same as a mapping of the
+        arguments of `fairopt.schedule`; or a function of an Instance that returns an Allocation, or tasks (users, servers).
     notion : str or Notion, optional
         What it is measured against; the default is the criterion of the schedule.
     users, servers, resources : int
@@ -168,7 +169,7 @@ def worst_case(
         Against the best allocation of whole tasks, or of divisible ones. The default is whole tasks, unless no engine finds that optimum.
     seed : int
     tries : int
-        Instances to try, in rounds of 50.
+        Instances to try, in rounds of 250.
     time_limit : float, optional
         Seconds, of the search. The shrinking that follows takes a few more.
     jobs : int
@@ -180,7 +181,8 @@ def worst_case(
     done : function of an int and a float, optional
         Is told of how many more instances were tried, and of the largest regret so far.
     stop : function, optional
-        Is asked after every round, and while shrinking, if that should be the end. Ctrl-C (KeyboardInterrupt) is one too.
+        Is asked again and again (with several workers after every round) if that should be the end, as Ctrl-C is: the result is then
+        the worst so far.
     **options
         Of the notion.
 
@@ -197,7 +199,7 @@ def worst_case(
         If nothing was tried before the end, or no instance was solved.
     """
     name, run, criterion = _scheduler(schedule)
-    if notion is None and criterion not in NOTIONS:
+    if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
@@ -209,17 +211,22 @@ def worst_case(
     question.value(question.answer(sample))  # an error in the schedule is raised here, not in a worker
     deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
 
+    def halt() -> None:
+        if stop is not None and stop():
+            raise KeyboardInterrupt
+
     best: _Candidate | None = None
     tried = failed = 0
     stopped = ""
     try:
-        for round_ in _rounds(question, size, seed, tries, local, deadline, jobs):
+        for round_ in _rounds(question, size, seed, tries, local, deadline, jobs, done, halt):
             tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
             if round_.best is not None and (best is None or round_.best.key > best.key):
                 best = round_.best
-            if done is not None:
+            if jobs != 1 and done is not None:
                 done(round_.tries, 0.0 if best is None else best.value)
-            stopped = "interrupted" if stop is not None and stop() else stopped
+            if not stopped:
+                halt()
             if stopped or (best is not None and best.value >= 1 - _EQUAL):
                 break
     except KeyboardInterrupt:
@@ -229,12 +236,14 @@ def worst_case(
             f"of {plural(tried, 'instance')} none was solved, {stopped or 'to the end'}; give more time, or ask for a smaller size"
         )
     small, least = best.instance, keep * best.value
+
+    def keeps(instance: Instance) -> bool:
+        halt()
+        return size.holds(instance) and question.keeps(instance, least)
+
     try:
-        for smaller in shrink(best.instance, lambda instance: size.holds(instance) and question.keeps(instance, least)):
+        for smaller in shrink(best.instance, keeps) if stopped != "interrupted" else ():
             small = smaller
-            if stopped == "interrupted" or (stop is not None and stop()):
-                stopped = "interrupted"
-                break
     except KeyboardInterrupt:
         stopped = "interrupted"
     small = small.replace(users=None, servers=None, resources=None)  # numbered anew
@@ -261,28 +270,13 @@ def worst_case(
 # What is asked for ---------------------------------------------------------------------------------------------------------------
 
 
-def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], str]:
-    """Return the name of a schedule, the function that makes it, and its criterion, "" for a function."""
-    if isinstance(schedule, str):
-        criterion, _, placement = schedule.partition(":")
-        for word, known, what in ((criterion, {**NOTIONS, **CRITERIA}, "criterion"), (placement or "first-fit", PLACEMENTS, "placement")):
-            if word not in known:
-                raise Unsupported(
-                    f'there is no {what} "{word}"{did_you_mean(word, known)} in "{schedule}"; '
-                    'give "criterion:placement", such as "drfh:best-fit"'
-                )
-        schedule = {"criterion": criterion, "placement": placement or "first-fit"}
-    if isinstance(schedule, Mapping):
-        arguments = {"criterion": "drfh", "placement": "first-fit", **schedule}
-        first, second, *others = (getattr(part, "name", getattr(part, "__name__", part)) for part in arguments.values())
-        named = ", ".join(f"{word}={value}" for word, value in zip(list(arguments)[2:], others, strict=True))
-        criterion = arguments["criterion"] if isinstance(arguments["criterion"], str) else ""
-        return f"{first}:{second}" + (f" ({named})" if named else ""), _Filler(arguments), criterion
-    if not callable(schedule):
-        raise Unsupported(
-            f'the schedule is {schedule!r}; give "criterion:placement", arguments of fairopt.schedule, or a function of an Instance'
-        )
-    return getattr(schedule, "__name__", type(schedule).__name__), schedule, ""
+def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
+    """Return the name of a schedule, the function that makes it, and its criterion, None for a function."""
+    if callable(schedule):
+        return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
+    name, plan = read_schedule(schedule)
+    assert isinstance(plan, Mapping)
+    return name, _Filler(dict(plan)), plan["criterion"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,20 +406,41 @@ class _Round:
 
 
 def _rounds(
-    question: _Question, size: SmallInstances, seed: int, tries: int, local: bool, deadline: float | None, jobs: int
+    question: _Question,
+    size: SmallInstances,
+    seed: int,
+    tries: int,
+    local: bool,
+    deadline: float | None,
+    jobs: int,
+    done: Callable[[int, float], object] | None,
+    halt: Callable[[], None],
 ) -> Iterator[_Round]:
     """Yield the rounds in order, whoever runs them."""
     from joblib import Parallel, delayed
 
+    def watch(best: float) -> None:
+        if done is not None:
+            done(1, best)
+        halt()
+
     starts = range(0, tries, ROUND)
     tasks = ((question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts)
     if jobs == 1:
-        yield from (_round(*task) for task in tasks)
+        yield from (_round(*task, watch) for task in tasks)
     else:  # processes: most of the time is the interpreter's
         yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(_round)(*task) for task in tasks)
 
 
-def _round(question: _Question, size: SmallInstances, seed: list[int], tries: int, local: bool, deadline: float | None) -> _Round:
+def _round(
+    question: _Question,
+    size: SmallInstances,
+    seed: list[int],
+    tries: int,
+    local: bool,
+    deadline: float | None,
+    watch: Callable[[float], None] = lambda best: None,
+) -> _Round:
     rng = np.random.default_rng(seed)
     best: _Candidate | None = None
     failed = made = 0
@@ -442,6 +457,7 @@ def _round(question: _Question, size: SmallInstances, seed: list[int], tries: in
                 failed += 1
             elif best is None or value >= best.value - _EQUAL:  # sideways too: plateaus are wide
                 best = _Candidate(instance, value)
+            watch(0.0 if best is None else best.value)
     except KeyboardInterrupt:  # in a worker as well: Ctrl-C reaches them all
         stopped = "interrupted"
     return _Round(best, made, failed, stopped)
