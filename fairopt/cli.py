@@ -603,37 +603,39 @@ def _work(what: str, task: Callable[[], T], progress: Progress | None = None, en
     """
     results: list[T] = []
     errors: list[BaseException] = []
+    finished = threading.Event()  # a thread whose join() was interrupted counts as ended (Python 3.11): it is not asked
 
     def run() -> None:
         try:
             results.append(task())
         except BaseException as error:  # raised again below, in the thread that waits
             errors.append(error)
+        finally:
+            finished.set()
 
     log, listener = logging.getLogger("fairopt"), _Listener()
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
     try:
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
+        threading.Thread(target=run, daemon=True).start()
         try:
-            thread.join(_PATIENCE)
+            finished.wait(_PATIENCE)
             console = Console(stderr=True)
-            if thread.is_alive() and console.is_terminal:
+            if not finished.is_set() and console.is_terminal:
                 if progress is not None:
                     with progress:
-                        thread.join()
+                        finished.wait()
                 else:
                     with console.status(Text(what)) as listener.status:
-                        thread.join()
-            thread.join()
+                        finished.wait()
+            finished.wait()
         except KeyboardInterrupt:
             if ended is None:
                 raise
             ended.set()
             _say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
-            thread.join()
+            finished.wait()
     finally:
         log.removeHandler(listener)
         log.setLevel(level)

@@ -311,7 +311,7 @@ def _check(*given: Any) -> None:
     if not 0 < keep <= 1:
         raise Unsupported(f"keep is {keep!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
     for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
-        if not (len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair) and least <= pair[0] <= max(pair[1], 1)):
+        if not (len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair) and least <= pair[0] <= pair[1] >= 1):
             raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}")
     for word in vary:
         if word not in VARIED:
@@ -417,7 +417,7 @@ def _rounds(
     halt: Callable[[], None],
 ) -> Iterator[_Round]:
     """Yield the rounds in order, whoever runs them."""
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     def watch(best: float) -> None:
         if done is not None:
@@ -425,11 +425,14 @@ def _rounds(
         halt()
 
     starts = range(0, tries, ROUND)
-    tasks = ((question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts)
+    tasks = [(question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
     if jobs == 1:
         yield from (_round(*task, watch) for task in tasks)
-    else:  # processes: most of the time is the interpreter's
-        yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(_round)(*task) for task in tasks)
+        return
+    with Parallel(n_jobs=jobs) as workers:  # processes: most of the time is the interpreter's
+        together = effective_n_jobs(jobs)
+        for first in range(0, len(tasks), together):  # none is waiting when it ends early
+            yield from workers(delayed(_round)(*task) for task in tasks[first : first + together])
 
 
 def _round(
