@@ -134,7 +134,8 @@ def _already(
     one = demand.shape[1] == 1
     used = np.stack([((demand[:, :, r] if one else demand[:, row, r]) * held).sum(axis=0) for r in range(demand.shape[2])], axis=1)
     # A share in the eyes of a server is computed when its user is the lowest; until then any lower bound does.
-    share = (tasks * worth).sum(axis=1) if measure == OWN else np.zeros(len(held))
+    parts = np.multiply(tasks, worth, out=np.zeros(tasks.shape), where=tasks > 0)  # a share may be inf where nothing can run
+    share = parts.sum(axis=1) if measure == OWN else np.zeros(len(held))
     return held.sum(axis=1), tasks, used, share
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.instance import FloatArray, IntArray
+from fairopt.schedule import _filling
+from fairopt.solve import notion_of
+from fairopt.solvers import fill
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GLOBAL = ("drfh", "tsf", "cdrf", "asset", "max-min")
@@ -80,6 +84,21 @@ def test_a_function_goes_the_same_way(instance: fo.Instance, criterion: str) -> 
     built_in = fo.schedule(instance, criterion, placement="best-fit", metric="tightest", record=True)
     assert (own.trace.users == built_in.trace.users).all()
     assert (own.trace.servers == built_in.trace.servers).all()
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "best-fit", "joint"])
+@given(instance=instances(whole=True), criterion=st.sampled_from(CRITERIA), part=st.floats(0, 1))
+def test_a_schedule_goes_on_from_what_runs(placement: str, instance: fo.Instance, criterion: str, part: float) -> None:
+    """From the first tasks of a schedule on, the rest of it comes again: shares, limits and free resources count what is held."""
+    trace = fo.schedule(instance, criterion, placement=placement, record=True).trace
+    first = int(part * trace.users.size)
+    held = np.zeros((instance.n_users, int(instance.counts.sum())), np.int64)
+    np.add.at(held, (trace.users[:first], trace.servers[:first]), 1)
+    filling, _ = _filling(instance, notion_of({**fo.NOTIONS, **fo.CRITERIA}[criterion]), "rdm", "index")
+    chosen: Any = fo.PLACEMENTS[placement]
+    rest = fill(dataclasses.replace(filling, held=held), chosen(), random_ties=False, seed=0, first_block=False)
+    assert rest.users.tolist() == trace.users[first:].tolist()
+    assert rest.servers.tolist() == trace.servers[first:].tolist()
 
 
 # What holds of every schedule ----------------------------------------------------------------------------------------------------

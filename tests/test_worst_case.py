@@ -112,10 +112,10 @@ def one_each(instance: fo.Instance) -> FloatArray:
 
 
 def test_a_function_of_ones_own() -> None:
-    """An array of tasks will do; here three users on two servers leave one with nothing."""
+    """An array of tasks will do; here a server never has tasks of two users."""
     worst = fo.worst_case(one_each, "drfh", users=3, servers=2, resources=1, tries=10, keep=1)
     assert (worst.value, worst.name) == (1, "one_each")
-    assert worst.schedule.tasks.sum() == 2
+    assert worst.schedule.tasks.sum() < worst.instance.n_users
     np.testing.assert_array_equal(one_each(worst.instance), worst.schedule.tasks)
 
 
