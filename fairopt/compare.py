@@ -11,12 +11,12 @@ cannot be computed says why and does not stop the others; a row that is not feas
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], resources=["cpu", "memory"])
 >>> compare(instance, notions=["drfh", "tsf"], schedules=["drfh:best-fit", "tsf:first-fit"], allocations={"mine": [[20, 0], [0, 20]]})
 Comparison of 5 allocations: 2 users, 2 servers, sharing rdm
-                       kind    A    B  efficiency  Jain  envy against  level  total
-drfh                  exact 21.7 21.7           1     1     0
-tsf                   exact 21.7 21.7           1     1     0
-drfh:best-fit        greedy   21   21       0.969     1     0    drfh 0.0308 0.0308
-tsf:first-fit        greedy   26   10       0.831 0.835    16     tsf  0.538  0.169
-mine                  given   20   20       0.923     1     0    drfh 0.0769 0.0769
+                 kind    A    B  efficiency  Jain  envy against  level  total
+drfh            exact 21.7 21.7           1     1     0
+tsf             exact 21.7 21.7           1     1     0
+drfh:best-fit  greedy   21   21       0.969     1     0    drfh 0.0308 0.0308
+tsf:first-fit  greedy   10   10       0.462     1     0     tsf  0.538  0.538
+mine            given   20   20       0.923     1     0    drfh 0.0769 0.0769
 """
 
 from __future__ import annotations
@@ -155,25 +155,24 @@ class Comparison:
         """Return plain data, ready for JSON: None where there is no number."""
         rows = []
         for row in self.rows:
-            entry: dict[str, Any] = {"name": row.name, "kind": row.kind, "message": row.message, "note": row.note}
-            if (allocation := row.allocation) is not None:
-                entry |= {
-                    "tasks": row.tasks,
-                    "smallest_share": row.smallest_share,
-                    "efficiency": row.efficiency,
-                    "jain": row.jain,
-                    "envy": None if row.envy is None else dataclasses.asdict(row.envy),
-                    "use": row.use,
-                    "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
-                    "seconds": row.seconds,
-                    "violations": [dataclasses.asdict(violation) for violation in row.violations],
-                    "users": [
-                        {"name": name, "tasks": tasks, "share": share}
-                        for name, tasks, share in zip(
-                            self.instance.users, allocation.tasks_per_user.tolist(), allocation.shares.tolist(), strict=True
-                        )
-                    ],
-                }
+            held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())
+            users = zip(self.instance.users[: len(held)], held, shares, strict=True)
+            entry: dict[str, Any] = {
+                "name": row.name,
+                "kind": row.kind,
+                "message": row.message,
+                "note": row.note,
+                "tasks": row.tasks,
+                "smallest_share": row.smallest_share,
+                "efficiency": row.efficiency,
+                "jain": row.jain,
+                "envy": None if row.envy is None else dataclasses.asdict(row.envy),
+                "use": row.use,
+                "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
+                "seconds": row.seconds,
+                "violations": [dataclasses.asdict(violation) for violation in row.violations],
+                "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
+            }
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         return {"sharing": self.sharing, "largest_total": self.largest_total, "rows": rows}
 
@@ -278,6 +277,8 @@ def compare(
     """
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
     how = default_sharing(instance) if sharing is None else sharing
     work = _Work(instance, how, integral, time_limit)
     wanted = [_notion(spec) for spec in notions]
