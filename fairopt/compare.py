@@ -141,15 +141,25 @@ class Comparison:
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per allocation: kind, every measure, the regret, and last the tasks of each user."""
+        """Return one row per allocation: kind, every measure, the regret, and last tasks and share of each user.
+
+        The shares are those of the row's own notion, weighted dominant shares of given allocations, and missing where a notion has one
+        for each server.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
-        held = np.array(
-            [np.full(self.instance.n_users, np.nan) if r.allocation is None else r.allocation.tasks_per_user for r in self.rows]
-        )
-        users = [f"tasks of {user}" for user in self.instance.users]
-        return pd.concat([frame, pd.DataFrame(held.reshape(len(self.rows), len(users)), index=frame.index, columns=users)], axis=1)
+        tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
+        shares = tasks.copy()
+        for j, row in enumerate(self.rows):
+            if row.allocation is not None:
+                tasks[j] = row.allocation.tasks_per_user
+                shares[j] = row.allocation.shares if row.allocation.shares.ndim == 1 else np.nan
+        per_user = [
+            pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
+            for what, values in (("tasks", tasks), ("share", shares))
+        ]
+        return pd.concat([frame, *per_user], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: None where there is no number."""
