@@ -3,14 +3,14 @@
 `PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling_kernel``).
 One of your own is a function, and runs through the same loop, uncompiled. It is given the number of the user, what is free on every
 single server, (servers, resources), the demand of the task, (resources,), and the servers where it fits, ascending; it returns one of
-those. In parts of an average server, each resource by itself:
+those. All are in the units of the instance (where time is shared, the demand is one of time, (servers, 1)):
 
 >>> import fairopt as fo
 >>> def last_fit(user, free, demand, fits):
 ...     return fits[-1]
 >>> fo.schedule(fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]]), placement=last_fit).tasks
-array([[0., 2.],
-       [1., 9.]])
+array([[5., 1.],
+       [1., 5.]])
 """
 
 from __future__ import annotations

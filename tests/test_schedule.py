@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_schedule
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import instances
 
@@ -45,6 +45,7 @@ def kesidis() -> fo.Instance:
 @pytest.mark.parametrize(
     ("placement", "options"), PLACEMENTS, ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values()))
 )
+@settings(max_examples=30)
 @given(instance=instances(whole=True, max_servers=3), ties=st.sampled_from(TIES), seed=st.integers(0, 99))
 def test_task_by_task_as_in_fractions(
     criterion: str, placement: str, options: dict[str, Any], instance: fo.Instance, ties: Any, seed: int
@@ -85,6 +86,7 @@ def test_a_function_goes_the_same_way(instance: fo.Instance, criterion: str) -> 
 
 
 @pytest.mark.parametrize(("placement", "options"), PLACEMENTS[:1] + PLACEMENTS[5:11])
+@settings(max_examples=50)
 @given(instance=instances(), criterion=st.sampled_from(CRITERIA), seed=st.integers(0, 9))
 def test_schedules_are_feasible_whole_and_maximal(
     placement: str, options: dict[str, Any], instance: fo.Instance, criterion: str, seed: int
