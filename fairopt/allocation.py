@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Allocation", "Level"]
+__all__ = ["GIVEN", "Allocation", "Level"]
+
+GIVEN = "given"  # notion and solver of an allocation that somebody else made: no optimum, no schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,5 +220,5 @@ class Allocation:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
         greedy, excess = self.certificate.greedy, self.certificate.feasibility
         proof = f"excess {excess:.1e}, not an optimum" if greedy else f"worst residual {self.certificate.worst:.1e}"
-        how = f"{'greedy ' if greedy else ''}by {self.solver}"
+        how = GIVEN if self.solver == GIVEN else f"{'greedy ' if greedy else ''}by {self.solver}"
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
@@ -54,7 +54,6 @@ __all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare"]
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
 
-GIVEN = "given"
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
 _FEW = 6  # users whose tasks are shown
 

@@ -111,6 +111,14 @@ def test_nobody_envies_a_slice(instance: fo.Instance) -> None:
     assert largest_envy(fo.solve(instance.replace(**only_first(instance)), "drfh")).tasks == 0
 
 
+@settings(max_examples=30)
+@given(instance=instances())
+def test_nobody_envies_under_psdsf(instance: fo.Instance) -> None:
+    """Theorem 3 of the PS-DSF paper, server by server over the servers where one may run."""
+    allocation = fo.solve(instance, "psdsf")
+    assert largest_envy(allocation).tasks <= 1e-6 * max(1.0, allocation.tasks.sum())
+
+
 def only_first(instance: fo.Instance) -> dict[str, Any]:
     """Return the changes that leave the first user only."""
     one = {name: getattr(instance, name)[:1] for name in ("demands", "weights", "tasks", "users")}
@@ -311,6 +319,7 @@ def test_infeasible_allocations_are_rows() -> None:
         "cpu @ left: 105, allowed 100",
     ]
     assert row.regret is not None
+    assert repr(row.allocation).startswith("Allocation(given, sharing rdm, given: A 21, B 30 tasks; excess ")
     rounded = fo.compare(KESIDIS, allocations={"mine": fo.solve(KESIDIS, "drfh").tasks * (1 + 1e-7)})["mine"]
     assert rounded.violations == ()
 
