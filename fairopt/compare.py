@@ -54,6 +54,7 @@ __all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare"]
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
 
+_KIND = {(False, False): "exact", (False, True): "exact, whole tasks", (True, True): "greedy", (True, False): "greedy"}  # greedy, whole
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
 _FEW = 6  # users whose tasks are shown
 
@@ -289,15 +290,15 @@ def compare(
     if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
         raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
     how = default_sharing(instance) if sharing is None else sharing
-    work = _Work(instance, how, integral, time_limit)
-    wanted = [_notion(spec) for spec in notions]
-    plans = [_schedule(spec) for spec in schedules]
+    wanted = [_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
+    plans = [_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
     for name, plan in plans:
         if isinstance(plan, Allocation):
             _tasks(plan, instance, how, name)
     own = {name: _tasks(value, instance, how, name) for name, value in (allocations or {}).items()}
     against = None if reference is None else _notion(reference)[1]
     first = against or next((notion for _, notion in wanted), None)
+    work = _Work(instance, how, integral, time_limit)
     names = _Names()
     rows: list[Row] = []
 
@@ -335,7 +336,7 @@ class _Work:
         return float(self.weights @ allocation.tasks_per_user)
 
     def exact(self, name: str, notion: Notion, against: Notion | None, *, whole: bool) -> Row:
-        kind = "exact, whole tasks" if whole else "exact"
+        kind = _KIND[False, whole]
         started = time.perf_counter()
         try:
             allocation = self._solved(notion, whole)
@@ -345,7 +346,7 @@ class _Work:
 
     def greedy(self, name: str, plan: Mapping[str, Any] | Allocation, against: Notion | None, first: Notion | None) -> Row:
         if isinstance(plan, Allocation):
-            kind, seconds = "greedy" if plan.certificate.greedy else "exact", float("nan")
+            kind, seconds = _KIND[plan.certificate.greedy, plan.certificate.whole_tasks], float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
             kind, started = "greedy", time.perf_counter()

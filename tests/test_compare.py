@@ -226,10 +226,14 @@ def test_what_has_no_optimum_is_against_the_first_notion() -> None:
 def test_allocations_that_are_there_already() -> None:
     """A schedule keeps its kind; others are given. Not of another instance."""
     schedule = fo.schedule(KESIDIS, "drfh", placement="best-fit")
-    comparison = fo.compare(KESIDIS, schedules=[schedule], allocations={"again": schedule, "exact": fo.solve(KESIDIS, "tsf")})
+    whole = fo.solve(KESIDIS, "drfh", integral=True)
+    comparison = fo.compare(
+        KESIDIS, notions="drfh", schedules=[schedule, whole], allocations={"again": schedule, "exact": fo.solve(KESIDIS, "tsf")}
+    )
     assert [(row.name, row.kind) for row in comparison] == [
         ("drfh", "exact"),
         ("drfh:best-fit", "greedy"),
+        ("drfh:highs", "exact, whole tasks"),
         ("again", "given"),
         ("exact", "given"),
     ]
@@ -245,12 +249,12 @@ def test_a_row_that_fails_does_not_stop_the_others() -> None:
     rng = np.random.default_rng(0)
     hard = fo.Instance(rng.uniform(50, 99, (12, 3)), rng.uniform(3, 11, (30, 3)))
     comparison = fo.compare(
-        hard, notions=["drf", "drfh"], schedules=["drfh:best-fit:metric=l9", "drfh:best-fit"], integral=True, time_limit=0.2
+        hard, notions=["drf", "drfh"], schedules=["drfh:best-fit:metric=l9", "drfh:best-fit"], integral=True, time_limit=1
     )
     assert [row.name for row in comparison if row.allocation is not None] == ["drfh", "drfh:best-fit"]
     assert "defined on one server" in comparison["drf"].message
     assert "l9" in comparison["drfh:best-fit:metric=l9"].message
-    assert "no answer within the time limit of 0.2 s" in comparison["drfh, whole tasks"].message
+    assert "no answer within the time limit of 1 s" in comparison["drfh, whole tasks"].message
     row = comparison["drfh:best-fit"]
     assert row.regret is not None
     assert not row.regret.whole
@@ -271,6 +275,7 @@ def test_a_row_that_fails_does_not_stop_the_others() -> None:
         ({"schedules": ["drf-h"]}, 'there is no criterion "drf-h"'),
         ({"schedules": [7]}, "a schedule is 7"),
         ({"schedules": [{"sharing": "tdm"}]}, "all rows share alike"),
+        ({"notions": "drff"}, 'there is no notion "drff"'),
         ({"sharing": "both"}, 'there is no sharing "both"'),
         ({"reference": "best"}, 'there is no notion "best"'),
         ({"time_limit": 0}, "time_limit is 0; give a number > 0"),
@@ -320,6 +325,8 @@ def test_infeasible_allocations_are_rows() -> None:
     ]
     assert row.regret is not None
     assert repr(row.allocation).startswith("Allocation(given, sharing rdm, given: A 21, B 30 tasks; excess ")
+    labels = [text.get_text() for text in fo.compare(instance, allocations={"mine": [[20, 1], [5, 25]]}).plot().axes[1].get_yticklabels()]
+    assert labels[:3] == ["cpu", "drfh", "mine (not feasible)"]
     rounded = fo.compare(KESIDIS, allocations={"mine": fo.solve(KESIDIS, "drfh").tasks * (1 + 1e-7)})["mine"]
     assert rounded.violations == ()
 
