@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Allocation", "Level"]
+__all__ = ["GIVEN", "Allocation", "Level"]
+
+GIVEN = "given"  # notion and solver of an allocation that somebody else made: no optimum, no schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,5 +225,5 @@ class Allocation:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
         reservation, excess = self.certificate.reservation, self.certificate.feasibility
         proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
-        how = f"{reservation} by {self.solver}".lstrip()
+        how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"

@@ -11,12 +11,12 @@ cannot be computed says why and does not stop the others; a row that is not feas
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], resources=["cpu", "memory"])
 >>> compare(instance, notions=["drfh", "tsf"], schedules=["drfh:best-fit", "tsf:first-fit"], allocations={"mine": [[20, 0], [0, 20]]})
 Comparison of 5 allocations: 2 users, 2 servers, sharing rdm
-                       kind    A    B  efficiency  Jain  envy against  level  total
-drfh                  exact 21.7 21.7           1     1     0
-tsf                   exact 21.7 21.7           1     1     0
-drfh:best-fit        greedy   21   21       0.969     1     0    drfh 0.0308 0.0308
-tsf:first-fit        greedy   26   10       0.831 0.835    16     tsf  0.538  0.169
-mine                  given   20   20       0.923     1     0    drfh 0.0769 0.0769
+                 kind    A    B  efficiency  Jain  envy against  level  total
+drfh            exact 21.7 21.7           1     1     0
+tsf             exact 21.7 21.7           1     1     0
+drfh:best-fit  greedy   21   21       0.969     1     0    drfh 0.0308 0.0308
+tsf:first-fit  greedy   10   10       0.462     1     0     tsf  0.538  0.538
+mine            given   20   20       0.923     1     0    drfh 0.0769 0.0769
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
@@ -54,7 +54,6 @@ __all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare", "read_s
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
 
-GIVEN = "given"
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
 _FEW = 6  # users whose tasks are shown
 
@@ -141,39 +140,48 @@ class Comparison:
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per allocation: kind, every measure, the regret, and last the tasks of each user."""
+        """Return one row per allocation: kind, every measure, the regret, and last tasks and share of each user.
+
+        The shares are those of the row's own notion, weighted dominant shares of given allocations, and missing where a notion has one
+        for each server.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
-        held = np.array(
-            [np.full(self.instance.n_users, np.nan) if r.allocation is None else r.allocation.tasks_per_user for r in self.rows]
-        )
-        users = [f"tasks of {user}" for user in self.instance.users]
-        return pd.concat([frame, pd.DataFrame(held.reshape(len(self.rows), len(users)), index=frame.index, columns=users)], axis=1)
+        tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
+        shares = tasks.copy()
+        for j, row in enumerate(self.rows):
+            if row.allocation is not None:
+                tasks[j] = row.allocation.tasks_per_user
+                shares[j] = row.allocation.shares if row.allocation.shares.ndim == 1 else np.nan
+        per_user = [
+            pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
+            for what, values in (("tasks", tasks), ("share", shares))
+        ]
+        return pd.concat([frame, *per_user], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: None where there is no number."""
         rows = []
         for row in self.rows:
-            entry: dict[str, Any] = {"name": row.name, "kind": row.kind, "message": row.message, "note": row.note}
-            if (allocation := row.allocation) is not None:
-                entry |= {
-                    "tasks": row.tasks,
-                    "smallest_share": row.smallest_share,
-                    "efficiency": row.efficiency,
-                    "jain": row.jain,
-                    "envy": None if row.envy is None else dataclasses.asdict(row.envy),
-                    "use": row.use,
-                    "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
-                    "seconds": row.seconds,
-                    "violations": [dataclasses.asdict(violation) for violation in row.violations],
-                    "users": [
-                        {"name": name, "tasks": tasks, "share": share}
-                        for name, tasks, share in zip(
-                            self.instance.users, allocation.tasks_per_user.tolist(), allocation.shares.tolist(), strict=True
-                        )
-                    ],
-                }
+            held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())
+            users = zip(self.instance.users[: len(held)], held, shares, strict=True)
+            entry: dict[str, Any] = {
+                "name": row.name,
+                "kind": row.kind,
+                "message": row.message,
+                "note": row.note,
+                "tasks": row.tasks,
+                "smallest_share": row.smallest_share,
+                "efficiency": row.efficiency,
+                "jain": row.jain,
+                "envy": None if row.envy is None else dataclasses.asdict(row.envy),
+                "use": row.use,
+                "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
+                "seconds": row.seconds,
+                "violations": [dataclasses.asdict(violation) for violation in row.violations],
+                "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
+            }
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         return {"sharing": self.sharing, "largest_total": self.largest_total, "rows": rows}
 
@@ -278,16 +286,18 @@ def compare(
     """
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
     how = default_sharing(instance) if sharing is None else sharing
-    work = _Work(instance, how, integral, time_limit)
-    wanted = [_notion(spec) for spec in notions]
-    plans = [read_schedule(spec) for spec in schedules]
+    wanted = [_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
+    plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
     for name, plan in plans:
         if isinstance(plan, Allocation):
             _tasks(plan, instance, how, name)
     own = {name: _tasks(value, instance, how, name) for name, value in (allocations or {}).items()}
     against = None if reference is None else _notion(reference)[1]
     first = against or next((notion for _, notion in wanted), None)
+    work = _Work(instance, how, integral, time_limit)
     names = _Names()
     rows: list[Row] = []
 
@@ -335,7 +345,8 @@ class _Work:
 
     def greedy(self, name: str, plan: Mapping[str, Any] | Allocation, against: Notion | None, first: Notion | None) -> Row:
         if isinstance(plan, Allocation):
-            kind, seconds = plan.certificate.reservation or "exact", float("nan")
+            kind = plan.certificate.reservation or ("exact, whole tasks" if plan.certificate.whole_tasks else "exact")
+            seconds = float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
             kind, started = "greedy", time.perf_counter()

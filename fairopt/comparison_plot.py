@@ -90,6 +90,10 @@ def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[
     return (parts if instance.n_servers <= _LAYERS else parts.sum(axis=1, keepdims=True)), things
 
 
+def _name(row: Row) -> str:
+    return short_label(row.name, _NAME) + (" (not feasible)" if row.violations else "")
+
+
 def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     users = comparison.instance.users
     y = np.arange(len(users)) * (len(rows) + 1.0)
@@ -103,7 +107,7 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             "edgecolor": "white",
             "linewidth": 0.3,
         }
-        bars = axes.barh(y + j, tasks, height=0.85, label=short_label(row.name, _NAME), **look)
+        bars = axes.barh(y + j, tasks, height=0.85, label=_name(row), **look)
         axes.bar_label(bars, [f"{value:.4g}" for value in tasks], padding=3, fontsize=7)
         largest = max(largest, float(tasks.max()))
     axes.set_yticks(y + (len(rows) - 1) / 2, [short_label(user) for user in users])
@@ -131,7 +135,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             color=COLOURS[j % len(COLOURS)],
             linestyle=_STYLES[j % len(_STYLES)],
             linewidth=1.6,
-            label=short_label(row.name, _NAME),
+            label=_name(row),
         )
     axes.set_xlim(0, number)
     if positive and max(positive) > _LOG_FROM * min(positive):
@@ -150,7 +154,7 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
     servers = comparison.instance.servers
     several = layers.shape[1] > 1
     ramp = LinearSegmentedColormap.from_list("servers", _DARK_TO_LIGHT)
-    names = [short_label(row.name, _NAME) for row in rows]
+    names = [_name(row) for row in rows]
     ticks: list[str] = []
     for r, thing in enumerate(things):
         y = np.arange(len(rows)) + r * (len(rows) + 1.0) + 1

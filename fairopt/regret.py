@@ -11,7 +11,7 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
   those of x*. ``level`` = shortfall(s*[1], s[1]), of the smallest share. x* is largest in the leximin order, so at the first position k
   where the two differ s[k] < s*[k]: ``position`` is k, and ``leximin`` = shortfall(s*[k], s[k]) >= 0 decides the order. A small
   difference there may hide a large one further up: ``largest`` is the largest shortfall over all positions. (The sorted vector says
-  nothing of who falls short.)
+  nothing of who falls short. One equal level need not be the largest in the order: of `Equalize`, ``level`` alone is >= 0.)
 * leximin of each server by itself (`Separate`): the same server by server, and of each number the largest. What a server hands out then
   depends on those before it where users run out of tasks, so there ``leximin`` may be negative.
 * sum of phi[n] g(U[n]) (`AlphaFair`, `Total`), g' = U^-alpha. ``goal`` = shortfall(M*, M) >= 0 of the power mean of order 1 - alpha,
@@ -29,7 +29,7 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
 *Against which optimum.* Schedules place whole tasks, and the best of those is ``fo.solve(..., integral=True)``: against it, ``level``,
 ``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and 0 is reached. The optimum of divisible tasks (the *fluid*
 optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
-schedule can avoid. ``whole`` says which it is.
+schedule can avoid. ``whole`` says which it is. Allocations that exceed a limit can beat both.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])

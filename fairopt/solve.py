@@ -207,7 +207,7 @@ def solve(
 
     pairs = _table(program, solution.x)
     tasks = merging.spread(pairs) if merging is not None else _unexpanded(instance, pairs, row)
-    certificate = Certificate.combine([*parts, Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0)])
+    certificate = Certificate.combine([*parts, Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)])
     certificate.require(tolerance, chosen.name, engine.name)
     certified = time.perf_counter()
 

@@ -128,7 +128,7 @@ def test_schema_and_version() -> None:
     assert run("--version").stdout == f"fairopt {fo.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["solve", "notions", "solvers", "reproduce", "schema"])
+@pytest.mark.parametrize("command", ["solve", "schedule", "compare", "notions", "solvers", "placements", "reproduce", "schema"])
 def test_help_shows_an_example(command: str) -> None:
     """Of the command itself."""
     assert f"Example: fairopt {command}" in flat(run(command, "--help").stdout)
