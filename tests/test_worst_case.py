@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,9 +37,9 @@ def whole_leximin(instance: fo.Instance) -> list[float]:
     return max(sorted((np.sum(parts, axis=0) * shares).tolist()) for parts in itertools.product(*per_server))
 
 
-def run(*arguments: object, status: int = 0) -> Result:
+def run(*arguments: object, status: int = 0, columns: int = 80) -> Result:
     """Run the command in this process and check its exit status."""
-    result = CliRunner().invoke(app, ["worst-case", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["worst-case", *map(str, arguments)], env={"COLUMNS": str(columns)})
     assert result.exit_code == status, result.output
     assert "Traceback" not in result.output
     return result
@@ -245,12 +246,22 @@ def test_the_command_prints_and_writes_the_instance(tmp_path: Path) -> None:
     assert data == json.loads(run(*arguments, "--json").stdout) | {"seconds": data["seconds"]}
 
 
+def test_the_readme_shows_what_is_printed() -> None:
+    """To the letter but for the time."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(drfh:first-fit against.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    result = run("drfh:first-fit", "--users", 2, "--resources", 1, "--capacities", 1, 4, "--tries", 100)
+    printed = "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+    time = re.compile(r"Time: [0-9.e-]+ s")
+    assert time.sub("", printed) == time.sub("", shown)
+
+
 @pytest.mark.parametrize("columns", [80, 120])
-def test_lines_fit(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_fit(columns: int) -> None:
     """With all that an instance may have."""
-    monkeypatch.setenv("COLUMNS", str(columns))
     arguments = itertools.chain.from_iterable(("--vary", word) for word in ("weights", "constraints", "counts", "tasks"))
-    text = run("drfh:worst-fit", "--divisible", "--tries", 20, "--keep", 1, *arguments).stdout
+    options = ("--divisible", "--tries", 20, "--keep", 1, *arguments)
+    text = run("drfh:worst-fit", *options, columns=columns).stdout
     assert max(map(len, text.splitlines())) <= columns
 
 
