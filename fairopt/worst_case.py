@@ -275,7 +275,8 @@ def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]
     if callable(schedule):
         return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
     name, plan = read_schedule(schedule)
-    assert isinstance(plan, Mapping)
+    if isinstance(plan, Allocation):
+        raise Unsupported("the schedule is an allocation of one instance; give how it was made, such as \"drfh:best-fit\"")
     return name, _Filler(dict(plan)), plan["criterion"]
 
 

@@ -37,6 +37,8 @@ PUBLIC = {
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
+    "worst_case",
+    "WorstCase",
     "compare",
     "edrf_rounds",
     "formulate",

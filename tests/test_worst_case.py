@@ -221,6 +221,7 @@ def too_much(instance: fo.Instance) -> FloatArray:
         (lambda instance: np.full((3, 2), 1e-3), {"notion": "drfh"}, "returned parts of tasks"),
         (lambda instance: np.full((3, 2), np.nan), {"notion": "drfh"}, "return finite numbers"),
         (3, {"notion": "drfh"}, "a schedule is 3"),
+        (fo.schedule(fo.Instance([[1]], [[1]])), {}, "an allocation of one instance"),
     ],
 )
 def test_bad_input_says_what_to_do(schedule: Any, options: dict[str, Any], message: str) -> None:
