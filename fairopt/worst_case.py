@@ -19,11 +19,11 @@ First-fit puts the first task of user 1 where it fits first, and there is no roo
 
 >>> worst = worst_case("drfh:first-fit", "drfh", users=2, servers=2, resources=1, capacities=(1, 4), tries=50)
 >>> worst
-WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 3 tried)
+WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 tried)
 >>> worst.instance.capacities.tolist(), worst.instance.demands.tolist()
-([[2.0], [1.0]], [[1.0], [2.0]])
+([[4.0], [1.0]], [[1.0], [4.0]])
 >>> worst.schedule.tasks_per_user, worst.exact.tasks_per_user
-(array([2., 0.]), array([1., 1.]))
+(array([5., 0.]), array([1., 1.]))
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]
         return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
     name, plan = read_schedule(schedule)
     if isinstance(plan, Allocation):
-        raise Unsupported("the schedule is an allocation of one instance; give how it was made, such as \"drfh:best-fit\"")
+        raise Unsupported('the schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
     return name, _Filler(dict(plan)), plan["criterion"]
 
 
