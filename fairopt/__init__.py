@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate
+from fairopt.compare import Comparison, compare
 from fairopt.errors import (
     CertificateError,
     FairoptError,
@@ -20,20 +21,26 @@ from fairopt.errors import (
 )
 from fairopt.formats import load, save
 from fairopt.instance import Instance
-from fairopt.models import NOTIONS, Notion, Property, ShareNotion
+from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
+from fairopt.regret import Regret, regret
+from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
-from fairopt.solvers import SOLVERS
+from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CRITERIA",
     "NOTIONS",
+    "PLACEMENTS",
     "SOLVERS",
     "Allocation",
     "Certificate",
     "CertificateError",
+    "Comparison",
     "FairoptError",
     "Instance",
     "InvalidInstance",
@@ -42,14 +49,20 @@ __all__ = [
     "Notion",
     "Program",
     "Property",
+    "Regret",
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
+    "WorstCase",
+    "compare",
     "edrf_rounds",
     "formulate",
     "load",
     "precomputed_drf",
+    "regret",
     "save",
+    "schedule",
     "solve",
     "to_pyomo",
+    "worst_case",
 ]

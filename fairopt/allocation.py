@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Allocation", "Level"]
+__all__ = ["GIVEN", "Allocation", "Level"]
+
+GIVEN = "given"  # notion and solver of an allocation that somebody else made: no optimum, no schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,9 +71,11 @@ class Allocation:
     seconds : dict
         Time to merge and formulate, to solve and to certify.
     details : dict
-        What the engine tells: iterations, programs solved, gap and bound for whole tasks.
+        What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose
+        task fits nowhere, and at whom it stopped if the first block was to end it.
     trace : object
-        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance.
+        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. Of a
+        schedule, the order of its placements.
     """
 
     instance: Instance
@@ -188,6 +192,9 @@ class Allocation:
             for i, name in enumerate(instance.servers)
         ]
         certificate = self.certificate
+        claims = {"feasibility": certificate.feasibility, "optimality": None, "fairness": None, "worst": None}
+        if not certificate.reservation:
+            claims |= {"optimality": certificate.optimality, "fairness": certificate.fairness, "worst": certificate.worst}
         return {
             "notion": self.notion,
             "solver": self.solver,
@@ -196,11 +203,10 @@ class Allocation:
             "servers": servers,
             "levels": [{"value": level.value, "users": list(level.users)} for level in self.levels],
             "certificate": {
-                "feasibility": certificate.feasibility,
-                "optimality": certificate.optimality,
-                "fairness": certificate.fairness,
-                "worst": certificate.worst,
+                **claims,
                 "whole_tasks": certificate.whole_tasks,
+                "greedy": certificate.greedy,
+                "approximate": certificate.approximate,
             },
             "unservable": list(instance.unservable),
             "seconds": dict(self.seconds),
@@ -217,7 +223,7 @@ class Allocation:
         tasks = [f"{user} {x:.6g}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]
         if len(tasks) > 6:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {self.tasks_per_user.sum():.6g}"]
-        return (
-            f"Allocation({self.notion}, sharing {self.sharing}, by {self.solver}: {', '.join(tasks)} tasks; "
-            f"worst residual {self.certificate.worst:.1e})"
-        )
+        reservation, excess = self.certificate.reservation, self.certificate.feasibility
+        proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
+        how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
+        return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"

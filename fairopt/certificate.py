@@ -35,7 +35,7 @@ Equilibrium and alternatives: the largest violation of the condition that define
 Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
 
 Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut,
-as the engine reports it.
+as the engine reports it. Greedy schedules and approximations claim no optimum: of them, feasibility is all that is checked.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ class Certificate:
         what stops a pair; 0 where the goal has no levels.
     whole_tasks : bool
         Then optimality is the gap that branch and cut reports, not recomputed.
+    greedy : bool
+        Only feasibility was checked, and nothing else is claimed: optimality, fairness and ``worst`` are not numbers.
+    approximate : bool
+        The same of an algorithm that approximates another.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -80,6 +84,13 @@ class Certificate:
     optimality: float
     fairness: float
     whole_tasks: bool = False
+    greedy: bool = False
+    approximate: bool = False
+
+    @property
+    def reservation(self) -> str:
+        """What is always said with the answer, unless it claims to be exact: "greedy", "approximate" or ""."""
+        return "greedy" if self.greedy else "approximate" if self.approximate else ""
 
     @property
     def worst(self) -> float:
@@ -87,8 +98,8 @@ class Certificate:
         return float(np.max([self.feasibility, self.optimality, self.fairness]))
 
     def require(self, tolerance: float, notion: str, engine: str) -> None:
-        """Raise where the worst residual exceeds the tolerance (or is not a number)."""
-        if not self.worst <= tolerance:
+        """Raise where the worst residual exceeds the tolerance (or is not a number); where no optimum is claimed, feasibility."""
+        if not (self.feasibility if self.reservation else self.worst) <= tolerance:
             raise CertificateError(
                 f'the answer of "{engine}" for "{notion}" fails its check: feasibility {self.feasibility:.1e}, '
                 f"optimality {self.optimality:.1e}, fairness {self.fairness:.1e}, allowed {tolerance:.1e}; "

@@ -29,6 +29,7 @@ from typer.core import TyperGroup
 
 import fairopt as fo
 from fairopt import tables
+from fairopt.comparison_table import print_comparison
 from fairopt.files import write_files
 from fairopt.instance import FloatArray
 
@@ -67,7 +68,13 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
+Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 
 
 def main() -> None:
@@ -102,7 +109,7 @@ def _start(
 
 @app.command(epilog="Example: fairopt solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg")
 def solve(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")],
+    file: File,
     notion: Annotated[
         str, typer.Option(metavar="ID", help="Notion of fairness; see: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
     ] = "drfh",
@@ -110,7 +117,7 @@ def solve(
         str | None,
         typer.Option(metavar="ID", help="Engine; see: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
     ] = None,
-    sharing: Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")] = None,
+    sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
     formulation: Annotated[
         str | None,
@@ -165,25 +172,16 @@ def solve(
     tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     as_json: Json = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")] = None,
+    as_csv: Csv = False,
+    everything: Everything = False,
+    output: Output = None,
+    plot: Plot = None,
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
-    if as_json and as_csv:
-        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
-    for path, option in ((output, "--output"), (plot, "--plot")):
-        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
-    if plot is not None:
-        from fairopt.plots import figure_format
-
-        figure_format(plot)
-
+    _check_output(as_json, as_csv, output, plot)
     started = time.perf_counter()
     instance = _work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -209,21 +207,159 @@ def solve(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
-    seconds |= allocation.seconds
-    if plot is not None:
-        from fairopt.plots import plot_allocation, save_figure
+    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
 
-        save_figure(plot_allocation(allocation), plot)
+
+@app.command(epilog="Example: fairopt schedule examples/kesidis.yaml --criterion psdsf --placement joint")
+def schedule(
+    file: File,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Whose turn it is: a notion that equalises a share, or rpsdsf; see: fairopt notions.",
+            autocompletion=lambda: [*fo.NOTIONS, *fo.CRITERIA],
+        ),
+    ] = "drfh",
+    placement: Annotated[
+        str, typer.Option(metavar="ID", help="Which server; see: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS))
+    ] = "first-fit",
+    metric: Annotated[str | None, typer.Option(metavar="l1|l2|cosine|dot|tightest", help="Of best-fit; l1 is the default.")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="NUMBER", help="Of slots: how many the largest server has (14).")] = None,
+    utility: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Of max-min: worth of a task; a column user, then one a server.")
+    ] = None,
+    ties: Annotated[
+        str, typer.Option(metavar="index|largest-demand|random", help="Who is first of several with the smallest share.")
+    ] = "index",
+    seed: Annotated[int, typer.Option(help="Of random ties and placements.")] = 0,
+    stop: Annotated[
+        str, typer.Option(metavar="exhausted|first-block", help="Stop when nothing fits, or when the task of the lowest user does not.")
+    ] = "exhausted",
+    sharing: Sharing = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    everything: Everything = False,
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
+
+    Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
+    """
+    _check_output(as_json, as_csv, output, plot)
+    started = time.perf_counter()
+    instance = _work(f"reading {file}", lambda: fo.load(file))
+    seconds = {"read": time.perf_counter() - started}
+    options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else _read_utility(utility, instance)}
+    allocation = _work(
+        f"filling by {criterion}, {placement}",
+        lambda: fo.schedule(
+            instance,
+            criterion,
+            placement=placement,
+            ties=ties,  # type: ignore[arg-type]  # schedule says what there is
+            seed=seed,
+            stop=stop,  # type: ignore[arg-type]
+            sharing=sharing,  # type: ignore[arg-type]
+            **{name: value for name, value in options.items() if value is not None},
+        ),
+    )
+    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+
+
+@app.command(epilog="Example: fairopt compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral")
+def compare(
+    file: File,
+    notions: Annotated[
+        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
+    ] = "drfh",
+    schedules: Annotated[
+        str,
+        typer.Option(
+            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
+        ),
+    ] = "",
+    allocation: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="CSV", help="Your own: columns user, server, tasks, or user and one a server. Several times, if you like."),
+    ] = None,
+    integral: Annotated[bool, typer.Option("--integral", help="Also the best allocation of whole tasks, and regret against that.")] = False,
+    reference: Annotated[
+        str | None, typer.Option(metavar="ID", help="Notion that all regrets are against; default: each schedule's own.")
+    ] = None,
+    sharing: Sharing = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Compare exact allocations of FILE, schedules and your own in one table.
+
+    A row that cannot be computed says why; the exit status is 3 where none can.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
+    _check_output(as_json, as_csv, output, plot)
+    instance = _work(f"reading {file}", lambda: fo.load(file))
+    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    own: dict[str, Path] = {}
+    for path in allocation or []:
+        own[path.stem if path.stem not in own else str(path)] = path
+    number = len(wanted) * (1 + integral) + len(greedy) + len(own)
+    if not number:
+        raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
+    progress = Progress(console=Console(stderr=True), transient=True)
+    rows = progress.add_task("allocations", total=number)
+    comparison = _work(
+        "comparing",
+        lambda: fo.compare(
+            instance,
+            notions=wanted,
+            schedules=greedy,
+            allocations=own,
+            integral=integral,
+            sharing=sharing,  # type: ignore[arg-type]  # compare says what there is
+            time_limit=time_limit,
+            reference=reference,
+            done=lambda name: progress.update(rows, advance=1),
+        ),
+        progress,
+    )
+    if plot is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(comparison.plot(), plot)
     if as_json:
-        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
+        _deliver(_json(comparison.to_dict()), output)
     elif as_csv:
-        _deliver(allocation.to_frame().to_csv(), output)
+        _deliver(comparison.to_frame().to_csv(), output)
     elif output is None:
-        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+        print_comparison(Console(highlight=False), comparison)
     else:
         page = Console(file=io.StringIO(), width=100, highlight=False)
-        tables.print_allocation(page, allocation, seconds, everything=everything)
+        print_comparison(page, comparison)
         _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+    if all(row.allocation is None for row in comparison):
+        raise typer.Exit(3)
+
+
+@app.command(epilog="Example: fairopt placements")
+def placements(as_json: Json = False) -> None:
+    """List the placements of schedules, and the criteria that are no notions."""
+    entries = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
+    if as_json:
+        listed = [
+            {"id": name, "kind": kind, "title": getattr(entry, "title", ""), "source": getattr(entry, "source", "")}
+            for kind, registry in entries.items()
+            for name, entry in registry.items()  # type: ignore[attr-defined]
+        ]
+        typer.echo(_json(listed), nl=False)
+    else:
+        tables.print_placements(Console(highlight=False))
 
 
 @app.command(epilog="Example: fairopt notions --json")
@@ -315,6 +451,78 @@ def reproduce(
         raise typer.Exit(1)
 
 
+@app.command(epilog="Example: fairopt worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml")
+def worst_case(
+    schedule: Annotated[
+        str,
+        typer.Argument(metavar="SCHEDULE", help="criterion:placement, such as drfh:best-fit, or with options drfh:best-fit:metric=cosine."),
+    ],
+    notion: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="What it is measured against; default: its criterion.", autocompletion=lambda: list(fo.NOTIONS)),
+    ] = None,
+    users: Annotated[int, typer.Option(metavar="N", help="Users of an instance, before shrinking.")] = 3,
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers.")] = 2,
+    resources: Annotated[int, typer.Option(metavar="N", help="Resources.")] = 2,
+    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Whole numbers that are drawn.")] = (4, 12),
+    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="The same of demands.")] = (0, 4),
+    vary: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Also weights, constraints, counts, tasks; one an option.")] = None,
+    measure: Annotated[str, typer.Option(metavar="WORD", help="worst, level, leximin, largest, goal, condition or total.")] = "worst",
+    divisible: Annotated[bool, typer.Option("--divisible", help="Against the optimum of divisible tasks, not of whole ones.")] = False,
+    keep: Annotated[float, typer.Option(metavar="PART", help="Shrink while this part of the regret is left.")] = 0.9,
+    tries: Annotated[int, typer.Option(metavar="N", help="Instances to try.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Of the search; the answer is the same for a seed, with any number of workers.")] = 0,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
+    as_json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder.")
+    ] = None,
+) -> None:
+    """Search small instances for the one on which a schedule is worst, and make it smaller still.
+
+    Ctrl-C ends the search with the worst so far; twice, at once.
+    """
+    _check_output(as_json, False, output, None)
+    if output is not None and output.suffix.lower() not in ("", ".yaml", ".yml", ".json"):
+        raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
+    started = time.perf_counter()
+    progress = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.add_task("largest regret 0", total=tries)
+    ended = threading.Event()
+    worst = _work(
+        "searching",
+        lambda: fo.worst_case(
+            schedule,
+            notion,
+            users=users,
+            servers=servers,
+            resources=resources,
+            capacities=capacities,
+            demands=demands,
+            vary=vary or (),
+            measure=measure,
+            integral=False if divisible else None,
+            keep=keep,
+            tries=tries,
+            seed=seed,
+            time_limit=time_limit,
+            jobs=jobs,
+            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {value:.3g}"),
+            stop=ended.is_set,
+        ),
+        progress,
+        ended,
+    )
+    seconds = time.perf_counter() - started
+    if output is not None:
+        fo.save(worst.instance, output)
+    if as_json:
+        typer.echo(_json(worst.to_dict() | {"seconds": seconds}), nl=False)
+    else:
+        tables.print_worst_case(Console(highlight=False), worst, seconds)
+
+
 @app.command(epilog="Example: fairopt schema > cluster.schema.json")
 def schema() -> None:
     """Print the JSON Schema of instance files, for editors and validators."""
@@ -324,6 +532,44 @@ def schema() -> None:
 
 
 # What the commands share ---------------------------------------------------------------------------------------------------------
+
+
+def _check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
+    for path, option in ((output, "--output"), (plot, "--plot")):
+        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
+            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+    if plot is not None:
+        from fairopt.plots import figure_format
+
+        figure_format(plot)
+
+
+def _present(
+    allocation: fo.Allocation,
+    seconds: dict[str, float],
+    as_json: bool,
+    as_csv: bool,
+    everything: bool,
+    output: Path | None,
+    plot: Path | None,
+) -> None:
+    """Draw, print or write an allocation."""
+    if plot is not None:
+        from fairopt.plots import plot_allocation, save_figure
+
+        save_figure(plot_allocation(allocation), plot)
+    if as_json:
+        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
+    elif as_csv:
+        _deliver(allocation.to_frame().to_csv(), output)
+    elif output is None:
+        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        tables.print_allocation(page, allocation, seconds, everything=everything)
+        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
 
 
 def _say(kind: str, message: str) -> None:
@@ -336,44 +582,60 @@ class _Listener(logging.Handler):
 
     status: Status | None = None
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: set[str] = set()
+
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
-            _say("warning", record.getMessage())
+            if (message := record.getMessage()) not in self.said:  # several solves of one instance have the same to say
+                self.said.add(message)
+                _say("warning", message)
         elif self.status is not None:
             self.status.update(Text(record.getMessage()))
 
 
-def _work(what: str, task: Callable[[], T], progress: Progress | None = None) -> T:
+def _work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
     """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
 
-    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say.
+    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
+    it and the task has an answer all the same.
     """
     results: list[T] = []
     errors: list[BaseException] = []
+    finished = threading.Event()  # a thread whose join() was interrupted counts as ended (Python 3.11): it is not asked
 
     def run() -> None:
         try:
             results.append(task())
         except BaseException as error:  # raised again below, in the thread that waits
             errors.append(error)
+        finally:
+            finished.set()
 
     log, listener = logging.getLogger("fairopt"), _Listener()
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
     try:
-        thread = threading.Thread(target=run, daemon=True)
-        thread.start()
-        thread.join(_PATIENCE)
-        console = Console(stderr=True)
-        if thread.is_alive() and console.is_terminal:
-            if progress is not None:
-                with progress:
-                    thread.join()
-            else:
-                with console.status(Text(what)) as listener.status:
-                    thread.join()
-        thread.join()
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            finished.wait(_PATIENCE)
+            console = Console(stderr=True)
+            if not finished.is_set() and console.is_terminal:
+                if progress is not None:
+                    with progress:
+                        finished.wait()
+                else:
+                    with console.status(Text(what)) as listener.status:
+                        finished.wait()
+            finished.wait()
+        except KeyboardInterrupt:
+            if ended is None:
+                raise
+            ended.set()
+            _say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
+            finished.wait()
     finally:
         log.removeHandler(listener)
         log.setLevel(level)

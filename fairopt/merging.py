@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from fairopt.instance import FloatArray, Instance, IntArray
 
-__all__ = ["Merging", "expand", "merge", "unmerged"]
+__all__ = ["Merging", "expand", "merge", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # phi^20
 
@@ -124,6 +124,23 @@ def unmerged(instance: Instance) -> Merging:
     return Merging(instance, instance, np.arange(n), np.arange(k), np.ones(n), np.ones(k))
 
 
+def single_servers(instance: Instance) -> tuple[IntArray, list[str]]:
+    """Return the row of each single server, and its name: rows that stand for several number them.
+
+    >>> single_servers(Instance([[1], [2]], [[1]], counts=[2, 1], servers=["a", "b"]))
+    (array([0, 0, 1]), ['a#1', 'a#2', 'b'])
+    """
+    sign = "#"
+    while any(sign in name for name in instance.servers):
+        sign += "#"
+    row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(int))
+    number = np.arange(row.size) - np.searchsorted(row, row)
+    names = [
+        instance.servers[i] if instance.counts[i] == 1 else f"{instance.servers[i]}{sign}{j + 1}" for i, j in zip(row, number, strict=True)
+    ]
+    return row, names
+
+
 def expand(instance: Instance) -> tuple[Instance, IntArray]:
     """Give every server a row of its own (whole tasks lie on single servers); also return the original row of each.
 
@@ -132,11 +149,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     """
     if (instance.counts == 1).all():
         return instance, np.arange(instance.n_servers)
-    sign = "#"
-    while any(sign in name for name in instance.servers):
-        sign += "#"
-    row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(int))
-    number = np.arange(row.size) - np.searchsorted(row, row)
+    row, names = single_servers(instance)
     return (
         Instance(
             instance.capacities[row],
@@ -146,10 +159,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
             users=instance.users,
-            servers=[
-                instance.servers[i] if instance.counts[i] == 1 else f"{instance.servers[i]}{sign}{j + 1}"
-                for i, j in zip(row, number, strict=True)
-            ],
+            servers=names,
             resources=instance.resources,
         ),
         row,

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from fairopt.allocation import Allocation
     from fairopt.solvers.trajectory import Path as Trace
 
-__all__ = ["figure_format", "plot_allocation", "plot_trajectory", "save_figure"]
+__all__ = ["COLOURS", "HATCHES", "figure_format", "percent_axis", "plot_allocation", "plot_trajectory", "save_figure", "short_label"]
 
 _BARS = 30  # more users than this are a curve
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # as high as so many bars
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
 _GREY = "#555555"
 _FORMATS = ("svg", "png", "pdf")
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
@@ -81,8 +81,9 @@ def plot_allocation(allocation: Allocation) -> Figure:
             axes.set_ylim(max(number, left / 2, right / 2) - 0.5, -0.6)
             axes.tick_params(axis="y", length=0)
     whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
-    title = f"{allocation.notion}: {whole}, sharing {allocation.sharing}"
-    figure.suptitle(_text(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
+    how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
+    title = f"{allocation.notion}{how}: {whole}, sharing {allocation.sharing}"
+    figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 
 
@@ -106,9 +107,9 @@ def plot_trajectory(trace: Trace) -> Figure:
         (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
     ):
         for j, name in enumerate(names):
-            label = _text(name, 2 * _LABEL) if len(names) <= len(_COLOURS) else None
-            axes.plot(trace.t, values[:, j], color=_COLOURS[j % len(_COLOURS)], linestyle=("-", "--", "-.", ":")[j % 4], label=label)
-        if 0 < len(names) <= len(_COLOURS):  # below: paths that level off leave no corner free
+            label = short_label(name, 2 * _LABEL) if len(names) <= len(COLOURS) else None
+            axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=("-", "--", "-.", ":")[j % 4], label=label)
+        if 0 < len(names) <= len(COLOURS):  # below: paths that level off leave no corner free
             axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         axes.set_xlabel("t")
         axes.spines[["top", "right"]].set_visible(False)
@@ -116,7 +117,7 @@ def plot_trajectory(trace: Trace) -> Figure:
     left.set_title("Tasks along the trajectory", loc="left")
     right.set_title("Use of the limits that fill up", loc="left")
     right.set_ylim(0, 1.05)
-    _percent(right.yaxis)
+    percent_axis(right.yaxis)
     return figure
 
 
@@ -161,7 +162,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
     instance = allocation.instance
-    apart = instance.n_users <= len(_COLOURS)
+    apart = instance.n_users <= len(COLOURS)
     if allocation.sharing == "tdm":
         rates = instance.rates
         time = np.divide(allocation.tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))
@@ -172,7 +173,7 @@ def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
 
 
-def _text(label: str, length: int = _LABEL) -> str:
+def short_label(label: str, length: int = _LABEL) -> str:
     """Shorten a label, and keep matplotlib from reading mathematics into it."""
     short = label if len(label) <= length else f"{label[: length - 1]}…"
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
@@ -181,17 +182,17 @@ def _text(label: str, length: int = _LABEL) -> str:
 def _user_bars(axes: Axes, allocation: Allocation) -> None:
     tasks, users = allocation.tasks_per_user, allocation.instance.users
     y = np.arange(len(users))
-    apart = len(users) <= len(_COLOURS)
-    bars = axes.barh(y, tasks, height=0.7, color=_COLOURS[: len(users)] if apart else _GREY, edgecolor="white")
+    apart = len(users) <= len(COLOURS)
+    bars = axes.barh(y, tasks, height=0.7, color=COLOURS[: len(users)] if apart else _GREY, edgecolor="white")
     if apart:
-        for bar, hatch in zip(bars, _HATCHES, strict=False):
+        for bar, hatch in zip(bars, HATCHES, strict=False):
             bar.set_hatch(hatch)
     notes = [f"{value:.4g}" for value in tasks]
     shares = allocation.shares_to_show
     if shares is not None:
         notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
-    axes.set_yticks(y, [_text(user) for user in users])
+    axes.set_yticks(y, [short_label(user) for user in users])
     axes.set_xlim(0, max(float(tasks.max()), 1e-12) * 1.45)  # room for the notes
     axes.set_xlabel("tasks")
     axes.set_title("Tasks of each user", loc="left")
@@ -203,7 +204,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
     what, values = ("tasks", allocation.tasks_per_user) if shares is None else ("share", shares)
     ranked = np.sort(values)
     positive = ranked[ranked > 0]
-    axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=_COLOURS[0], linewidth=1.8)
+    axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=COLOURS[0], linewidth=1.8)
     if positive.size and positive[-1] / positive[0] > _LOG_FROM:
         axes.set_yscale("log")
     else:
@@ -232,21 +233,21 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
     positions: list[int] = []  # of the bars, server by server
     headers: list[int] = []
     for name, count in zip(instance.servers, instance.counts, strict=True):
-        title = _text(name) if count == 1 else f"{_text(name)}  x {count:,.0f}"
+        title = short_label(name) if count == 1 else f"{short_label(name)}  x {count:,.0f}"
         if len(things) > 1:
             headers.append(len(ticks))
             ticks.append(title)
         positions.extend(range(len(ticks), len(ticks) + len(things)))
-        ticks.extend([_text(thing) for thing in things] if len(things) > 1 else [title])
+        ticks.extend([short_label(thing) for thing in things] if len(things) > 1 else [title])
     y = np.array(positions)
     exists = np.ones(y.size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
     axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
     start = np.zeros(y.size)
     for n, layer in enumerate(layers.reshape(len(layers), -1)):
         if len(layers) > 1:
-            axes.barh(y, layer, left=start, height=0.8, color=_COLOURS[n], hatch=_HATCHES[n], edgecolor="white")
+            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor="white")
         else:
-            colours = [_COLOURS[r % len(_COLOURS)] for _ in instance.servers for r in range(len(things))]
+            colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
             axes.barh(y, layer, height=0.8, color=colours)
         start += layer
     for position, part, there in zip(y, start, exists, strict=True):
@@ -256,7 +257,7 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
     for header in headers:
         axes.get_yticklabels()[header].set_fontweight("bold")
     axes.set_xlim(0, 1.13)
-    _percent(axes.xaxis)
+    percent_axis(axes.xaxis)
     axes.set_xlabel(_in_use(allocation) + (", by the users on the left" if len(layers) > 1 else ""))
     axes.set_title("Use of each server", loc="left")
 
@@ -270,11 +271,11 @@ def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], 
         edges = np.concatenate([[0.0], np.cumsum(instance.counts[order])])
         style = ("-", "--", "-.", ":")[r % 4]
         axes.stairs(
-            used[order, r], edges, baseline=None, color=_COLOURS[r % len(_COLOURS)], linestyle=style, linewidth=1.8, label=_text(thing)
+            used[order, r], edges, baseline=None, color=COLOURS[r % len(COLOURS)], linestyle=style, linewidth=1.8, label=short_label(thing)
         )
     axes.set_ylim(0, 1.05)
     axes.set_xlim(left=0)
-    _percent(axes.yaxis)
+    percent_axis(axes.yaxis)
     axes.set_xlabel("servers, from the least used")
     axes.set_ylabel(_in_use(allocation))
     axes.figure.legend(loc="outside lower right", ncols=4, frameon=False)
@@ -285,5 +286,6 @@ def _in_use(allocation: Allocation) -> str:
     return "time in use" if allocation.sharing == "tdm" else "in use"
 
 
-def _percent(axis: Axis) -> None:
+def percent_axis(axis: Axis) -> None:
+    """Mark parts of a whole at every quarter."""
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])

@@ -34,6 +34,7 @@ from fairopt.solvers import fill_lowest_first, precompute
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
 
+_TOLERANCE = 1e-8  # of the check afterwards
 _FULL = 1e-9  # a resource with less than this part left is saturated
 
 
@@ -107,7 +108,8 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     tasks = np.zeros((instance.n_users, instance.n_servers))
     tasks[:, server] = x
     solved = time.perf_counter()
-    certificate = Certificate(allocation_excess(instance, tasks, "rdm"), float("nan"), float("nan"), whole_tasks=True)
+    certificate = Certificate(allocation_excess(instance, tasks, "rdm"), np.nan, np.nan, whole_tasks=True, approximate=True)
+    certificate.require(_TOLERANCE, "drf", "precomputed-drf")
     return Allocation(
         instance=instance,
         notion="drf",
@@ -119,7 +121,7 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
         levels=(),
         certificate=certificate,
         seconds={"solve": solved - started, "certify": time.perf_counter() - solved},
-        details={"approximate": True, "cycles": len(trace), "finished": finish},
+        details={"cycles": len(trace), "finished": finish},
         trace=tuple(trace),
     )
 

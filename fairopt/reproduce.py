@@ -17,76 +17,26 @@ drf drf-algorithm-1 [3.0, 2.0] [3.0, 2.0] agrees
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import NOTIONS, ShareNotion
 from fairopt.papers import PAPERS, Result, read
 from fairopt.precomputed import precomputed_drf
+from fairopt.schedule import schedule
+from fairopt.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
 from fairopt.solve import solve
 from fairopt.solvers import fill_lowest_first, precompute
+from fairopt.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
 from fairopt.wording import did_you_mean
 
 __all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "reproduce"]
-
-_Z = 3.2905267314918945  # 99.9 % of a normal distribution are within so many standard deviations: some 20 means are compared at once
-_BATCH = 25  # trials that a worker takes at a time
-
-
-class Verdict(Enum):
-    """How a row compares with the paper."""
-
-    AGREES = "agrees"
-    KNOWN = "known difference"
-    SILENT = "not printed"  # the paper gives no number; ours is what it was
-    DIFFERS = "differs"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One published result beside ours.
-
-    Attributes
-    ----------
-    id, what, citation : str
-    published : list of numbers (nested, for several rows) or None
-        As printed; None where the paper gives none.
-    ours : list of numbers
-    tolerance : float
-        Half a unit of the last digit printed, or the half-width of the confidence interval of the difference of two means.
-    mean : bool
-        Is it a mean of random trials?
-    verdict : Verdict
-    note : str
-        Why it differs, if it does.
-    """
-
-    id: str
-    what: str
-    citation: str
-    published: list[Any] | None
-    ours: list[Any]
-    tolerance: float
-    mean: bool
-    verdict: Verdict
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """How to run: fewer trials?, on how many workers, and whom to tell that some more trials are done."""
-
-    quick: bool = False
-    jobs: int = 1
-    done: Callable[[int], object] = lambda trials: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +82,8 @@ def reproduce(
 # Small examples: data ------------------------------------------------------------------------------------------------------------
 
 
-def _task_by_task(instance: Instance, **options: Any) -> tuple[FloatArray, FloatArray]:
-    """Algorithm 1 of Ghodsi et al. (2011) on one server -> tasks (users, 1) and dominant shares."""
-    share = _dominant_share(instance)
-    x = fill_lowest_first(instance.total_capacity, instance.demands, share, instance.tasks, **options)
-    return x[:, None], x * share
-
-
-def _precomputed(instance: Instance, **options: Any) -> tuple[FloatArray, FloatArray]:
-    allocation = precomputed_drf(instance, **options)
-    return allocation.tasks, allocation.shares
-
-
-def _dominant_share(instance: Instance) -> FloatArray:
-    notion = NOTIONS["drf"]()
-    assert isinstance(notion, ShareNotion)
-    return notion.share_per_task(instance) / instance.weights
-
-
-ALGORITHMS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {"task-by-task": _task_by_task, "precomputed-drf": _precomputed}
+# What answers that is no notion, by name: tasks (users, servers), and shares.
+ALGORITHMS: dict[str, Callable[..., Allocation]] = {"schedule": schedule, "precomputed-drf": precomputed_drf}
 
 # What is compared: a function of the instance, of the tasks (users, servers) and of the shares.
 QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] = {
@@ -158,6 +91,8 @@ QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] 
     "shares": lambda instance, tasks, shares: shares,
     "granted": lambda instance, tasks, shares: tasks.sum(axis=1)[:, None] * instance.demands,
     "used": lambda instance, tasks, shares: tasks.sum(axis=1) @ instance.demands,
+    "placed": lambda instance, tasks, shares: tasks,
+    "unused": lambda instance, tasks, shares: instance.row_capacity - tasks.T @ instance.demands,
     "left": lambda instance, tasks, shares: instance.total_capacity - tasks.sum(axis=1) @ instance.demands,
     "rates": lambda instance, tasks, shares: instance.rates,
 }
@@ -166,11 +101,13 @@ QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] 
 def answer(result: Result, instance: Instance, solver: str | None = None) -> FloatArray:
     """Return the quantity of a result as it comes out here (by an engine of one's choice, where a notion is solved)."""
     tasks, shares = np.zeros((instance.n_users, instance.n_servers)), np.zeros(instance.n_users)
-    if result.notion is not None:
-        allocation = solve(instance, result.notion, solver=solver, **result.options)
+    if result.notion is not None or result.algorithm is not None:
+        allocation = (
+            solve(instance, result.notion, solver=solver, **result.options)
+            if result.notion is not None
+            else ALGORITHMS[str(result.algorithm)](instance, **result.options)
+        )
         tasks, shares = allocation.tasks, allocation.shares
-    elif result.algorithm is not None:
-        tasks, shares = ALGORITHMS[result.algorithm](instance, **result.options)
     return QUANTITIES[result.quantity](instance, tasks, shares)
 
 
@@ -179,7 +116,7 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
     for result in paper.results:
         ours = answer(result, paper.instances[result.instance])
         as_published = None if result.published is None else _equal(ours, result.published, result.tolerance)
-        verdict = _verdict(as_published, result.ours is not None and _equal(ours, result.ours, result.tolerance))
+        verdict = verdict_of(as_published, result.ours is not None and _equal(ours, result.ours, result.tolerance))
         yield Row(
             id=result.id,
             what=result.what,
@@ -189,7 +126,7 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
             tolerance=result.tolerance,
             mean=False,
             verdict=verdict,
-            note=_note(verdict, result.differs),
+            note=note_of(verdict, result.differs),
         )
 
 
@@ -197,47 +134,7 @@ def _equal(ours: FloatArray, theirs: FloatArray, tolerance: float) -> bool:
     return ours.shape == theirs.shape and bool(np.allclose(ours, theirs, rtol=1e-9, atol=tolerance))
 
 
-def _verdict(as_published: bool | None, as_known: bool) -> Verdict:
-    if as_published:
-        return Verdict.AGREES
-    if as_known:
-        return Verdict.SILENT if as_published is None else Verdict.KNOWN
-    return Verdict.DIFFERS
-
-
-def _note(verdict: Verdict, reason: str) -> str:
-    return reason if verdict is Verdict.KNOWN else "Unexpected: please report it." if verdict is Verdict.DIFFERS else ""
-
-
 # Random trials -------------------------------------------------------------------------------------------------------------------
-
-
-def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials: int, run: Run) -> FloatArray:
-    """Return the outcomes of independent trials, (trials, quantities); ``name`` seeds them, number j the j-th one."""
-    from joblib import Parallel, delayed
-
-    seed = zlib.crc32(name.encode())
-
-    def batch(numbers: range) -> list[FloatArray]:
-        outcomes = [trial(np.random.default_rng([seed, j])) for j in numbers]
-        run.done(len(numbers))
-        return outcomes
-
-    batches = [range(first, min(first + _BATCH, trials)) for first in range(0, trials, _BATCH)]
-    # Threads: numpy and compiled code let go of the interpreter, and there is nothing to start and to copy.
-    done = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(batch)(numbers) for numbers in batches)
-    return np.array([outcome for outcomes in done for outcome in outcomes])
-
-
-def interval(outcomes: FloatArray, deviation: float, trials: int) -> float:
-    """Return the half-width of the 99.9 % interval of the difference of two means: of these outcomes, and of a published sample.
-
-    >>> round(interval(np.array([1.0, 2, 3, 4]), 1.0, 4), 3)
-    2.85
-    """
-    n = outcomes.size
-    squares = float(((outcomes - outcomes.mean()) ** 2).sum()) + trials * deviation**2
-    return float(_Z * np.sqrt(squares / max(n + trials - 2, 1) * (1 / n + 1 / trials)))
 
 
 def _pdrf_trials(run: Run) -> Iterator[Row]:
@@ -252,7 +149,7 @@ def _pdrf_trials(run: Run) -> Iterator[Row]:
             width = interval(values, deviation, trials["repetitions"])
             known = setting.get("ours", {}).get(quantity)
             as_known = known is not None and abs(ours - known[0]) <= interval(values, known[1], trials["repetitions"])
-            verdict = _verdict(abs(ours - mean) <= width, as_known)
+            verdict = verdict_of(abs(ours - mean) <= width, as_known)
             yield Row(
                 id=f"{setting['id']}-{quantity}",
                 what=f"{setting['what']}, {quantity}",
@@ -262,7 +159,7 @@ def _pdrf_trials(run: Run) -> Iterator[Row]:
                 tolerance=width,
                 mean=True,
                 verdict=verdict,
-                note=_note(verdict, setting.get("differs", "")),
+                note=note_of(verdict, setting.get("differs", "")),
             )
 
 
@@ -276,11 +173,6 @@ def _fewer_and_more(setting: dict[str, Any], users: int, rng: np.random.Generato
     return np.array([(cycle.tasks < by_task).sum(), (cycle.tasks > by_task).sum()], float)
 
 
-def _pdrf_number_of_trials(quick: bool) -> int:
-    trials = read("pdrf").more["trials"]
-    return len(trials["setting"]) * int(trials["quick" if quick else "repetitions"])
-
-
 def _drfh_table_1(run: Run) -> Iterator[Row]:
     """What 100 servers drawn from table I hold: the mean, and the interval in which 99.9 % of such draws lie."""
     table = read("drfh").more["table-1"]
@@ -288,8 +180,8 @@ def _drfh_table_1(run: Run) -> Iterator[Row]:
     part = counts / counts.sum()
     for name, column, published in zip(table["resources"], columns, table["published"], strict=True):
         mean = table["drawn"] * float(part @ column)
-        width = _Z * float(np.sqrt(table["drawn"] * (part @ column**2 - (part @ column) ** 2)))
-        verdict = _verdict(abs(mean - published) <= width, False)
+        width = Z * float(np.sqrt(table["drawn"] * (part @ column**2 - (part @ column) ** 2)))
+        verdict = verdict_of(abs(mean - published) <= width, False)
         yield Row(
             id=f"drfh-table-1-{name.lower()}",
             what=f"{name} of {table['drawn']} servers of table I",
@@ -299,7 +191,7 @@ def _drfh_table_1(run: Run) -> Iterator[Row]:
             tolerance=width,
             mean=True,
             verdict=verdict,
-            note=_note(verdict, ""),
+            note=note_of(verdict, ""),
         )
 
 
@@ -311,9 +203,14 @@ def _experiments() -> Iterator[Experiment]:
         paper = read(name)
         if paper.results:
             yield Experiment(name, paper.title, paper.source, partial(_examples, name))
-    drfh, pdrf = read("drfh"), read("pdrf")
+    drfh, kesidis, pdrf = read("drfh"), read("kesidis"), read("pdrf")
     yield Experiment("drfh-table-1", "Servers of the Google cluster", drfh.source, _drfh_table_1)
-    yield Experiment("pdrf-tables", "PDRF against task-by-task DRF", pdrf.source, _pdrf_trials, _pdrf_number_of_trials)
+    yield Experiment("drfh-figure-4", "Three users on 100 servers", drfh.source, drfh_figure_4, number_of_trials("drfh", "figure-4"))
+    yield Experiment(
+        "drfh-placements", "Placements against the optimum", drfh.source, drfh_placements, number_of_trials("drfh", "placements")
+    )
+    yield Experiment("kesidis-tables", "Random servers", kesidis.source, kesidis_tables, number_of_trials("kesidis", "trials"))
+    yield Experiment("pdrf-tables", "PDRF against task-by-task DRF", pdrf.source, _pdrf_trials, number_of_trials("pdrf", "trials"))
 
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.id: experiment for experiment in _experiments()}

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
@@ -23,7 +23,7 @@ from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
 
-__all__ = ["formulate", "notion_of", "solve", "to_pyomo"]
+__all__ = ["checked", "formulate", "notion_of", "solve", "to_pyomo"]
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def formulate(
       x >= 0 for 2 eligible pairs of 2 users and 1 server
     <BLANKLINE>
     """
-    chosen, how = _checked(instance, notion, sharing, options)
+    chosen, how = checked(instance, notion, sharing, options)
     if integral:
         instance, row = _expanded(instance)
         chosen = _with_utility(chosen, None if chosen.utility is None else _columns(chosen.utility, row))
@@ -163,7 +163,8 @@ def solve(
     InvalidInstance, Unsupported, SolverUnavailable
         Before anything is solved.
     NoSolution
-        At the time limit; ``.known`` holds what is final.
+        At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
+        but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
     CertificateError
         If the engine's answer fails the check.
 
@@ -178,7 +179,7 @@ def solve(
             raise Unsupported(f"{name} is {value!r}; give a number > 0{'' if highest == np.inf else ' and < 1, such as 1e-8'}")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
-    chosen, how = _checked(instance, notion, sharing, options)
+    chosen, how = checked(instance, notion, sharing, options)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there, and no part in the goal", some(instance.unservable))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
@@ -196,13 +197,17 @@ def solve(
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
 
-    solution, parts = _run(program, engine, tolerance, deadline)
+    try:
+        solution, parts = _run(program, engine, tolerance, deadline)
+    except NoSolution as error:
+        if integral and "tasks" in error.known:  # of the pairs of single servers
+            error.known["tasks"] = _unexpanded(instance, _table(program, error.known["tasks"]), row)
+        raise
     solved = time.perf_counter()
 
-    pairs = np.zeros((small.n_users, small.n_servers))
-    pairs[program.pair_users, program.pair_servers] = solution.x
+    pairs = _table(program, solution.x)
     tasks = merging.spread(pairs) if merging is not None else _unexpanded(instance, pairs, row)
-    certificate = Certificate.combine([*parts, Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0)])
+    certificate = Certificate.combine([*parts, Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)])
     certificate.require(tolerance, chosen.name, engine.name)
     certified = time.perf_counter()
 
@@ -246,7 +251,7 @@ def _run(program: Program, engine: Backend, tolerance: float, deadline: Deadline
     return Solution(x, iterations=iterations, programs_solved=programs), certificates
 
 
-def _checked(
+def checked(
     instance: Instance, notion: str | Notion | type[Notion], sharing: Sharing | None, options: dict[str, Any]
 ) -> tuple[Notion, Sharing]:
     """Return the notion and the sharing, after all that can be said without solving."""
@@ -286,6 +291,12 @@ def _columns(utility: FloatArray, row: IntArray) -> FloatArray:
 
 
 # The way back --------------------------------------------------------------------------------------------------------------------
+
+
+def _table(program: Program, x: FloatArray) -> FloatArray:
+    table = np.zeros((len(program.users), len(program.servers)))
+    table[program.pair_users, program.pair_servers] = x
+    return table
 
 
 def _unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatArray:

@@ -17,14 +17,26 @@ from rich.text import Text
 
 from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.models import NOTIONS
-from fairopt.solvers import SOLVERS
+from fairopt.models import CRITERIA, NOTIONS
+from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from fairopt.reproduce import Experiment, Row
+    from fairopt.worst_case import WorstCase
 
-__all__ = ["numbers", "print_allocation", "print_notions", "print_reproduction", "print_solvers"]
+__all__ = [
+    "add_numbers",
+    "label",
+    "numbers",
+    "print_allocation",
+    "print_notions",
+    "print_placements",
+    "print_reproduction",
+    "print_solvers",
+    "print_worst_case",
+    "simple_table",
+]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
@@ -43,9 +55,10 @@ _QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75,
 
 def print_allocation(console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False) -> None:
     """Print an allocation: users, servers, levels, certificate and times."""
-    instance, notion = allocation.instance, NOTIONS.get(allocation.notion)
+    instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
-    facts = f"({allocation.notion}, by {allocation.solver}, sharing {allocation.sharing})"
+    how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
     users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
     servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
@@ -58,16 +71,28 @@ def print_allocation(console: Console, allocation: Allocation, seconds: dict[str
 
 def print_notions(console: Console) -> None:
     """Print a table of `NOTIONS`."""
-    table = _table("notion", "what it is, and its source", "promises", leading=1)
+    table = simple_table("notion", "what it is, and its source", "promises", leading=1)
     for name, notion in NOTIONS.items():
         what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
         table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
     console.print(table)
 
 
+def print_placements(console: Console) -> None:
+    """Print a table of `PLACEMENTS`, and of the criteria that are no notions."""
+    for title, registry in (("placement", PLACEMENTS), ("criterion", CRITERIA)):
+        table = simple_table(title, "what it is, and its source", leading=1)
+        for name, entry in registry.items():
+            what = Text.assemble(getattr(entry, "title", "a function"), "\n", (getattr(entry, "source", ""), "dim"))
+            table.add_row(Text(name, "bold"), what)
+        console.print(table)
+        console.print()
+    console.print(Text("Every notion that equalises a share is a criterion too; see: fairopt notions."))
+
+
 def print_solvers(console: Console) -> None:
     """Print a table of `SOLVERS`."""
-    table = _table("solver", "what it is", "solves programs with", "installed", leading=1)
+    table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1)
     for name, engine in SOLVERS.items():
         abilities = "\n".join(sorted(feature.value for feature in engine.features))
         table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
@@ -78,10 +103,10 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
     """Print a table for each experiment, published beside ours, the reasons of differences, and a summary."""
     for experiment, rows in results:
         console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
-        table = _table("", "published", "ours", "")
+        table = simple_table("", "published", "ours", "")
         for row in rows:
             published = "" if row.published is None else _nested(row.published)
-            ours = _nested(row.ours) + (f" ± {row.tolerance:.4g}" if row.mean else "")
+            ours = f"{_nested(row.ours, 4)}\n± {row.tolerance:.2g}" if row.mean else _nested(row.ours)
             table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
         console.print(table)
         for note in dict.fromkeys(row.note for row in rows if row.note):
@@ -94,11 +119,61 @@ def print_reproduction(console: Console, results: Sequence[tuple[Experiment, lis
     console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {seconds:.3g} s"))
 
 
-def _nested(values: list[Any]) -> str:
+def print_worst_case(console: Console, worst: WorstCase, seconds: float) -> None:
+    """Print the instance, what both allocations make of it, and what the search was."""
+    instance, found = worst.instance, worst.regret
+    tasks = "whole" if found.whole else "divisible"
+    console.print(Text.assemble((f"{worst.name} against {found.notion}", "bold"), f", {tasks} tasks"))
+    console.print()
+    console.print(_instance_table("server", instance.servers, _server_columns(instance)))
+    console.print()
+    columns = _user_columns(instance)
+    columns |= {"tasks, greedy": worst.schedule.tasks_per_user, "tasks, exact": worst.exact.tasks_per_user}
+    console.print(_instance_table("user", instance.users, columns))
+    console.print()
+    for title, allocation in (("Greedy", worst.schedule), ("Exact", worst.exact)):
+        held = [
+            f"{x:.4g} of {instance.users[n]} on {instance.servers[i]}" for (n, i), x in np.ndenumerate(allocation.tasks) if round(x, 9) > 0
+        ]
+        console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
+    console.print(Text(str(found)))
+    size = f"of {plural(worst.tries, 'instance')} tried, seed {worst.seed}"
+    stopped = f", stopped by {worst.stopped}" if worst.stopped else ""
+    failed = f", {worst.failed} not solved" if worst.failed else ""
+    console.print(Text(f"The largest regret {size}{stopped}{failed}: {worst.found_value:.4g}; of this smaller instance: {worst.value:.4g}"))
+    console.print(Text(f"A search: a lower bound of the worst case, not a proof of it. Time: {seconds:.3g} s"))
+
+
+def _server_columns(instance: Instance) -> dict[str, Any]:
+    counts = {"count": instance.counts} if (instance.counts != 1).any() else {}
+    return counts | dict(zip(instance.resources, instance.capacities.T, strict=True))
+
+
+def _user_columns(instance: Instance) -> dict[str, Any]:
+    """Return demands, and what is not as it is by default."""
+    columns: dict[str, Any] = dict(zip(instance.resources, instance.demands.T, strict=True))
+    if (instance.weights != 1).any():
+        columns["weight"] = instance.weights
+    if np.isfinite(instance.tasks).any():
+        columns["has"] = instance.tasks
+    if instance.placement is not None and not instance.placement.all():
+        columns["runs on"] = [", ".join(np.array(instance.servers)[row]) for row in instance.placement]
+    return columns
+
+
+def _instance_table(what: str, names: Sequence[str], columns: dict[str, Any]) -> Table:
+    table = simple_table(what)
+    add_numbers(table, *columns)
+    for n, name in enumerate(names):
+        table.add_row(label(name), *(value if isinstance(value, str) else f"{value:.4g}" for value in (c[n] for c in columns.values())))
+    return table
+
+
+def _nested(values: list[Any], digits: int = 6) -> str:
     """Write numbers in a line, and rows of them in lines."""
     if values and isinstance(values[0], list):
-        return "\n".join(_nested(part) for part in values)
-    return ", ".join(f"{value:.6g}" for value in values)
+        return "\n".join(_nested(part, digits) for part in values)
+    return ", ".join(f"{value:.{digits}g}" for value in values)
 
 
 # Numbers and words ---------------------------------------------------------------------------------------------------------------
@@ -123,18 +198,18 @@ def numbers(values: FloatArray | Sequence[float]) -> list[str]:
     return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
 
 
-def _label(name: str) -> Text:
+def label(name: str) -> Text:
     """Return a label as it is, without markup and without control characters."""
     return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name), overflow="fold")
 
 
 def _some(names: Sequence[str]) -> Text:
     """Return the first few names, and how many more there are."""
-    listed = Text(", ").join(_label(name) for name in names[:_FEW])
+    listed = Text(", ").join(label(name) for name in names[:_FEW])
     return listed.append(f" and {len(names) - _FEW:,} more") if len(names) > _FEW else listed
 
 
-def _table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
+def simple_table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
     """Return a table with these columns of text; ``leading`` is the number of blank lines between rows."""
     table = Table(
         box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), leading=leading, title=title, title_justify="left", title_style="bold"
@@ -144,7 +219,8 @@ def _table(*columns: str, title: str | None = None, leading: int = 0) -> Table:
     return table
 
 
-def _add_numbers(table: Table, *columns: str) -> None:
+def add_numbers(table: Table, *columns: str) -> None:
+    """Add columns of numbers, which are never broken."""
     for column in columns:
         table.add_column(Text(column), justify="right", no_wrap=True)
 
@@ -159,22 +235,22 @@ def _weighted(instance: Instance) -> bool:
 def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
     """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
     instance = allocation.instance
-    table = _table("user", title=title)
-    columns: list[Iterable[str | Text]] = [[_label(instance.users[n]) for n in chosen]]
+    table = simple_table("user", title=title)
+    columns: list[Iterable[str | Text]] = [[label(instance.users[n]) for n in chosen]]
     if _weighted(instance):
-        _add_numbers(table, "weight")
+        add_numbers(table, "weight")
         columns.append(numbers(instance.weights[chosen]))
-    _add_numbers(table, "tasks")
+    add_numbers(table, "tasks")
     columns.append(numbers(allocation.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
-        _add_numbers(table, "share")
+        add_numbers(table, "share")
         columns.append(numbers(shares[chosen]))
     table.add_column("dominant", overflow="fold")
-    columns.append([_label(allocation.dominant_resources[n]) for n in chosen])
+    columns.append([label(allocation.dominant_resources[n]) for n in chosen])
     complete, levels = allocation.complete, allocation.level_of_user
     stops = ["cannot run" if not instance.servable[n] else "all tasks" if complete[n] else str(levels[n] or "") for n in chosen]
     if any(stops):
-        _add_numbers(table, "level")
+        add_numbers(table, "level")
         columns.append(stops)
     for row in zip(*columns, strict=True):
         table.add_row(*row)
@@ -184,8 +260,8 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
 def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     """Return quartiles, the users with the lowest shares, and those who run all their tasks."""
     instance = allocation.instance
-    table = _table("", title=plural(instance.n_users, "user"))
-    _add_numbers(table, *_QUANTILES)
+    table = simple_table("", title=plural(instance.n_users, "user"))
+    add_numbers(table, *_QUANTILES)
     rows = {"tasks": allocation.tasks_per_user}
     if (shares := allocation.shares_to_show) is not None:
         rows["share"] = shares
@@ -238,13 +314,13 @@ def _servers(allocation: Allocation, console: Console) -> Table | None:
     if room < 0:
         return None
     width = min(room, _BAR) if room >= 4 else 0
-    table = _table("server")
-    _add_numbers(table, "count")
+    table = simple_table("server")
+    add_numbers(table, "count")
     for thing in things:
-        table.add_column(_label(thing), overflow="fold")
+        table.add_column(label(thing), overflow="fold")
     for i, name in enumerate(instance.servers):
         table.add_row(
-            _label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
+            label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
         )
     if instance.n_servers > 1:
         table.add_section()
@@ -262,13 +338,13 @@ def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     things, used, whole = _use(allocation)
     servers = plural(instance.counts.sum(), "server")
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
-    table = _table("", title=servers + rows)
+    table = simple_table("", title=servers + rows)
     table.add_column("in use", no_wrap=True)
-    _add_numbers(table, *_QUANTILES)
+    add_numbers(table, *_QUANTILES)
     for r, thing in enumerate(things):
         offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]
         quantiles = np.quantile(offering, list(_QUANTILES.values())) if offering else []
-        table.add_row(_label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
+        table.add_row(label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
     return table
 
 
@@ -287,6 +363,12 @@ def _levels_text(allocation: Allocation) -> str:
 
 def _certificate_text(allocation: Allocation) -> str:
     certificate = allocation.certificate
+    if certificate.reservation:
+        blocked = allocation.details.get("blocked_by")
+        stopped = f"; stopped at {label(blocked).plain}, whose task did not fit" if blocked else ""
+        return (
+            f"{certificate.reservation.capitalize()}, so not an optimum: feasible up to {certificate.feasibility:.1e}, recomputed{stopped}"
+        )
     worst = f"{certificate.worst:.1e}" if certificate.worst else "0"
     if certificate.whole_tasks:
         return f"Exact by branch and cut: relative gap {worst} as the engine reports it, limits recomputed"

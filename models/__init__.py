@@ -3,6 +3,9 @@
 `NOTIONS` maps each identifier to its class. A notion of your own is one entry more::
 
     fo.NOTIONS["mine"] = Mine
+
+`CRITERIA` are those that say whose turn it is in a schedule and have no program, so no optimum. Every notion that equalises a share is a
+criterion too.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, defaul
 from fairopt.models.per_server_drf import PerServerDRF
 from fairopt.models.proportional import Proportional
 from fairopt.models.psdsf import PSDSF
+from fairopt.models.rpsdsf import ResidualPSDSF
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 
-__all__ = ["NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
+__all__ = ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
 NOTIONS: dict[str, type[Notion]] = {
     notion.name: notion
@@ -30,3 +34,5 @@ NOTIONS: dict[str, type[Notion]] = {
         *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency),
     )
 }
+
+CRITERIA: dict[str, type[Notion]] = {ResidualPSDSF.name: ResidualPSDSF}

@@ -26,8 +26,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.filling import Criterion
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.program import Goal, Leximin, LimitKind, Limits, Program
+from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
 from fairopt.validation import check, numbers, require_labels
 
 __all__ = ["Notion", "Property", "ShareNotion", "Sharing", "check_preference", "default_sharing", "dominant_share", "preference_per_task"]
@@ -109,6 +110,19 @@ class Notion(ABC):
         """
         return None
 
+    def criterion(self, instance: Instance) -> Criterion:
+        """Return the share by which progressive filling says whose turn it is.
+
+        Raises
+        ------
+        Unsupported
+            For a notion that equalises no share.
+        """
+        raise Unsupported(
+            f'"{self.name}" equalises no share of a user, so it cannot say whose turn it is; '
+            'use a max-min notion such as "drfh", or "psdsf"'
+        )
+
 
 class ShareNotion(Notion):
     """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]."""
@@ -120,6 +134,12 @@ class ShareNotion(Notion):
     def goal(self, weights: FloatArray) -> Goal:
         """Return the goal; the default is `Leximin`."""
         return Leximin(weights)
+
+    def criterion(self, instance: Instance) -> Criterion:
+        """Return the same share for progressive filling, if its leximin is the goal."""
+        if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
+            return super().criterion(instance)
+        return Criterion(self.share_per_task(instance))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the program: eligible pairs, shares as utilities, limits, goal."""

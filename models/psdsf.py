@@ -64,6 +64,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
+from fairopt.filling import Criterion, Measure
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Property, ShareNotion, Sharing, check_preference, preference_per_task
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
@@ -152,6 +153,10 @@ class PSDSF(ShareNotion):
         if self.formulation == "market":
             return AlphaFair(1.0, weights)
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
+
+    def criterion(self, instance: Instance) -> Criterion:
+        """x[n] / gamma[n,i] for progressive filling, gamma that of one server of the row."""
+        return Criterion(safe_ratio(instance.counts, instance.rates), Measure.SERVER)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the equilibrium, the market, or where one is preferred the set of all."""

@@ -11,7 +11,9 @@ from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.interior_point import InteriorPoint
+from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.precomputed_drf import Cycle, fill_lowest_first, precompute
+from fairopt.solvers.progressive_filling import Filled, fill
 from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs import HiGHS
@@ -19,7 +21,20 @@ from fairopt.solvers.via_pyomo import Pyomo, to_model
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
 
-__all__ = ["SOLVERS", "Backend", "Cycle", "choose", "fill_lowest_first", "precompute", "to_model"]
+__all__ = [
+    "PLACEMENTS",
+    "SOLVERS",
+    "Backend",
+    "Chooser",
+    "Cycle",
+    "Filled",
+    "Placement",
+    "choose",
+    "fill",
+    "fill_lowest_first",
+    "precompute",
+    "to_model",
+]
 
 # The closed form first: where it applies nothing is faster or more exact.
 SOLVERS: dict[str, type[Backend]] = {

@@ -16,18 +16,20 @@ nonnegative terms: its relative error is below (N + 8) eps, and so is that of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from fairopt.instance import FloatArray, IntArray
+from fairopt.filling import Criterion, Filling
+from fairopt.instance import FloatArray
+from fairopt.solvers.placements import FirstFit
+from fairopt.solvers.progressive_filling import fill
 
 __all__ = ["Cycle", "Ties", "fill_lowest_first", "precompute"]
 
 Ties = Literal["index", "largest-demand"]
 
-_SAME = 2.0**-40  # shares that differ by this part of the largest one of a task are equal: rounding must not decide ties
-_PRECISION = 1e-9  # relative precision to which a pool is full
+_ENDLESS = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,18 +112,19 @@ def fill_lowest_first(
     >>> fill_lowest_first(np.array([9.0, 18]), np.array([[1.0, 4], [3, 1]]), np.array([2 / 9, 1 / 3]), np.full(2, np.inf))
     array([3., 2.])
     """
-    from fairopt.solvers import lowest_share_first  # compiled code is loaded when it is needed
-
-    compiled: Any = lowest_share_first
-    x = np.zeros(share.size) if held is None else held.astype(float)
-    users = np.arange(share.size)
-    order: IntArray = users if ties == "index" else np.lexsort((users, -share))
-    rank = np.empty(share.size, np.int64)
-    rank[order] = users
-    step = share / (max(float(share.max(initial=0.0)), np.finfo(float).tiny) * _SAME)
-    room = capacity - x @ demands
-    compiled.fill(np.ascontiguousarray(demands, float), room, _PRECISION * capacity, step, rank, np.asarray(tasks, float), x, go_on)
-    return x
+    order = np.arange(share.size) if ties == "index" else np.argsort(-share, kind="stable")
+    given = None if held is None else held.astype(np.int64)[:, None]
+    filling = Filling(
+        capacities=capacity[None, :],
+        counts=np.ones(1, np.int64),
+        demands=demands[:, None, :],
+        eligibility=np.ones((share.size, 1), bool),
+        tasks=np.where(share > 0, np.minimum(tasks, _ENDLESS), 0).astype(np.int64),
+        criterion=Criterion(share),
+        order=order,
+        held=given,
+    )
+    return fill(filling, FirstFit(), random_ties=False, seed=0, first_block=not go_on).tasks[:, 0].astype(float)
 
 
 def _first_cycle(left: FloatArray, demands: FloatArray, share: FloatArray) -> int:

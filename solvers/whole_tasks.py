@@ -61,9 +61,13 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
         np.ones(rows),
         whole=np.arange(upper.size),
     )
-    outcome = solved(model.run(deadline.left), deadline, {})
-    x = np.round(outcome.x)
-    return Solution(x, gap=outcome.gap, bound=float(worth @ x) * (1 + outcome.gap), iterations=outcome.iterations)
+    outcome = model.run(deadline.left)
+    found = bool(np.isfinite(outcome.gap))  # is there an allocation of whole tasks to relate the bound to
+    x = np.round(outcome.x) if found else np.zeros(upper.size)
+    reached = float(worth @ x)
+    bound = reached * (1 + outcome.gap) if found else float(worth @ upper)
+    solved(outcome, deadline, {"tasks": x, "value": reached, "bound": bound})
+    return Solution(x, gap=outcome.gap, bound=bound, iterations=outcome.iterations)
 
 
 class _Outcomes:
@@ -85,6 +89,9 @@ class _Outcomes:
         self.uneven: BoolArray = uneven[self.member]
         self.levels: list[float] = []
         self.counts: list[int] = []  # users at or below each level
+        # No allocation's smallest level is larger; levels of users whose tasks differ in worth are known up to a step.
+        self.bound = float(self.reach[self.member].min()) if self.member.size else 0.0
+        self.slack = _STEP if self.uneven.any() else 0.0
         self.best = np.zeros(users.size)
         self.gap, self.iterations, self.runs = 0.0, 0, 0
 
@@ -94,6 +101,8 @@ class _Outcomes:
         while counted < self.member.size:
             level = self._highest_level(counted)
             self.levels.append(level)
+            if len(self.levels) == 1:
+                self.bound = level * (1 + self.slack)
             now = self._fewest_at_or_below(level, counted)
             if now <= counted:  # cannot be, short of rounding; then nobody is counted twice, and the search ends
                 now = int((self._reached() <= level * (1 + _STEP)).sum())
@@ -103,7 +112,7 @@ class _Outcomes:
         reached = self.program.per_user(self.best * self.per_level)
         nearest = np.abs(np.subtract.outer(reached[self.member], self.levels)).argmin(axis=1) if self.levels else np.empty(0)
         stages = tuple(Stage(level, self.member[nearest == k], None) for k, level in enumerate(self.levels))
-        return Solution(self.best, stages, gap=self.gap, iterations=self.iterations, programs_solved=self.runs)
+        return Solution(self.best, stages, gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=self.runs)
 
     def _reached(self) -> FloatArray:
         """Levels of the members under the best allocation, ascending."""
@@ -118,6 +127,8 @@ class _Outcomes:
             found = self._feasible(self._at_least(middle))
             if found is None:
                 high = middle
+                if not self.levels:
+                    self.bound = min(self.bound, high)
             else:
                 self.best = found
                 low = max(float(self._reached()[counted]), middle * (1 - _EXACT))
@@ -210,4 +221,5 @@ class _Outcomes:
         return tasks
 
     def _known(self) -> dict[str, object]:
-        return {"levels": list(self.levels), "tasks": self.best.copy()}
+        value = float(self._reached()[0]) if self.member.size else 0.0
+        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": self.bound}

@@ -13,21 +13,27 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
-    8: ("cli", "tables"),
-    7: ("report", "reproduce", "study"),
-    6: ("audit", "compare", "frontier", "precomputed", "simulate"),
-    5: ("solve", "schedule", "formats"),
+    8: ("cli", "tables", "comparison_table"),
+    7: ("report", "reproduce", "study", "worst_case"),
+    6: ("audit", "compare", "frontier", "precomputed", "schedule_trials", "simulate"),
+    5: ("solve", "schedule", "regret", "measures", "comparison_plot", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "conditions", "papers", "plots"),
-    2: ("instance", "program", "validation", "files"),
+    3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
+    2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
 }
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 NEIGHBOURS = {
     ("program", "instance"),
+    ("filling", "instance"),
+    ("schedule", "solve"),
+    ("regret", "solve"),
+    ("comparison_plot", "measures"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("cli", "tables"),
+    ("cli", "comparison_table"),
+    ("comparison_table", "tables"),
 }  # on one floor, in this direction only
 DOOR = "fairopt"  # the public door: it opens to every room, and only the top floor goes through it
 PACKAGES = {"models", "solvers"}

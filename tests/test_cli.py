@@ -128,7 +128,7 @@ def test_schema_and_version() -> None:
     assert run("--version").stdout == f"fairopt {fo.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["solve", "notions", "solvers", "reproduce", "schema"])
+@pytest.mark.parametrize("command", ["solve", "schedule", "compare", "notions", "solvers", "placements", "reproduce", "schema"])
 def test_help_shows_an_example(command: str) -> None:
     """Of the command itself."""
     assert f"Example: fairopt {command}" in flat(run(command, "--help").stdout)
@@ -291,6 +291,53 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("fairopt.cli.tables.print_allocation", full)
     assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+
+
+# Schedules -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_schedule_prints_what_python_gives() -> None:
+    """As JSON, as CSV and for people; and it says that it is greedy."""
+    kesidis = EXAMPLES / "kesidis.yaml"
+    arguments = ("schedule", kesidis, "--criterion", "psdsf", "--placement", "joint")
+    data = json.loads(run(*arguments, "--json").stdout)
+    assert (data["notion"], data["solver"]) == ("psdsf", "progressive-filling:joint")
+    assert [user["servers"] for user in data["users"]] == [{"server-1": 19.0}, {"server-1": 2.0, "server-2": 20.0}]
+    assert data["certificate"]["greedy"] is True
+    assert data["certificate"]["worst"] is None
+    assert "Greedy, so not an optimum" in run(*arguments).stdout
+    assert run(*arguments, "--csv").stdout.splitlines()[1].startswith("framework-1,19.0")
+
+
+def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
+    """Metric, slots, ties, seed, stop, picture and file."""
+    drf = EXAMPLES / "drf.yaml"
+    run("schedule", drf, "--placement", "best-fit", "--metric", "cosine", "--ties", "random", "--seed", "3", "--plot", tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").exists()
+    run("schedule", drf, "--placement", "slots", "--slots", "3", "--json", "-o", tmp_path / "a.json")
+    assert sum(user["tasks"] for user in json.loads((tmp_path / "a.json").read_text())["users"]) == 3
+    assert "stopped at" in flat(run("schedule", drf, "--stop", "first-block").stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--placement", "bestfit"], 'there is no placement "bestfit" (did you mean "best-fit"?)'),
+        (["--criterion", "uniform"], '"uniform" equalises no share'),
+        (["--metric", "l2"], '"metric" is an option of the placement "best-fit"'),
+        (["--ties", "none"], 'ties cannot be "none"'),
+        (["--seed", "-1"], "seed is -1"),
+    ],
+)
+def test_bad_schedules_are_status_2(arguments: list[str], message: str) -> None:
+    """One message each."""
+    assert message in flat(run("schedule", PAPER, *arguments, status=2).stderr)
+
+
+def test_placements_are_listed() -> None:
+    """With the criteria that are no notions."""
+    assert {entry["id"] for entry in json.loads(run("placements", "--json").stdout)} == {*fo.PLACEMENTS, *fo.CRITERIA}
+    assert "best-fit" in run("placements").stdout
 
 
 # Utilities -----------------------------------------------------------------------------------------------------------------------

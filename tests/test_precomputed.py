@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from itertools import pairwise
 from math import floor, inf
@@ -204,10 +205,17 @@ def test_ties_of_section_3_1_go_to_the_larger_share() -> None:
 
 
 def test_the_allocation_says_that_it_is_approximate() -> None:
-    """And how it came about."""
+    """In the repr, in the data, which JSON can hold, and beside how it came about."""
     allocation = fo.precomputed_drf(ONE_RESOURCE, cycles=None)
+    assert "approximate by precomputed-drf" in repr(allocation)
+    assert "not an optimum" in repr(allocation)
+    claims = json.loads(json.dumps(allocation.to_dict(), allow_nan=False))["certificate"]
+    assert claims == {**dict.fromkeys(("optimality", "fairness", "worst")), "feasibility": 0, "whole_tasks": True} | {
+        "greedy": False,
+        "approximate": True,
+    }
     assert (allocation.notion, allocation.solver, allocation.prices) == ("drf", "precomputed-drf", None)
-    assert allocation.details == {"approximate": True, "cycles": 2, "finished": False}
+    assert allocation.details == {"cycles": 2, "finished": False}
     assert [cycle.tasks.tolist() for cycle in allocation.trace] == [[5, 2, 1], [3, 0, 0]]
     assert [cycle.left.tolist() for cycle in allocation.trace] == [[7], [1]]
     assert fo.precomputed_drf(ONE_RESOURCE, cycles=1).details["cycles"] == 1

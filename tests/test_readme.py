@@ -52,7 +52,7 @@ def test_yaml_can_be_solved(tmp_path: Path) -> None:
     assert fo.solve(fo.load(tmp_path / "cluster.yaml")).tasks_per_user.min() > 0
 
 
-@pytest.mark.parametrize(("title", "registry"), [("Notions", fo.NOTIONS), ("Engines", fo.SOLVERS)])
+@pytest.mark.parametrize(("title", "registry"), [("Notions", fo.NOTIONS), ("Schedules", fo.PLACEMENTS), ("Engines", fo.SOLVERS)])
 def test_tables_are_complete(title: str, registry: dict[str, object]) -> None:
     """In the order of the registry."""
     section = README.split(f"## {title}\n")[1].split("\n## ")[0]

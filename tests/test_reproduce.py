@@ -14,13 +14,15 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt import reproduce as module
+from fairopt import schedule_trials
 from fairopt.cli import app
 from fairopt.papers import PAPERS, read
-from fairopt.reproduce import EXPERIMENTS, Row, Run, Verdict, interval, reproduce, sample
+from fairopt.reproduce import EXPERIMENTS, reproduce
+from fairopt.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-KNOWN = {"psdsf-figure-3", "pdrf-section-6-1-first"}
-TRIALS = ["pdrf-tables"]
+KNOWN = {"psdsf-figure-3", "pdrf-section-6-1-first", "kesidis-table-2-bf-drf", "kesidis-table-4-bf-drf"}
+TRIALS = ["drfh-figure-4", "drfh-placements", "kesidis-tables", "pdrf-tables"]
 
 
 def run(*arguments: str, status: int = 0, columns: int = 80) -> Result:
@@ -54,7 +56,7 @@ def test_all_small_results_are_reproduced_or_explained() -> None:
 
 def test_experiments_are_the_papers_with_results_and_the_trials() -> None:
     """In the order in which they are printed; only trials have a bar to show."""
-    assert list(EXPERIMENTS) == ["drf", "drfh", "psdsf", "bbf", "pdrf", "drfh-table-1", "pdrf-tables"]
+    assert list(EXPERIMENTS) == ["drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "drfh-table-1", *TRIALS]
     assert [name for name, experiment in EXPERIMENTS.items() if experiment.trials(True)] == TRIALS
     assert EXPERIMENTS["pdrf-tables"].trials(False) == 7000
 
@@ -70,7 +72,7 @@ def test_there_is_no_such_experiment() -> None:
 
 def test_tables_1_and_2_of_precomputed_drf() -> None:
     """With few trials: as printed, but for the caption of the last row of table 2, which is far off; as it is read, that row is there."""
-    rows = {row.id: row for _, found in reproduce(TRIALS, quick=True, jobs=2) for row in found}
+    rows = {row.id: row for _, found in reproduce(["pdrf-tables"], quick=True, jobs=2) for row in found}
     assert not [row for row in rows.values() if row.verdict is Verdict.DIFFERS]
     for which in ("fewer", "more"):
         assert rows[f"pdrf-table-2-b-{which}"].verdict is Verdict.KNOWN
@@ -131,6 +133,63 @@ def test_the_interval_holds_what_it_says() -> None:
         few, mean, deviation = rng.normal(3, 2, 50), rng.normal(3, 2 / np.sqrt(1000)), 2 * np.sqrt(rng.chisquare(1000) / 1000)
         outside += abs(few.mean() - mean) > interval(few, deviation, 1000)
     assert 5 <= outside <= 45
+
+
+def test_the_interval_of_deviations_holds_what_it_says() -> None:
+    """Of samples of 200 of one skewed distribution, one in a thousand pairs is further apart, or a few more: the kurtosis is estimated."""
+    rng = np.random.default_rng(2)
+    outside = 0
+    for _ in range(5_000):
+        one, other = rng.gamma(4, 1, 200), rng.gamma(4, 1, 200)
+        outside += abs(one.std(ddof=1) - other.std(ddof=1)) > deviation_interval(one, 200)
+    assert 1 <= outside <= 50
+    assert deviation_interval(np.full(9, 2.0), 200) == 0
+
+
+# Schedules -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_tables_ii_to_v_of_kesidis() -> None:
+    """200 trials as in the paper: all agree but table V of RRR-PS-DSF, which repeats table III."""
+    rows = {row.id: row for _, found in reproduce(["kesidis-tables"], jobs=2) for row in found}
+    assert {row.id for row in rows.values() if row.verdict is not Verdict.AGREES} <= {
+        "kesidis-psdsf-unused-deviation",
+        "kesidis-drf-rounds-placed-deviation",
+    }
+    assert rows["kesidis-psdsf-unused-deviation"].verdict is Verdict.KNOWN
+    assert not [row for row in rows.values() if row.verdict is Verdict.DIFFERS]
+    assert rows["kesidis-psdsf-placed-mean"].tolerance < 0.5
+
+
+def test_a_trial_of_kesidis_is_a_schedule() -> None:
+    """Tasks, then what they leave, which is never enough for another task: 5 and 1 of some server."""
+    setting = {"criterion": "psdsf", "placement": "random-server"}
+    for j in range(20):
+        a, b, c, d, *left = schedule_trials._random_servers(setting, np.random.default_rng(j)).tolist()
+        assert left == [100 - 5 * a - c, 30 - a - 5 * c, 30 - 5 * b - d, 100 - b - 5 * d]
+        assert all(min(left[2 * i] // 5, left[2 * i + 1]) < 1 and min(left[2 * i], left[2 * i + 1] // 5) < 1 for i in range(2))
+
+
+def test_placements_are_in_the_order_of_the_paper() -> None:
+    """Best-fit over first-fit over slots, each by more than chance; no schedule exceeds the optimum's least share."""
+    rows = {row.id: row for _, found in reproduce(["drfh-placements"], quick=True, jobs=2) for row in found}
+    assert not [row.id for row in rows.values() if row.verdict is Verdict.DIFFERS]
+    over = [row for row in rows.values() if "-over-" in row.id]
+    assert len(over) == 2
+    assert all(row.ours[0] > row.tolerance and row.verdict is Verdict.AGREES for row in over)
+    assert all(0 < row.ours[0] <= 100 for row in rows.values() if "least-share" in row.id)
+
+
+def test_an_order_that_is_not_there_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If best-fit were no better than first-fit, it would be said; so would other numbers than those that are known."""
+
+    def swapped(study: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+        return np.array([[90, 99, 0.02], [80, 90, 0.019], [85, 95, 0.018], *([40, 48, 0.003] for _ in range(5))]) * rng.uniform(0.99, 1)
+
+    monkeypatch.setattr(schedule_trials, "_placements", swapped)
+    rows = {row.id: row for _, found in reproduce(["drfh-placements"], quick=True) for row in found}
+    assert rows["drfh-placements-best-fit-over-first-fit"].verdict is Verdict.DIFFERS
+    assert rows["drfh-placements-best-fit-cpu-memory"].verdict is Verdict.DIFFERS
 
 
 # The command ---------------------------------------------------------------------------------------------------------------------

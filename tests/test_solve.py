@@ -178,3 +178,37 @@ def test_every_notion_tells_who_it_is() -> None:
         assert notion.title
         assert notion.source
         assert all(isinstance(promise, fo.Property) and source for promise, source in notion.satisfies.items())
+
+
+@pytest.mark.parametrize("notion", ["drfh", "efficiency"])
+def test_whole_tasks_report_gap_and_bound(notion: str) -> None:
+    """The bound is on the goal, the smallest share or the weighted total, and a finished search leaves no gap."""
+    instance = fo.Instance([[9, 18], [5, 5]], [[1, 4], [3, 1]], weights=[1, 2])
+    allocation = fo.solve(instance, notion, integral=True, time_limit=60)
+    reached = allocation.shares.min() if notion == "drfh" else instance.weights @ allocation.tasks_per_user
+    assert allocation.details["gap"] == 0
+    assert allocation.details["bound"] == pytest.approx(reached)
+
+
+@pytest.mark.parametrize("notion", ["drfh", "efficiency"])
+def test_time_limit_of_whole_tasks_leaves_the_best_so_far(notion: str) -> None:
+    """An allocation that is feasible row by row, what it reaches, and a bound that no divisible one exceeds by much."""
+    rng = np.random.default_rng(2)
+    instance = fo.Instance(rng.integers(50, 99, (12, 4)), rng.integers(3, 40, (15, 4)), weights=rng.uniform(1, 2, 15), counts=[3] * 12)
+    with pytest.raises(fo.NoSolution) as caught:
+        fo.solve(instance, notion, integral=True, time_limit=0.3)
+    known = caught.value.known
+    tasks = known["tasks"]
+    assert tasks.shape == (15, 12)
+    assert (tasks == np.round(tasks)).all()
+    assert (tasks.T @ instance.demands <= instance.row_capacity).all()
+    fluid = fo.solve(instance, notion)
+    if notion == "drfh":
+        share = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
+        reached, best = (share * tasks.sum(axis=1)).min(), fluid.shares.min()
+    else:
+        reached, best = instance.weights @ tasks.sum(axis=1), instance.weights @ fluid.tasks_per_user
+    assert known["value"] == pytest.approx(reached)
+    assert known["value"] <= known["bound"] * (1 + 1e-9)
+    assert known["value"] <= best
+    assert f"{known['value']:.6g} was reached by then, and {known['bound']:.6g} is a bound" in str(caught.value) or known.get("levels")

@@ -1,0 +1,180 @@
+"""A picture of a comparison: left what each user gets, right what is used of the cluster, by allocation.
+
+Up to 10 users are groups of bars, one for each allocation; more are a curve of sorted weighted dominant shares. On the right every
+resource has a bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. The
+colours of allocations are those of Okabe and Ito; exact ones are solid, hatches mark whole tasks, greedy schedules and given allocations.
+Server rows go from dark to light.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.plots import COLOURS, percent_axis, short_label
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairopt.compare import Comparison, Row
+
+__all__ = ["plot_comparison"]
+
+_GROUPS = 10  # more users than this are a curve
+_LAYERS = 10  # more rows of servers than this are one bar
+_NAME = 34  # characters of an allocation's name that are shown
+_DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
+_HATCH_OF_KIND = {"exact": "", "exact, whole tasks": "\\\\\\", "greedy": "///", "approximate": "///", "given": "xx"}
+_LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
+_STYLES = ("-", "--", "-.", ":")
+
+
+def plot_comparison(comparison: Comparison) -> Figure:
+    """Draw tasks of each user (sorted shares, of many) and use of the cluster, for every row that has an allocation.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> figure = plot_comparison(fo.compare(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), schedules=["drfh:first-fit"]))
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['Tasks of each user', 'Use of the cluster']
+    """
+    from matplotlib.figure import Figure
+
+    instance = comparison.instance
+    rows = [row for row in comparison.rows if row.allocation is not None]
+    groups = instance.n_users if instance.n_users <= _GROUPS else 0
+    layers, things = _layers(comparison, rows)
+    bars = max(groups, len(things)) * (len(rows) + 1)
+    legend = 0.22 * (-(-len(rows) // 2) + 1)
+    figure = Figure(figsize=(11.0, min(max(1.6 + 0.17 * bars, 3.4), 16.0) + legend), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    if groups:
+        _user_bars(left, comparison, rows)
+    else:
+        _user_curves(left, comparison, rows)
+    _use_bars(right, comparison, rows, layers, things)
+    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 2.5) - 0.4, -0.6)  # bars at most so much thicker than on the left
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    handles, labels = left.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+    handles, labels = right.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9, title="server rows")
+    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
+    figure.suptitle(f"{plural(len(rows), 'allocation')} of {whole}", fontweight="bold", x=0.01, horizontalalignment="left")
+    return figure
+
+
+def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return the part of the cluster's capacity in use, (rows, server rows or 1, things), and the things."""
+    instance = comparison.instance
+    if comparison.sharing == "tdm":
+        time = [row.allocation.time_utilization * instance.counts for row in rows if row.allocation is not None]
+        parts = np.array(time).reshape(len(rows), -1, 1) / max(float(instance.counts.sum()), 1.0)
+        things: tuple[str, ...] = ("time",)
+    else:
+        usage = np.array([row.allocation.usage for row in rows if row.allocation is not None])
+        capacity = instance.total_capacity
+        parts = usage.reshape(len(rows), instance.n_servers, instance.n_resources)
+        parts = np.divide(parts, capacity, out=np.zeros_like(parts), where=np.broadcast_to(capacity > 0, parts.shape))
+        things = instance.resources
+    return (parts if instance.n_servers <= _LAYERS else parts.sum(axis=1, keepdims=True)), things
+
+
+def _name(row: Row) -> str:
+    return short_label(row.name, _NAME) + (" (not feasible)" if row.violations else "")
+
+
+def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
+    users = comparison.instance.users
+    y = np.arange(len(users)) * (len(rows) + 1.0)
+    largest = 1e-12
+    for j, row in enumerate(rows):
+        assert row.allocation is not None
+        tasks = row.allocation.tasks_per_user
+        look: dict[str, Any] = {
+            "color": COLOURS[j % len(COLOURS)],
+            "hatch": _HATCH_OF_KIND[row.kind],
+            "edgecolor": "white",
+            "linewidth": 0.3,
+        }
+        bars = axes.barh(y + j, tasks, height=0.85, label=_name(row), **look)
+        axes.bar_label(bars, [f"{value:.4g}" for value in tasks], padding=3, fontsize=7)
+        largest = max(largest, float(tasks.max()))
+    axes.set_yticks(y + (len(rows) - 1) / 2, [short_label(user) for user in users])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(len(users) * (len(rows) + 1.0) - 1.2, -0.8)
+    axes.set_xlim(0, largest * 1.12)  # room for the numbers
+    axes.set_xlabel("tasks")
+    axes.set_title("Tasks of each user", loc="left")
+
+
+def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
+    """Draw the weighted dominant shares of each allocation, sorted: who is first differs from curve to curve."""
+    from fairopt.measures import dominant_shares
+
+    number = comparison.instance.n_users
+    positive: list[float] = []
+    for j, row in enumerate(rows):
+        assert row.allocation is not None
+        ranked = np.sort(dominant_shares(row.allocation))
+        positive += ranked[ranked > 0].tolist()
+        axes.stairs(
+            ranked,
+            np.arange(number + 1),
+            baseline=None,
+            color=COLOURS[j % len(COLOURS)],
+            linestyle=_STYLES[j % len(_STYLES)],
+            linewidth=1.6,
+            label=_name(row),
+        )
+    axes.set_xlim(0, number)
+    if positive and max(positive) > _LOG_FROM * min(positive):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=min(positive) / 2)  # who has nothing is below
+    else:
+        axes.set_ylim(bottom=0)
+    axes.set_xlabel("users, from the lowest")
+    axes.set_ylabel("weighted dominant share")
+    axes.set_title("Share of each user", loc="left")
+
+
+def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: FloatArray, things: tuple[str, ...]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    servers = comparison.instance.servers
+    several = layers.shape[1] > 1
+    ramp = LinearSegmentedColormap.from_list("servers", _DARK_TO_LIGHT)
+    names = [_name(row) for row in rows]
+    ticks: list[str] = []
+    for r, thing in enumerate(things):
+        y = np.arange(len(rows)) + r * (len(rows) + 1.0) + 1
+        axes.barh(y, 1.0, height=0.85, color="#EEEEEE")
+        start = np.zeros(len(rows))
+        for i in range(layers.shape[1]):
+            colour = ramp(i / (layers.shape[1] - 1)) if several else _DARK_TO_LIGHT[1]
+            label = short_label(servers[i]) if several and r == 0 else None
+            axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor="white", linewidth=0.5, label=label)
+            start += layers[:, i, r]
+        for position, part in zip(y, start, strict=True):
+            axes.annotate(
+                f"{100 * part:.1f} %", (max(1.0, part), position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+            )
+        ticks += [short_label(thing), *names]
+    axes.set_yticks(np.arange(len(ticks)), ticks, fontsize=8)
+    for header in range(0, len(ticks), len(rows) + 1):
+        axes.get_yticklabels()[header].set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, max(1.13, 1.13 * float(layers.sum(axis=1).max(initial=1.0))))
+    percent_axis(axes.xaxis)
+    axes.set_xlabel("of the whole cluster in use")
+    axes.set_title("Use of the cluster", loc="left")

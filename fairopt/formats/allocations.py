@@ -1,0 +1,96 @@
+"""An allocation that somebody else made, from a CSV file: who runs how many tasks where.
+
+Wide, a row for each user and a column for each server::
+
+    user,big-memory,big-cpu
+    alice,10,0
+    bob,0,10
+
+or long, a row for each pair that holds something; pairs that do not occur hold nothing::
+
+    user,server,tasks
+    alice,big-memory,10
+    bob,big-cpu,10
+
+or as ``fairopt solve --csv`` and ``allocation.to_frame().to_csv()`` write it, with columns ``tasks @ big-memory`` among others. Labels must
+be exactly those of the instance, in any order.
+
+>>> import tempfile
+>>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"])
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "mine.csv").write_text("user,server,tasks\\nB,pool,2\\n")
+...     read(Path(folder, "mine.csv"), instance)
+array([[0.],
+       [2.]])
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from fairopt.formats.cells import Table, read_table
+from fairopt.instance import FloatArray, Instance
+from fairopt.wording import did_you_mean
+
+__all__ = ["read"]
+
+_LONG = ("user", "server", "tasks")
+_PREFIX = "tasks @ "
+
+
+def read(path: Path, instance: Instance) -> FloatArray:
+    """Read (users, servers) tasks.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line: a label that the instance does not have, one that is missing or occurs twice, a cell that is no number of
+        tasks.
+    """
+    table = read_table(path, "user")
+    if set(table.columns) == set(_LONG) and set(instance.servers) != set(_LONG[1:]):
+        return _long(table, instance)
+    return _wide(table, instance)
+
+
+def _wide(table: Table, instance: Instance) -> FloatArray:
+    if any(column.startswith(_PREFIX) for column in table.columns) and not any(name.startswith(_PREFIX) for name in instance.servers):
+        chosen = [j for j, column in enumerate(table.columns) if j == 0 or column.startswith(_PREFIX)]
+        table = Table(
+            table.file,
+            [table.columns[j].removeprefix(_PREFIX) for j in chosen],
+            [[row[j] for j in chosen] for row in table.rows],
+            table.lines,
+        )
+    rows = list(table.aligned(instance.users, instance.servers))
+    tasks = np.array([[row[server] for server in instance.servers] for row in rows])
+    given = {user: row for row, (user, *_) in enumerate(table.rows)}
+    for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0))):
+        _refuse(table, float(tasks[n, i]), given[instance.users[n]], instance.servers[i])
+    return tasks
+
+
+def _long(table: Table, instance: Instance) -> FloatArray:
+    user_of, server_of = ({name: j for j, name in enumerate(names)} for names in (instance.users, instance.servers))
+    tasks = np.zeros((instance.n_users, instance.n_servers))
+    seen: dict[tuple[str, str], int] = {}
+    for row, (user, server, cell) in enumerate(zip(*(table.cells(column) for column in _LONG), strict=True)):
+        for label, known, kind in ((user, user_of, "user"), (server, server_of, "server")):
+            if label not in known:
+                table.refuse(
+                    f'there is no {kind} "{label}"{did_you_mean(label, known)}; the labels must be those of the instance', row, kind
+                )
+        if (user, server) in seen:
+            table.refuse(f'"{user}" on "{server}" stands on line {table.lines[seen[user, server]]} already; write their sum once', row)
+        seen[user, server] = row
+        value = table.number(cell, row, "tasks")
+        if not (np.isfinite(value) and value >= 0):
+            _refuse(table, value, row, "tasks")
+        tasks[user_of[user], server_of[server]] = value
+    return tasks
+
+
+def _refuse(table: Table, value: float, row: int, column: str) -> None:
+    table.refuse(f"a number of tasks is finite and >= 0, not {value:g}", row, column)

@@ -1,0 +1,177 @@
+"""What any allocation is measured by, whoever made it: plain numbers of the instance and the tasks, no optimisation.
+
+With x[n,i] tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights:
+
+* *weighted dominant share* of user n: max_r d[n,r] / C[r] * x[n] / phi[n], with weights per resource max_r d[n,r] / (C[r] phi[n,r]) * x[n].
+  Where the instance brings rates, time is what is shared, and it is the part of all servers' time, sum_i counts[i] x[n,i] / gamma[n,i] /
+  sum_i counts[i], divided by phi[n].
+* *Jain's index* of N values y (Jain, Chiu and Hawe 1984): (sum y)^2 / (N sum y^2), from 1/N, one has all, to 1, all have the same.
+* *envy* of n towards m: the tasks that n could run with what m holds, scaled by phi[n] / phi[m], *server by server* over the servers
+  where n may run, less those that it has,
+
+      min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
+
+  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
+* *use* of a resource: sum over servers and users of x[n,i] d[n,r], in parts of C[r]; under time division, of all servers' time.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+>>> allocation = fo.solve(instance, "drf")
+>>> dominant_shares(allocation).round(4), jain_index(dominant_shares(allocation))
+(array([0.6667, 0.6667]), 1.0)
+>>> largest_envy(fo.solve(instance, "efficiency"))
+Envy(tasks=0.0, user=None, of=None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.models.notion import dominant_share
+
+__all__ = ["Envy", "Violation", "cluster_use", "dominant_shares", "jain_index", "largest_envy", "takes_part", "violations"]
+
+_NONE = 1e-9  # relative: less envy is rounding
+_BLOCK = 4_000_000  # numbers held at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Envy:
+    """The largest envy, in tasks, and whose of whom it is; nobody's where it is 0."""
+
+    tasks: float
+    user: str | None
+    of: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A limit that an allocation does not keep: ``cpu @ server-1``, ``tasks of alice``, and how much is used of how much."""
+
+    limit: str
+    used: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"{self.limit}: {self.used:.6g}, allowed {self.allowed:.6g}"
+
+
+def takes_part(instance: Instance) -> BoolArray:
+    """Which users can be compared, (users,): those who may run somewhere, demand something and have tasks."""
+    part: BoolArray = instance.servable & ~instance.effortless & (instance.tasks > 0)
+    return part
+
+
+def dominant_shares(allocation: Allocation) -> FloatArray:
+    """Return the weighted global dominant share of each user, (users,); of the cluster's time where the instance has rates."""
+    instance = allocation.instance
+    if instance.rates_per_server is not None:
+        time = _times(instance, allocation.tasks) @ instance.counts
+        return safe_ratio(time, instance.counts.sum() * (instance.weights if instance.weights.ndim == 1 else 1.0))
+    per_task = dominant_share(instance, instance.total_capacity)
+    if instance.weights.ndim == 1:
+        per_task = per_task / instance.weights
+    held = allocation.tasks_per_user
+    shares: FloatArray = np.where(held > 0, per_task, 0.0) * held  # a user whom no server suits may have an infinite share per task
+    return shares
+
+
+def jain_index(values: FloatArray) -> float:
+    """Return Jain's index of values >= 0: 1 where all are equal, also where all are 0.
+
+    >>> jain_index(np.array([1.0, 1.0, 0.0, 0.0]))
+    0.5
+    """
+    largest = float(values.max(initial=0.0))
+    if largest <= 0:
+        return 1.0
+    scaled = values / largest
+    return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
+
+
+def cluster_use(allocation: Allocation) -> dict[str, float]:
+    """Return the part of each resource of the whole cluster that is in use, or of its time."""
+    instance = allocation.instance
+    if allocation.sharing == "tdm":
+        return {"time": float(allocation.time_utilization @ instance.counts) / max(float(instance.counts.sum()), 1.0)}
+    used = np.divide(
+        allocation.usage.sum(axis=0), instance.total_capacity, out=np.zeros(instance.n_resources), where=instance.total_capacity > 0
+    )
+    return dict(zip(instance.resources, used.tolist(), strict=True))
+
+
+def largest_envy(allocation: Allocation) -> Envy:
+    """Return the largest envy of any user towards any other, in tasks."""
+    instance, held = allocation.instance, allocation.tasks_per_user
+    best, pair = 0.0, None
+    for first, would in _with_what_others_hold(allocation):
+        users = np.arange(first, first + len(would))
+        envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
+        envy[~takes_part(instance)[users]] = 0.0
+        envy[np.arange(users.size), users] = 0.0
+        worst = np.unravel_index(envy.argmax(), envy.shape)
+        if envy[worst] > max(best, _NONE * float(would[worst])):
+            best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
+    return Envy(0.0, None, None) if pair is None else Envy(best, instance.users[pair[0]], instance.users[pair[1]])
+
+
+def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: float) -> list[Violation]:
+    """Return the limits that (users, servers) tasks exceed by more than a relative tolerance, the worst first.
+
+    >>> violations(Instance([[9]], [[2]], users=["A"], servers=["pool"], resources=["cpu"]), np.array([[5.0]]), "rdm", 1e-6)
+    [Violation(limit='cpu @ pool', used=10.0, allowed=9.0)]
+    """
+    found = [
+        Violation(f"tasks of {instance.users[n]} @ {instance.servers[i]}, where it may not run", float(tasks[n, i]), 0.0)
+        for n, i in np.argwhere(~instance.eligibility & (tasks > tolerance))
+    ]
+    held = tasks.sum(axis=1)
+    for n in np.flatnonzero(held > instance.tasks * (1 + tolerance) + tolerance * (instance.tasks == 0)):
+        found.append(Violation(f"tasks of {instance.users[n]}", float(held[n]), float(instance.tasks[n])))
+    things: tuple[str, ...] = ("time",)
+    if sharing == "tdm":
+        used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1))
+    else:
+        used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
+    for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
+        found.append(Violation(f"{things[r]} @ {instance.servers[i]}", float(used[i, r]), float(allowed[i, r])))
+    return sorted(found, key=lambda each: each.allowed / each.used)
+
+
+def _times(instance: Instance, tasks: FloatArray) -> FloatArray:
+    """x[n,i] / gamma[n,i], (users, servers)."""
+    rates = instance.rates
+    return np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates))
+
+
+def _with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
+    """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
+    instance, x = allocation.instance, allocation.tasks
+    number = instance.n_users
+    holders = [np.flatnonzero(x[:, i] > 0) for i in range(instance.n_servers)]
+    rates = instance.rates if allocation.sharing == "tdm" else None
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    size = max(1, _BLOCK // max(number, 1))
+    for first in range(0, number, size):
+        block = slice(first, min(first + size, number))
+        would = np.zeros((block.stop - first, number))
+        for i, who in enumerate(holders):
+            if not who.size:
+                continue
+            scale = weights[block, None, :] / weights[None, who, :]
+            if rates is not None:
+                could = scale[:, :, 0] * rates[block, i, None] * safe_ratio(x[who, i], rates[who, i])
+            else:
+                could = np.full(scale.shape[:2], np.inf)
+                for r in range(instance.n_resources):
+                    demand = instance.demands[block, r]
+                    asks = demand > 0
+                    bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
+                    could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
+            would[:, who] += np.where(instance.eligibility[block, i, None], could, 0.0)
+        yield first, would

@@ -1,0 +1,329 @@
+"""Instance + criterion + placement -> a schedule of whole tasks, by progressive filling.
+
+What a scheduler does: give one task at a time to the user with the smallest share, where it fits, and take none back. It is greedy, and
+said to be so: the certificate of a schedule is of its feasibility only. `solve` gives the optimum to measure it against.
+
+A scheduler of one's own is a share, a placement, or both. The share is a notion that states what a task is worth (`fairopt.ShareNotion`),
+the placement a function (`fairopt.solvers.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the command
+line of the same program too.
+
+>>> import fairopt as fo
+>>> class CpuTime(fo.ShareNotion):
+...     name, title, source = "cpu-time", "Share of the first resource alone", "folklore"
+...
+...     def share_per_task(self, instance):
+...         return instance.demands[:, 0] / instance.total_capacity[0]
+>>> def emptiest(user, free, demand, fits):
+...     return fits[free[fits].sum(axis=1).argmax()]
+>>> instance = fo.Instance([[9, 18], [9, 9]], [[1, 4], [3, 1]], users=["A", "B"])
+>>> fo.schedule(instance, CpuTime, placement=emptiest)
+Allocation(cpu-time, sharing rdm, greedy by progressive-filling:emptiest: A 6, B 2 tasks; excess 0.0e+00, not an optimum)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.filling import FITS, Criterion, Filling, Measure
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.merging import single_servers
+from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing
+from fairopt.solve import checked, notion_of
+from fairopt.solvers import PLACEMENTS, Chooser, Filled, Placement, fill
+from fairopt.wording import did_you_mean, some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Record", "schedule"]
+
+log = logging.getLogger(__name__)
+
+_ENDLESS = np.iinfo(np.int64).max // 2  # tasks of a user without a limit
+_MOST_SERVERS = 20_000_000
+_TOLERANCE = 1e-8  # of the check afterwards; what is placed keeps to FITS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """The order in which tasks were placed.
+
+    Attributes
+    ----------
+    instance : Instance
+    users, servers : int arrays (tasks,)
+        Who received each task, and the single server that it lies on: row by row, ``counts[i]`` of each.
+    """
+
+    instance: Instance
+    users: IntArray
+    servers: IntArray
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per task: user and single server, by name.
+
+        >>> instance = Instance([[2]], [[1]], counts=[2], users=["A"], servers=["node"])
+        >>> schedule(instance, record=True).trace.to_frame()["server"].tolist()
+        ['node#1', 'node#1', 'node#2', 'node#2']
+        """
+        import pandas as pd
+
+        _, names = single_servers(self.instance)
+        return pd.DataFrame(
+            {"user": np.array(self.instance.users, object)[self.users], "server": np.array(names, object)[self.servers]},
+            index=pd.RangeIndex(1, self.users.size + 1, name="task"),
+        )
+
+
+def schedule(
+    instance: Instance,
+    criterion: str | Notion | type[Notion] = "drfh",
+    *,
+    placement: str | Placement | Chooser = "first-fit",
+    ties: Literal["index", "largest-demand", "random"] = "index",
+    seed: int = 0,
+    stop: Literal["exhausted", "first-block"] = "exhausted",
+    record: bool = False,
+    sharing: Sharing | None = None,
+    **options: Any,
+) -> Allocation:
+    """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum.
+
+    Repeat: take the user with the smallest share, of those who have tasks left and a server that one fits on; give it one task, on a
+    server that the placement chooses. Rows that stand for several servers are filled server by server; the allocation is per row.
+
+    Parameters
+    ----------
+    instance : Instance
+    criterion : str or Notion
+        Which share: any notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" and "rpsdsf", whose shares
+        differ from server to server, or a notion of your own. Under a server-specific criterion and a placement that wants the user
+        first, the user's share is the smallest over the servers that its task fits on.
+    placement : str or function
+        Which server: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
+    ties : {"index", "largest-demand", "random"}
+        Who is first of several users with the smallest share (up to a part 1e-12): the first, the one whose task takes the largest part
+        of a resource of the cluster (as in the example of the DRF paper), or anybody.
+    seed : int
+        Of random ties and placements; the same seed gives the same schedule.
+    stop : {"exhausted", "first-block"}
+        When no further task fits, or, as algorithm 1 of the DRF paper is printed, as soon as the task of the lowest user does not.
+    record : bool
+        Keep the order of the placements in ``allocation.trace``, a `Record`.
+    sharing : {"rdm", "tdm"}, optional
+        Servers divide their resources (default), or their time (default for instances with rates): a task takes 1 / rate of it.
+    **options
+        Of the placement: ``metric`` (best-fit), ``slots`` (slots). Of the criterion: ``utility`` (max-min).
+
+    Returns
+    -------
+    Allocation
+        With ``shares`` those of the criterion, of slots where slots are shared; of "rpsdsf", whose residuals end near 0, those of
+        "psdsf". No prices and no levels. ``details["fits_nowhere"]`` names the users whose task is larger than every server where it may
+        run.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+
+    Examples
+    --------
+    >>> instance = Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])
+    >>> schedule(instance, "drfh", placement="best-fit").tasks
+    array([[19.,  2.],
+           [ 2., 19.]])
+    """
+    started = time.perf_counter()
+    how_placed, name, rest = _placement(placement, options)
+    chosen, how = checked(instance, _criterion(criterion, rest), sharing, {})
+    for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
+        if value not in known:
+            raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise Unsupported(f"seed is {seed!r}; give a whole number >= 0")
+    if instance.counts.sum() > _MOST_SERVERS:
+        raise Unsupported(
+            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
+            "ask about a part of the cluster, or use solve, which merges rows"
+        )
+    if instance.unservable:
+        log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
+    seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
+    filling, too_large = _filling(seen, chosen, how, ties)
+    if stop == "first-block":
+        _check_first_block(filling, chosen, how_placed)
+    fits_nowhere = [instance.users[n] for n in np.flatnonzero(too_large)]
+    if fits_nowhere:
+        log.warning("a task of %s is larger than every server where it may run: no tasks there", some(fits_nowhere))
+    formulated = time.perf_counter()
+
+    filled = fill(filling, how_placed, random_ties=ties == "random", seed=int(seed), first_block=stop == "first-block")
+    solved = time.perf_counter()
+
+    tasks = filled.tasks.astype(float)
+    for n in np.flatnonzero(seen.effortless & instance.servable):
+        tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = np.floor(instance.tasks[n] * (1 + FITS))
+    excess = max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
+    certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True)
+    certificate.require(_TOLERANCE, chosen.name, f"progressive-filling:{name}")
+    return Allocation(
+        instance=instance,
+        notion=chosen.name,
+        solver=f"progressive-filling:{name}",
+        sharing=how,
+        tasks=tasks,
+        shares=_shares(seen, filling.criterion, tasks),
+        prices=None,
+        levels=(),
+        certificate=certificate,
+        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": time.perf_counter() - solved},
+        details={
+            "placements": int(filled.users.size),
+            "fits_nowhere": fits_nowhere,
+            "blocked_by": None if filled.blocked_by is None else instance.users[filled.blocked_by],
+        },
+        trace=Record(instance, filled.users, filled.servers) if record else None,
+    )
+
+
+# What was asked for --------------------------------------------------------------------------------------------------------------
+
+
+def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
+    """Return the placement with its options, its name, and the options of others."""
+    entry: Any = placement
+    if isinstance(placement, str):
+        if placement not in PLACEMENTS:
+            raise Unsupported(
+                f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}'
+            )
+        entry = PLACEMENTS[placement]
+    if isinstance(entry, type) and issubclass(entry, Placement):
+        known: set[str] = {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
+        entry = entry(**{word: value for word, value in options.items() if word in known})
+        options = {word: value for word, value in options.items() if word not in known}
+    if isinstance(entry, Placement):
+        return entry, entry.name, options
+    if not callable(entry):
+        raise Unsupported(
+            f"placement is {entry!r}; give one of {', '.join(PLACEMENTS)}, or a function (user, free, demand, fits) -> server"
+        )
+    return entry, placement if isinstance(placement, str) else getattr(entry, "__name__", type(entry).__name__), options
+
+
+def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any]) -> Notion:
+    known = {**NOTIONS, **CRITERIA}
+    if isinstance(criterion, str):
+        if criterion not in known:
+            raise Unsupported(f'there is no criterion "{criterion}"{did_you_mean(criterion, known)}; there are {", ".join(known)}')
+        criterion = known[criterion]
+    for placed in PLACEMENTS.values():
+        words = {f.name for f in dataclasses.fields(placed)} if isinstance(placed, type) and dataclasses.is_dataclass(placed) else set()
+        if word := next((word for word in options if word in words), None):
+            raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
+    return notion_of(criterion, **options)
+
+
+def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:
+    if filling.criterion.measure is not Measure.OWN:
+        raise Unsupported(
+            f'"{chosen.name}" knows no lowest user, only one for each server, so stop="first-block" has no meaning for it; '
+            'leave stop out, or use a criterion such as "drfh"'
+        )
+    if isinstance(placement, Placement) and placement.server_first:
+        raise Unsupported(
+            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning for it; '
+            'leave stop out, or use "first-fit"'
+        )
+
+
+# What is filled ------------------------------------------------------------------------------------------------------------------
+
+
+def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str) -> tuple[Filling, BoolArray]:
+    """Return the arrays of progressive filling, and who takes no part because a task is too large for any server."""
+    if sharing == "tdm":
+        capacities = np.ones((instance.n_servers, 1))
+        demands = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0)[:, :, None]
+    else:
+        capacities, demands = instance.capacities, instance.demands[:, None, :]
+    fits = instance.eligibility.copy()
+    for r in range(capacities.shape[1]):  # a resource at a time: no (users, servers, resources) array is ever held
+        fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
+    takes_part = instance.servable & ~instance.effortless & (instance.tasks > 0)
+    too_large = takes_part & ~fits.any(axis=1)
+    takes_part &= ~too_large
+    whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
+    order = np.arange(instance.n_users)
+    if ties == "largest-demand":  # to 12 digits: those that differ by rounding stay in order
+        largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+        order = np.argsort([-float(f"{part:.12g}") for part in largest], kind="stable")
+    return Filling(
+        capacities=capacities,
+        counts=instance.counts.astype(np.int64),
+        demands=demands,
+        eligibility=fits,
+        tasks=np.where(takes_part, whole, 0),
+        criterion=_weighted_criterion(instance, chosen, takes_part, fits),
+        order=order,
+    ), too_large
+
+
+def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray) -> Criterion:
+    criterion = chosen.criterion(instance)
+    per_task = np.array(criterion.per_task, dtype=np.float64)
+    if per_task.shape not in ((instance.n_users,), fits.shape):
+        raise InvalidInstance(
+            f'the share of a task under "{chosen.name}" has shape {per_task.shape}; '
+            f"return one per user, ({instance.n_users},), or per user and server, {fits.shape}"
+        )
+    table = per_task if per_task.ndim == 2 else per_task[:, None]
+    counted = takes_part[:, None] if per_task.ndim == 1 else fits & takes_part[:, None]
+    wrong = np.argwhere(counted & ~((table > 0) & np.isfinite(table)))
+    if wrong.size:
+        n, i = wrong[0]
+        raise InvalidInstance(
+            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", '
+            'so its turn would come again and again; give the user a demand > 0, or use "max-min" with a utility of your own'
+        )
+    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # those per resource are in the share
+    return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)
+
+
+# What came of it -----------------------------------------------------------------------------------------------------------------
+
+
+def _excess_of_single_servers(filling: Filling, filled: Filled) -> float:
+    """Return the largest relative excess over a capacity of a single server, recomputed from the list of placements."""
+    row = np.repeat(np.arange(filling.counts.size), filling.counts)
+    column = row[filled.servers] if filling.demands.shape[1] > 1 else 0
+    worst = 0.0
+    for r in range(filling.capacities.shape[1]):
+        used = np.bincount(filled.servers, weights=filling.demands[filled.users, column, r], minlength=row.size)
+        capacity = filling.capacities[row, r]
+        worst = max(worst, float(np.max(safe_ratio(np.maximum(used - capacity, 0.0), capacity), initial=0.0)))
+    return worst
+
+
+def _shares(instance: Instance, criterion: Criterion, tasks: FloatArray) -> FloatArray:
+    """Return the criterion's share of each user, (users,), or (users, servers) where it is server-specific."""
+    per_task, total = criterion.per_task, tasks.sum(axis=1)
+    if criterion.measure is Measure.RESIDUAL:
+        per_task = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0) * per_task[:, None]
+    shares: FloatArray
+    if criterion.measure is not Measure.OWN:
+        shares = np.where(instance.eligibility & (total > 0)[:, None], per_task, 0.0) * total[:, None]
+    elif per_task.ndim == 1:
+        shares = np.where(total > 0, per_task, 0.0) * total
+    else:
+        shares = (np.where(tasks > 0, per_task, 0.0) * tasks).sum(axis=1)
+    return shares

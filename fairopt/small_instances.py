@@ -1,0 +1,225 @@
+"""Small instances of whole numbers: drawn at random, changed a little, made smaller.
+
+What a search for instances that show something (`fairopt.worst_case`) needs. In each of them a task of every user fits on some empty server
+where the user may run: a user whose task fits nowhere shows nothing.
+
+**Shrinking.** What a search finds is full of accidents. Shrinking takes them out one step at a time, and keeps a step if what is to be
+shown is still there. A step is one of
+
+    one user, server or resource less
+    all placement constraints, weights, counts or limits on tasks gone; or those of one user or server
+    a resource in units as large as whole numbers allow
+    one capacity, demand, weight, count or limit smaller: as small as can be, half, or less by one
+
+Every step makes the instance smaller, so shrinking ends; then no single step keeps what is shown (two at once might).
+
+>>> small = SmallInstances(users=2, servers=1, resources=2, capacities=(4, 9), demands=(0, 3))
+>>> instance = small.draw(np.random.default_rng(0))
+>>> instance.capacities.tolist(), instance.demands.tolist()
+([[9.0, 7.0]], [[2.0, 1.0], [1.0, 0.0]])
+>>> *_, least = shrink(instance, lambda smaller: smaller.capacities[0, 0] >= 3 * smaller.demands[0, 0])
+>>> least.capacities.tolist(), least.demands.tolist()
+([[3.0]], [[1.0]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance import FloatArray, Instance
+
+__all__ = ["VARIED", "SmallInstances", "shrink", "simpler", "tasks_fit"]
+
+VARIED = ("weights", "constraints", "counts", "tasks")
+_RANGES = {"weights": (1, 5), "counts": (1, 3), "tasks": (1, 5)}
+_PATIENCE = 10_000  # draws until one is an instance in which all tasks fit
+
+
+@dataclass(frozen=True, slots=True)
+class SmallInstances:
+    """Instances of one size.
+
+    Parameters
+    ----------
+    users, servers, resources : int
+    capacities, demands : (int, int)
+        Smallest and largest.
+    vary : of `VARIED`
+        What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+    """
+
+    users: int
+    servers: int
+    resources: int
+    capacities: tuple[int, int]
+    demands: tuple[int, int]
+    vary: tuple[str, ...] = ()
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The arguments of `Instance` that are drawn, and their shapes."""
+        n, k, m = self.users, self.servers, self.resources
+        varied: dict[str, tuple[int, ...]] = {"weights": (n,), "eligibility": (n, k), "counts": (k,), "tasks": (n,)}
+        chosen = {name: shape for name, shape in varied.items() if ("constraints" if name == "eligibility" else name) in self.vary}
+        return {"capacities": (k, m), "demands": (n, m), **chosen}
+
+    def draw(self, rng: np.random.Generator) -> Instance:
+        """Return a random instance.
+
+        Raises
+        ------
+        InvalidInstance
+            None is found in which everybody's task fits.
+        """
+        for _ in range(_PATIENCE):
+            instance = _sound({name: self._random(name, rng) for name in self.shapes})
+            if instance is not None:
+                return instance
+        raise InvalidInstance(
+            f"of {_PATIENCE:,} random instances none had an empty server for each user's task; allow larger capacities, or smaller demands"
+        )
+
+    def change(self, instance: Instance, rng: np.random.Generator) -> Instance:
+        """Return an instance in which a few numbers, or the order of two users or servers, are others."""
+        for _ in range(_PATIENCE):
+            arrays = {name: np.array(_given(instance, name)) for name in self.shapes}
+            for _ in range(rng.geometric(0.5)):
+                self._change_one(arrays, rng)
+            changed = _sound(arrays)
+            if changed is not None:
+                return changed
+        return instance
+
+    def holds(self, instance: Instance) -> bool:
+        """Are the capacities not too small, as shrinking may make them?"""
+        return bool((instance.capacities >= self.capacities[0]).all() and (instance.demands >= self.demands[0]).all())
+
+    def _random(self, name: str, rng: np.random.Generator) -> npt.NDArray[Any]:
+        shape = self.shapes[name]
+        if name == "eligibility":
+            return rng.random(shape) < 0.7
+        return rng.integers(*self._range(name), shape, endpoint=True).astype(float)
+
+    def _range(self, name: str) -> tuple[int, int]:
+        return {"capacities": self.capacities, "demands": self.demands, **_RANGES}[name]
+
+    def _change_one(self, arrays: dict[str, npt.NDArray[Any]], rng: np.random.Generator) -> None:
+        sizes = np.array([array.size for array in arrays.values()])
+        name = list(arrays)[rng.choice(sizes.size, p=sizes / sizes.sum())]
+        array, how = arrays[name], rng.integers(4)
+        if how == 0 and len(array) > 1:  # order breaks ties, and says which server is first
+            pair = rng.choice(len(array), 2, replace=False)
+            array[pair] = array[pair[::-1]]
+            return
+        position = tuple(rng.integers(array.shape))
+        if how == 1 and name != "eligibility":
+            array[position] = np.clip(array[position] + rng.choice([-1, 1]), *self._range(name))
+        else:
+            array[position] = self._random(name, rng)[position]
+
+
+def tasks_fit(instance: Instance) -> bool:
+    """Does one task of each user fit on some empty server where it may run?"""
+    return bool((instance.eligibility & (instance.demands[:, None] <= instance.capacities).all(axis=2)).any(axis=1).all())
+
+
+def _sound(arguments: dict[str, Any]) -> Instance | None:
+    """Return the instance if it is one, and everybody's task fits."""
+    try:
+        instance = Instance(**arguments)
+    except InvalidInstance:  # such as a user who demands nothing
+        return None
+    return instance if tasks_fit(instance) else None
+
+
+def _given(instance: Instance, name: str) -> Any:
+    return getattr(instance, {"eligibility": "placement", "rates": "rates_per_server"}.get(name, name))
+
+
+# Shrinking -----------------------------------------------------------------------------------------------------------------------
+
+
+def shrink(instance: Instance, keeps: Callable[[Instance], bool]) -> Iterator[Instance]:
+    """Yield the instance, then each one that a step made of it and that ``keeps`` what is to be shown; the last one is minimal."""
+    smaller: Instance | None = instance
+    while smaller is not None:
+        yield smaller
+        smaller = next((candidate for candidate in simpler(smaller) if keeps(candidate)), None)
+
+
+def simpler(instance: Instance) -> Iterator[Instance]:
+    """Yield the instances that are one step simpler, from the largest step on, in which everybody's task fits somewhere."""
+    for changes in _steps(instance):
+        try:
+            candidate = instance.replace(**changes)
+        except InvalidInstance:
+            continue
+        if tasks_fit(candidate):
+            yield candidate
+
+
+def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
+    """Yield the arguments of the instance that a step changes."""
+    yield from _without_a_row(instance)
+    plain: dict[str, Any] = {"eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf}
+    given = {name: _given(instance, name) for name in plain}
+    special = {name: value for name, value in given.items() if value is not None and not np.all(value == plain[name])}
+    for name in special:
+        yield {name: None}
+    for name, value in special.items():
+        for j in range(len(value)):
+            if not np.all(value[j] == plain[name]):
+                yield {name: _changed(value, j, plain[name])}
+    for r in range(instance.n_resources):
+        column = np.concatenate([instance.capacities[:, r], instance.demands[:, r]])
+        unit = np.gcd.reduce(column.astype(np.int64)) if (column == np.round(column)).all() else 0
+        if unit > 1:
+            scale = np.where(np.arange(instance.n_resources) == r, unit, 1)
+            yield {"capacities": instance.capacities / scale, "demands": instance.demands / scale}
+    least = {"capacities": 0.0, "demands": 0.0, "weights": 1.0, "counts": 1.0, "tasks": 1.0}
+    for name, lowest in least.items():
+        values = getattr(instance, name)
+        for position in np.ndindex(values.shape):
+            for value in _lower(float(values[position]), lowest):
+                yield {name: _changed(values, position, value)}
+
+
+def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
+    """Yield the arguments without one user, server or resource."""
+    axes = {  # of each argument
+        "users": {"users": 0, "demands": 0, "weights": 0, "tasks": 0, "eligibility": 0, "rates": 0},
+        "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1},
+        "resources": {"resources": 0, "capacities": 1, "demands": 1} | ({"weights": 1} if instance.weights.ndim == 2 else {}),
+    }
+    for what, arguments in axes.items():
+        number = len(getattr(instance, what))
+        for j in range(number if number > 1 else 0):
+            changes = {}
+            for name, axis in arguments.items():
+                value = _given(instance, name)
+                labels = name == what
+                changes[name] = None if value is None else (*value[:j], *value[j + 1 :]) if labels else np.delete(value, j, axis)
+            yield changes
+
+
+def _changed(values: Any, position: Any, value: Any) -> Any:
+    changed = np.array(values)
+    changed[position] = value
+    return changed
+
+
+def _lower(value: float, least: float) -> FloatArray:
+    """Return smaller numbers: the least, half, one less.
+
+    >>> _lower(9.0, 0.0), _lower(1.5, 1.0), _lower(1.0, 1.0), _lower(float("inf"), 1.0)
+    (array([0., 4., 8.]), array([1.]), array([], dtype=float64), array([], dtype=float64))
+    """
+    if not least < value < np.inf:
+        return np.empty(0)
+    return np.unique(np.maximum([least, np.floor(value / 2), np.ceil(value) - 1], least))

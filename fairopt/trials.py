@@ -1,0 +1,131 @@
+"""Random trials, and how their means compare with published ones.
+
+Trial number j of a setting has random numbers of its own, whoever computes it: the answer does not depend on the number of workers. Two
+means agree if their difference is within its 99.9 % confidence interval, by the pooled variance of both samples; two standard deviations
+likewise.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+
+__all__ = ["Row", "Run", "Verdict", "Z", "deviation_interval", "interval", "note_of", "sample", "verdict_of"]
+
+Z = 3.2905267314918945  # 99.9 % of a normal distribution are within so many standard deviations: some 50 means are compared at once
+_BATCH = 25  # trials that a worker takes at a time
+
+
+class Verdict(Enum):
+    """How a row compares with the paper."""
+
+    AGREES = "agrees"
+    KNOWN = "known difference"
+    SILENT = "not printed"  # the paper gives no number; ours is what it was
+    DIFFERS = "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One published result beside ours.
+
+    Attributes
+    ----------
+    id, what, citation : str
+    published : list of numbers (nested, for several rows) or None
+        As printed; None where the paper gives none.
+    ours : list of numbers
+    tolerance : float
+        Half a unit of the last digit printed, or the half-width of the confidence interval of the difference of two means; of several
+        means the largest, while each is compared by its own.
+    mean : bool
+        Is it a mean of random trials?
+    verdict : Verdict
+    note : str
+        Why it differs, if it does.
+    """
+
+    id: str
+    what: str
+    citation: str
+    published: list[Any] | None
+    ours: list[Any]
+    tolerance: float
+    mean: bool
+    verdict: Verdict
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How to run: fewer trials?, on how many workers, and whom to tell that some more trials are done."""
+
+    quick: bool = False
+    jobs: int = 1
+    done: Callable[[int], object] = lambda trials: None
+
+
+def verdict_of(as_published: bool | None, as_known: bool) -> Verdict:
+    """Return the verdict: is it as published (None: nothing is), and if not, is it what is known to come out?"""
+    if as_published:
+        return Verdict.AGREES
+    if as_known:
+        return Verdict.SILENT if as_published is None else Verdict.KNOWN
+    return Verdict.DIFFERS
+
+
+def note_of(verdict: Verdict, reason: str) -> str:
+    """Return what is printed below the table: the reason, where it differs for that reason."""
+    return reason if verdict is Verdict.KNOWN else "Unexpected: please report it." if verdict is Verdict.DIFFERS else ""
+
+
+def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials: int, run: Run, batch_size: int = _BATCH) -> FloatArray:
+    """Return the outcomes of independent trials, (trials, quantities); ``name`` seeds them, number j the j-th one."""
+    from joblib import Parallel, delayed
+
+    seed = zlib.crc32(name.encode())
+
+    def batch(numbers: range) -> list[FloatArray]:
+        outcomes = [trial(np.random.default_rng([seed, j])) for j in numbers]
+        run.done(len(numbers))
+        return outcomes
+
+    batches = [range(first, min(first + batch_size, trials)) for first in range(0, trials, batch_size)]
+    # Threads: numpy and compiled code let go of the interpreter, and there is nothing to start and to copy.
+    done = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(batch)(numbers) for numbers in batches)
+    return np.array([outcome for outcomes in done for outcome in outcomes])
+
+
+def interval(outcomes: FloatArray, deviation: float, trials: int) -> float:
+    """Return the half-width of the 99.9 % interval of the difference of two means: of these outcomes, and of a published sample.
+
+    >>> round(interval(np.array([1.0, 2, 3, 4]), 1.0, 4), 3)
+    2.85
+    """
+    n = outcomes.size
+    squares = float(((outcomes - outcomes.mean()) ** 2).sum()) + trials * deviation**2
+    return float(Z * np.sqrt(squares / max(n + trials - 2, 1) * (1 / n + 1 / trials)))
+
+
+def deviation_interval(outcomes: FloatArray, trials: int) -> float:
+    """Return the half-width of the 99.9 % interval of the difference of two standard deviations, of two samples of one distribution.
+
+    With the kurtosis k of these outcomes, the variance of a standard deviation s of n is about s^2 (k - 1) / 4n.
+
+    >>> round(deviation_interval(np.array([1.0, 2, 3, 4]), 4), 3)
+    1.202
+    """
+    centred = outcomes - outcomes.mean()
+    variance = float((centred**2).mean())
+    if variance == 0:
+        return 0.0
+    kurtosis = float((centred**4).mean()) / variance**2
+    deviation = float(outcomes.std(ddof=1))
+    return Z * deviation * float(np.sqrt((kurtosis - 1) / 4 * (1 / outcomes.size + 1 / trials)))

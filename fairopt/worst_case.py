@@ -1,0 +1,467 @@
+"""A search for the instance on which a schedule is worst: how bad can it be?
+
+The regret of a schedule on one instance says little of the next. This searches small instances of whole numbers for the largest regret
+against an exact notion, and then takes out of the worst one everything that is not needed to be bad (`fairopt.small_instances`). What comes
+back can be checked by hand.
+
+It is a search: what it finds is a **lower bound** of the worst case of instances of that size, proved by the instance itself, and it
+proves nothing if it finds little.
+
+The search is in rounds. A round draws `DRAWS` instances at random and goes on from the worst of them by local search: it changes a few
+numbers, or swaps two users or servers (their order breaks ties), and moves there unless the regret is smaller. The random numbers
+of a round come from the seed and the number of the round, and rounds are compared in order: the result is the same with any number of
+workers, unless a time limit or Ctrl-C ends the search. Where no regret can be larger (1), it ends by itself.
+
+The regret is against the best allocation of *whole* tasks, wherever an engine finds it: against the optimum of divisible tasks any schedule
+is bad where a server has room for a task and a half. In every instance each user's task fits on some empty server.
+
+First-fit puts the first task of user 1 where it fits first, and there is no room for user 2:
+
+>>> worst = worst_case("drfh:first-fit", "drfh", users=2, servers=2, resources=1, capacities=(1, 4), tries=50)
+>>> worst
+WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 tried)
+>>> worst.instance.capacities.tolist(), worst.instance.demands.tolist()
+([[4.0], [1.0]], [[1.0], [4.0]])
+>>> worst.schedule.tasks_per_user, worst.exact.tasks_per_user
+(array([5., 0.]), array([1., 1.]))
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.allocation import Allocation
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.compare import read_schedule
+from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.models import NOTIONS, Notion
+from fairopt.regret import Regret, regret
+from fairopt.schedule import schedule as fill_servers
+from fairopt.small_instances import VARIED, SmallInstances, shrink
+from fairopt.solve import checked, formulate, notion_of, solve
+from fairopt.solvers import choose
+from fairopt.wording import did_you_mean, plural
+
+__all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
+
+Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
+
+ROUND = 250  # instances in a round; rounds of 50 are over before they are far from where they began
+DRAWS = 25  # of them at random, at its start
+
+MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
+"""Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
+
+_TOLERANCE = 1e-8  # of the allocation that a function returns
+_EQUAL = 1e-9  # regrets that differ by less are the same
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WorstCase:
+    """The worst instance that was found, made small.
+
+    Attributes
+    ----------
+    instance : Instance
+        After shrinking. Users, servers and resources are numbered.
+    schedule, exact : Allocation
+        What the schedule makes of it, and the exact allocation.
+    regret : Regret
+        Of the schedule, on this instance.
+    value : float
+        The measure that was searched for.
+    found : Instance
+        Before shrinking; ``found_value`` is its value.
+    name, measure : str
+        The schedule by name, and one of `MEASURES`.
+    tries : int
+        Instances tried. ``failed`` is how many of them no engine solved (a certificate that failed, a time limit); they count as not bad.
+    seed : int
+    stopped : str
+        "" if the search ran to its end; else "time limit" or "interrupted": another run may then stop elsewhere.
+    """
+
+    instance: Instance
+    schedule: Allocation
+    exact: Allocation
+    regret: Regret
+    value: float
+    found: Instance
+    found_value: float
+    name: str
+    measure: str
+    tries: int
+    failed: int
+    seed: int
+    stopped: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON; the instances in the schema of instance files."""
+        return {
+            "schedule": self.name,
+            "notion": self.regret.notion,
+            "measure": self.measure,
+            "value": self.value,
+            "regret": self.regret.to_dict(),
+            "instance": self.instance.to_dict(),
+            "tasks": {"schedule": self.schedule.tasks.tolist(), "exact": self.exact.tasks.tolist()},
+            "found": {"value": self.found_value, "instance": self.found.to_dict()},
+            "tries": self.tries,
+            "failed": self.failed,
+            "seed": self.seed,
+            "stopped": self.stopped,
+        }
+
+    def __repr__(self) -> str:
+        what = f"{self.name} against {self.regret.notion}, {'whole' if self.regret.whole else 'divisible'} tasks"
+        number = "regret" if self.measure == "worst" else f"regret ({self.measure})"
+        stopped = f"; stopped: {self.stopped}" if self.stopped else ""
+        return f"WorstCase({what}: {number} {self.value:.3g}, the largest of {self.tries:,} tried{stopped})"
+
+
+def worst_case(
+    schedule: Schedule,
+    notion: str | Notion | type[Notion] | None = None,
+    *,
+    users: int = 3,
+    servers: int = 2,
+    resources: int = 2,
+    capacities: tuple[int, int] = (4, 12),
+    demands: tuple[int, int] = (0, 4),
+    vary: Collection[str] = (),
+    measure: str = "worst",
+    integral: bool | None = None,
+    seed: int = 0,
+    tries: int = 1000,
+    time_limit: float | None = None,
+    jobs: int = 1,
+    keep: float = 0.9,
+    local: bool = True,
+    done: Callable[[int, float], object] | None = None,
+    stop: Callable[[], bool] | None = None,
+    **options: Any,
+) -> WorstCase:
+    """Search small instances for the largest regret of a schedule against an exact notion, and shrink the worst.
+
+    Parameters
+    ----------
+    schedule : str, mapping or function
+        "criterion:placement", such as "drfh:best-fit", with options "drfh:best-fit:metric=cosine"; the same as a mapping of the
+        arguments of `fairopt.schedule`; or a function of an Instance that returns an Allocation, or tasks (users, servers).
+    notion : str or Notion, optional
+        What it is measured against; the default is the criterion of the schedule.
+    users, servers, resources : int
+        Size of the instances, before shrinking. A server is a row.
+    capacities, demands : (int, int)
+        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. (Where a server can be smaller than a task, the
+        worst is soon that one user's first task takes the only place for another's: regret 1. By default no server is.)
+    vary : of "weights", "constraints", "counts", "tasks"
+        What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+    measure : one of `MEASURES`
+    integral : bool, optional
+        Against the best allocation of whole tasks, or of divisible ones. The default is whole tasks, unless no engine finds that optimum.
+    seed : int
+    tries : int
+        Instances to try, in rounds of 250.
+    time_limit : float, optional
+        Seconds, of the search. The shrinking that follows takes a few more.
+    jobs : int
+        Worker processes; -1 for one on each core.
+    keep : float
+        Shrink as long as the regret is at least this part of the largest that was found, > 0 and <= 1.
+    local : bool
+        False is a search at random.
+    done : function of an int and a float, optional
+        Is told of how many more instances were tried, and of the largest regret so far.
+    stop : function, optional
+        Is asked again and again (with several workers after every round) if that should be the end, as Ctrl-C is: the result is then
+        the worst so far.
+    **options
+        Of the notion.
+
+    Returns
+    -------
+    WorstCase
+        Of instances of the same regret, a smaller one.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        For arguments, schedules and notions that do not fit each other, and for a function that returns what is not an allocation.
+    NoSolution
+        If nothing was tried before the end, or no instance was solved.
+    """
+    name, run, criterion = _scheduler(schedule)
+    if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
+        raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
+    chosen = notion_of(criterion if notion is None else notion, **options)
+    _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
+    size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
+    sample = size.draw(np.random.default_rng(0))
+    checked(sample, chosen, None, {})
+    whole = _has_whole_optimum(sample, chosen) if integral is None else integral
+    question = _Question(run, chosen, measure, whole)
+    question.value(question.answer(sample))  # an error in the schedule is raised here, not in a worker
+    deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
+
+    def halt() -> None:
+        if stop is not None and stop():
+            raise KeyboardInterrupt
+
+    best: _Candidate | None = None
+    tried = failed = 0
+    stopped = ""
+    try:
+        for round_ in _rounds(question, size, seed, tries, local, deadline, jobs, done, halt):
+            tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
+            if round_.best is not None and (best is None or round_.best.key > best.key):
+                best = round_.best
+            if jobs != 1 and done is not None:
+                done(round_.tries, 0.0 if best is None else best.value)
+            if not stopped:
+                halt()
+            if stopped or (best is not None and best.value >= 1 - _EQUAL):
+                break
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    if best is None:
+        raise NoSolution(
+            f"of {plural(tried, 'instance')} none was solved, {stopped or 'to the end'}; give more time, or ask for a smaller size"
+        )
+    small, least = best.instance, keep * best.value
+
+    def keeps(instance: Instance) -> bool:
+        halt()
+        return size.holds(instance) and question.keeps(instance, least)
+
+    try:
+        for smaller in shrink(best.instance, keeps) if stopped != "interrupted" else ():
+            small = smaller
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    small = small.replace(users=None, servers=None, resources=None)  # numbered anew
+    answer = question.answer(small)
+    assert answer is not None
+    allocation, exact, found = answer
+    return WorstCase(
+        instance=small,
+        schedule=allocation,
+        exact=exact,
+        regret=found,
+        value=question.value(answer),
+        found=best.instance,
+        found_value=best.value,
+        name=name,
+        measure=measure,
+        tries=tried,
+        failed=failed,
+        seed=seed,
+        stopped=stopped,
+    )
+
+
+# What is asked for ---------------------------------------------------------------------------------------------------------------
+
+
+def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
+    """Return the name of a schedule, the function that makes it, and its criterion, None for a function."""
+    if callable(schedule):
+        return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
+    name, plan = read_schedule(schedule)
+    if isinstance(plan, Allocation):
+        raise Unsupported('the schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
+    return name, _Filler(dict(plan)), plan["criterion"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """`fairopt.schedule` with these arguments."""
+
+    arguments: dict[str, Any]
+
+    def __call__(self, instance: Instance) -> Allocation:
+        return fill_servers(instance, **self.arguments)
+
+
+def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
+    try:
+        choose(formulate(instance, notion, integral=True), None)
+    except Unsupported:
+        return False
+    return True
+
+
+def _check(*given: Any) -> None:
+    users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep = given
+    numbers = {"users": users, "servers": servers, "resources": resources, "tries": tries}
+    for word, value in {**numbers, "seed": seed}.items():
+        least = 0 if word == "seed" else 1
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise Unsupported(f"{word} is {value!r}; give a whole number >= {least}")
+    if jobs != -1 and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
+    if time_limit is not None and not time_limit > 0:
+        raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
+    if not 0 < keep <= 1:
+        raise Unsupported(f"keep is {keep!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
+    for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
+        if not (len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair) and least <= pair[0] <= pair[1] >= 1):
+            raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}")
+    for word in vary:
+        if word not in VARIED:
+            raise Unsupported(f'vary cannot be "{word}"{did_you_mean(word, VARIED)}; use any of {", ".join(VARIED)}')
+    if measure not in MEASURES:
+        raise Unsupported(f'there is no measure "{measure}"{did_you_mean(measure, MEASURES)}; there are {", ".join(MEASURES)}')
+
+
+Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Question:
+    """How bad is the schedule on an instance?"""
+
+    run: Callable[[Instance], Any]
+    notion: Notion
+    measure: str
+    whole: bool
+
+    def answer(self, instance: Instance) -> Answer | None:
+        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end."""
+        allocation = self._allocation(instance)
+        try:
+            exact = solve(instance, self.notion, integral=self.whole)
+        except (NoSolution, CertificateError):
+            return None
+        return allocation, exact, regret(allocation, self.notion, exact=exact)
+
+    def value(self, answer: Answer | None) -> float:
+        """Return the measure, -inf without an answer."""
+        if answer is None:
+            return -np.inf
+        value = getattr(answer[2], self.measure)
+        if value is None:
+            raise Unsupported(
+                f'the regret against "{self.notion.name}" has no number "{self.measure}"; it has '
+                + ", ".join(word for word in MEASURES if getattr(answer[2], word) is not None)
+            )
+        return float(value)
+
+    def keeps(self, instance: Instance, least: float) -> bool:
+        """Is the regret at least this large?"""
+        try:
+            return self.value(self.answer(instance)) >= least - _EQUAL
+        except (InvalidInstance, Unsupported):  # the schedule or the notion wants an instance of another form
+            return False
+
+    def _allocation(self, instance: Instance) -> Allocation:
+        answer = self.run(instance)
+        own = answer if isinstance(answer, Allocation) else None
+        tasks: FloatArray = np.array(answer, float) if own is None else own.tasks
+        shape = (instance.n_users, instance.n_servers)
+        if tasks.shape != shape or not np.isfinite(tasks).all():
+            raise InvalidInstance(f"the schedule returned tasks of shape {tasks.shape}; return finite numbers, (users, servers) = {shape}")
+        how = checked(instance, self.notion, None, {})[1]
+        excess = allocation_excess(instance, tasks, how)
+        if excess > _TOLERANCE:
+            raise InvalidInstance(f"the schedule exceeds a limit of the instance by a part of {excess:.2g}; return an allocation that fits")
+        if self.whole and np.abs(tasks - np.round(tasks)).max() > _TOLERANCE:
+            raise InvalidInstance("the schedule returned parts of tasks; return whole ones, or use integral=False")
+        if own is not None:
+            return own
+        certificate = Certificate(excess, np.nan, np.nan, whole_tasks=self.whole, greedy=True)
+        return Allocation(instance, self.notion.name, "the function", how, tasks, tasks.sum(axis=1), None, (), certificate)
+
+
+# The search ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Candidate:
+    """An instance and its regret."""
+
+    instance: Instance
+    value: float
+
+    @property
+    def key(self) -> tuple[float, float]:
+        """What is compared: the regret, then how small the numbers are."""
+        return round(self.value / _EQUAL), -float(self.instance.capacities.sum() + self.instance.demands.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """What a round found, and whether it was ended before its time."""
+
+    best: _Candidate | None
+    tries: int
+    failed: int
+    stopped: str
+
+
+def _rounds(
+    question: _Question,
+    size: SmallInstances,
+    seed: int,
+    tries: int,
+    local: bool,
+    deadline: float | None,
+    jobs: int,
+    done: Callable[[int, float], object] | None,
+    halt: Callable[[], None],
+) -> Iterator[_Round]:
+    """Yield the rounds in order, whoever runs them."""
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    def watch(best: float) -> None:
+        if done is not None:
+            done(1, best)
+        halt()
+
+    starts = range(0, tries, ROUND)
+    tasks = [(question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
+    if jobs == 1:
+        yield from (_round(*task, watch) for task in tasks)
+        return
+    with Parallel(n_jobs=jobs) as workers:  # processes: most of the time is the interpreter's
+        together = effective_n_jobs(jobs)
+        for first in range(0, len(tasks), together):  # none is waiting when it ends early
+            yield from workers(delayed(_round)(*task) for task in tasks[first : first + together])
+
+
+def _round(
+    question: _Question,
+    size: SmallInstances,
+    seed: list[int],
+    tries: int,
+    local: bool,
+    deadline: float | None,
+    watch: Callable[[float], None] = lambda best: None,
+) -> _Round:
+    rng = np.random.default_rng(seed)
+    best: _Candidate | None = None
+    failed = made = 0
+    stopped = ""
+    try:
+        while made < tries and (best is None or best.value < 1 - _EQUAL):
+            if deadline is not None and time.time() > deadline:
+                stopped = "time limit"
+                break
+            instance = size.draw(rng) if best is None or made < DRAWS or not local else size.change(best.instance, rng)
+            value = question.value(question.answer(instance))
+            made += 1
+            if value == -np.inf:
+                failed += 1
+            elif best is None or value >= best.value - _EQUAL:  # sideways too: plateaus are wide
+                best = _Candidate(instance, value)
+            watch(0.0 if best is None else best.value)
+    except KeyboardInterrupt:  # in a worker as well: Ctrl-C reaches them all
+        stopped = "interrupted"
+    return _Round(best, made, failed, stopped)

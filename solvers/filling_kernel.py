@@ -1,0 +1,524 @@
+"""The steps of progressive filling, compiled by numba: whose turn it is, which server, and the placement of one task.
+
+What makes it fast is that a placement changes one server, and only takes from it. So
+
+* a server that a user's task does not fit on never comes back: searches in a fixed order (`first-fit`, the smallest share of a
+  server-specific criterion) go on from where they stopped;
+* a user for whom no server is left is done for good;
+* the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and
+  is computed anew only when its user is the lowest;
+* the other placements look at every server, at 1 to 2 ns each for the metric of the DRFH paper. (Keeping the best few servers of each
+  user, and a log of what changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before
+  its next turn, and it was 10 times slower.)
+
+Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear
+in users, servers and the users x rows of the instance itself.
+
+Rounding. Usage is a compensated sum of demands, so that its error does not grow with the number of tasks, and stays far below ``FITS``.
+Shares are products of whole numbers and a constant (sums of such products, where a task is worth more on one server than on another), far
+more exact than ``TIE``. Scores are compared in steps of 1e-9, which makes "equal" transitive; equal scores go to the first server.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from fairopt.filling import FITS, TIE, Measure, Rule
+from fairopt.instance import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    *("BLOCKED_BY", "State", "fill", "fill_by_server", "fitting", "next_user", "place"),
+]
+
+_STEP = 1e9  # scores are compared in steps of its inverse
+_BLOCK = 1024  # servers that are scored together
+_SMALL = 64  # rows of fewer servers are scored together
+_OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
+
+OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
+FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = (int(rule) for rule in Rule)
+ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)  # what `progress` holds
+
+
+class State(NamedTuple):
+    """All that the steps read and change; arrays only, so that they can be stopped and resumed. S single servers, R rows of them."""
+
+    rule: int  # how a server is chosen
+    measure: int
+    random_ties: bool
+    first_block: bool
+    start: IntArray  # (R + 1,) first server of each row
+    row: IntArray  # (S,)
+    capacity: FloatArray  # (R, M), in parts of an average server
+    demand: FloatArray  # (N, 1 or R, M)
+    eligible: BoolArray  # (N, R)
+    wanted: IntArray  # (N,) tasks still to be placed; 0: out
+    worth: FloatArray  # (N, 1 or R) share of a task
+    order: IntArray  # (N,) user of each leaf of the tree
+    leaf: IntArray  # (N,) its inverse
+    rows_by_worth: IntArray  # (N or 1, R) rows from the smallest worth
+    rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
+    rank_server: IntArray  # (N,) and in the row
+    first: IntArray  # (N,) servers below it do not fit
+    segment: IntArray  # first server of each run of servers that are scored together, and their number
+    begun: IntArray  # (R,) servers of the row from here on are empty
+    used: FloatArray  # (S, M)
+    lost: FloatArray  # (S, M) what rounding took from it
+    total: IntArray  # (N,) x[n]
+    tasks: IntArray  # (N, R)
+    tree: FloatArray  # (2 * leaves,) smallest share below each node
+    tied: IntArray  # (N,) scratch
+    shares: FloatArray  # (N,) scratch
+    free: FloatArray  # (M, S) capacity - used
+    inverse: FloatArray  # (M, S) 1 / free, 0 where nothing is
+    ratio: FloatArray  # (M,) scratch
+    scores: FloatArray  # (_BLOCK,) scratch
+    open: IntArray  # (S,) servers of the round
+    progress: IntArray  # see above
+
+    @classmethod
+    def begin(cls, **given: Any) -> State:
+        """Fill in what every filling starts with."""
+        n, s, m = len(given["wanted"]), len(given["row"]), given["capacity"].shape[1]
+        rows = given["eligible"].shape[1]
+        leaves = 1 << max(n - 1, 0).bit_length()
+        order = np.asarray(given["order"])
+        held = given.pop("held")
+        total, tasks, used, share = (
+            _already(held, **given)
+            if held is not None
+            else (np.zeros(n, np.int64), np.zeros((n, rows), np.int64), np.zeros((s, m)), np.zeros(n))
+        )
+        leaf = np.empty(n, np.int64)
+        leaf[order] = np.arange(n)
+        tree = np.full(2 * leaves, np.inf)
+        tree[leaves : leaves + n] = np.where(np.asarray(given["wanted"]) > 0, share, np.inf)[order]
+        for node in range(leaves - 1, 0, -1):
+            tree[node] = min(tree[2 * node], tree[2 * node + 1])
+        free = np.ascontiguousarray((np.asarray(given["capacity"])[np.asarray(given["row"])] - used).T)
+        begun = np.array(given["start"])[:-1]
+        busy = np.flatnonzero(used.any(axis=1))
+        np.maximum.at(begun, np.asarray(given["row"])[busy], busy + 1)
+        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "tied")}
+        return cls(
+            **given,
+            **integers,
+            leaf=leaf,
+            segment=_segments(np.asarray(given["start"]), given["demand"].shape[1] > 1),
+            begun=begun,
+            used=used,
+            lost=np.zeros((s, m)),
+            total=total,
+            tasks=tasks,
+            tree=tree,
+            shares=np.zeros(n),
+            free=free,
+            inverse=np.divide(1.0, free, out=np.zeros_like(free), where=free > 0),
+            ratio=np.zeros(m),
+            scores=np.zeros(_BLOCK),
+            open=np.arange(s),
+            progress=np.array([0, 0, -1]),
+        )
+
+
+def _already(
+    held: IntArray, *, row: IntArray, demand: FloatArray, worth: FloatArray, measure: int, eligible: BoolArray, **_: Any
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return x[n], x[n,row], the usage of each server, and shares from which the tree can start, of tasks that run already."""
+    tasks = np.zeros(eligible.shape, np.int64)
+    np.add.at(tasks.T, row, held.T)
+    one = demand.shape[1] == 1
+    used = np.stack([((demand[:, :, r] if one else demand[:, row, r]) * held).sum(axis=0) for r in range(demand.shape[2])], axis=1)
+    # A share in the eyes of a server is computed when its user is the lowest; until then any lower bound does.
+    parts = np.multiply(tasks, worth, out=np.zeros(tasks.shape), where=tasks > 0)  # a share may be inf where nothing can run
+    share = parts.sum(axis=1) if measure == OWN else np.zeros(len(held))
+    return held.sum(axis=1), tasks, used, share
+
+
+def _segments(start: IntArray, each_row: bool) -> IntArray:
+    """Return where runs of rows begin, and the last ends: large rows alone, small ones together (unless tasks differ from row to row)."""
+    large = (np.diff(start) >= _SMALL) | each_row
+    borders: IntArray = np.unique(start[np.concatenate([[True], large[1:] | large[:-1], [True]])])
+    return borders
+
+
+# Fitting and scores --------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _column(array, row):  # type: ignore[no-untyped-def]
+    """Return the column of a row of servers in an array that has one for all of them, or one each."""
+    return row if array.shape[1] > 1 else 0
+
+
+@njit(cache=True)
+def _fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
+    """Does a task of n fit on server i of this row? k is the column of its demand.
+
+    It is given arrays, and not the state: to hand that on, 28 arrays, costs more than the test.
+    """
+    for r in range(used.shape[1]):  # noqa: SIM110
+        if used[i, r] + demand[n, k, r] > capacity[row, r] * (1.0 + FITS):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
+    """Return how badly the server suits a task that fits on it."""
+    score = 0.0
+    if rule == L2:
+        p = _pivot(demand, n, k)
+        free = max(capacity[row, p] - used[i, p], demand[n, k, p])  # it fits: less is rounding
+        for r in range(used.shape[1]):
+            apart = demand[n, k, r] / demand[n, k, p] - (capacity[row, r] - used[i, r]) / free
+            score += apart * apart
+    elif rule == LARGEST_RESIDUAL:
+        score = -_room(used, i, capacity, row, demand, n, k)
+    elif rule == DOT:
+        for r in range(used.shape[1]):
+            if capacity[row, r] > 0.0:
+                score -= demand[n, k, r] / capacity[row, r] * (1.0 - used[i, r] / capacity[row, r])
+    elif rule == COSINE:
+        dot = length = room = 0.0
+        for r in range(used.shape[1]):
+            free = max(capacity[row, r] - used[i, r], 0.0)
+            dot += demand[n, k, r] * free
+            length += demand[n, k, r] * demand[n, k, r]
+            room += free * free
+        score = -dot / math.sqrt(length * room) if room > 0.0 else 0.0
+    else:
+        for r in range(used.shape[1]):
+            score += capacity[row, r] - used[i, r]
+        if rule == LOOSEST:
+            score = -score
+    return score
+
+
+@njit(cache=True)
+def _pivot(demand, n, k):  # type: ignore[no-untyped-def]
+    """Return the first resource that the user demands. (The metric is printed with resource 1, of which a demand may be 0.)"""
+    p = 0
+    while demand[n, k, p] == 0.0:
+        p += 1
+    return p
+
+
+@njit(cache=True)
+def _room(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
+    """Return min_r residual[r] / d[r], the tasks that what is left of the server would hold."""
+    room = math.inf
+    for r in range(used.shape[1]):
+        if demand[n, k, r] > 0.0:
+            room = min(room, max(capacity[row, r] - used[i, r], demand[n, k, r]) / demand[n, k, r])  # it fits: less than 1 is rounding
+    return room
+
+
+# Which server --------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _first_fit(state, n):  # type: ignore[no-untyped-def]
+    i = state.first[n]
+    while i < state.row.size:
+        row = state.row[i]
+        if not state.eligible[n, row]:
+            i = state.start[row + 1]
+        elif _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row)):
+            break
+        else:
+            i += 1
+    state.first[n] = i
+    return i if i < state.row.size else -1
+
+
+@njit(cache=True)
+def _smallest_share(state, n):  # type: ignore[no-untyped-def]
+    """Return the first server that fits, in the user's own order of the rows: where w[n,i] is smallest."""
+    rows = state.rows_by_worth[n if state.rows_by_worth.shape[0] > 1 else 0]
+    while state.rank[n] < rows.size:
+        row = rows[state.rank[n]]
+        if state.eligible[n, row]:
+            low = state.start[row]
+            k = _column(state.demand, row)
+            for i in range(low + state.rank_server[n], state.start[row + 1]):
+                if _fits(state.used, i, state.capacity, row, state.demand, n, k):
+                    state.rank_server[n] = i - low
+                    return i
+        state.rank[n] += 1
+        state.rank_server[n] = 0
+    return -1
+
+
+@njit(cache=True)
+def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped-def]
+    """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: the loops become vector instructions."""
+    part = inverse[p, low : low + scores.size]
+    scores[:] = 0.0
+    for r in range(ratio.size):
+        if r != p:
+            room, wanted = free[r, low : low + scores.size], ratio[r]  # slices: a sum of indices keeps the compiler from vectors
+            for j in range(scores.size):
+                scores[j] += abs(wanted - room[j] * part[j])
+
+
+@njit(cache=True)
+def _search(state, rule, n):  # type: ignore[no-untyped-def]
+    """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
+    used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
+    row_of, eligible = state.row, state.eligible[n]
+    best, lower = -1, math.inf  # the best server, and what a score must be below to be better by a step
+    for segment in range(state.segment.size - 1):
+        first, end = state.segment[segment], state.segment[segment + 1]
+        row = row_of[first]
+        k = _column(demand, row)
+        if state.start[row] == first and state.start[row + 1] == end:  # one row: after its first empty server all are like that one
+            if not eligible[row]:
+                continue
+            end = min(state.begun[row] + 1, end)
+        p = _pivot(demand, n, k)
+        if rule == L1:
+            for r in range(ratio.size):
+                ratio[r] = demand[n, k, r] / demand[n, k, p]
+        for low in range(first, end, _BLOCK):
+            number = min(_BLOCK, end - low)
+            if rule == L1:
+                _l1_scores(state.free, state.inverse, ratio, p, low, scores[:number])
+            else:
+                for j in range(number):
+                    scores[j] = _score(rule, used, low + j, capacity, row_of[low + j], demand, n, k)
+            for j in range(number):
+                if scores[j] < lower and eligible[row_of[low + j]] and _fits(used, low + j, capacity, row_of[low + j], demand, n, k):
+                    best = low + j
+                    lower = (math.floor(scores[j] * _STEP + _OFFSET) - _OFFSET) / _STEP
+    return best
+
+
+@njit(cache=True)
+def fitting(state, n):  # type: ignore[no-untyped-def]
+    """Return the servers that the user's task fits on, ascending."""
+    found = np.empty(state.row.size, np.int64)
+    number = 0
+    for row in range(state.capacity.shape[0]):
+        if state.eligible[n, row]:
+            k = _column(state.demand, row)
+            for i in range(state.start[row], state.start[row + 1]):
+                if _fits(state.used, i, state.capacity, row, state.demand, n, k):
+                    found[number] = i
+                    number += 1
+    return found[:number]
+
+
+@njit(cache=True)
+def choose(state, n, rng):  # type: ignore[no-untyped-def]
+    """Return the server of the user's next task, -1 if none fits."""
+    if state.rule == FIRST or (state.rule == SMALLEST_SHARE and (state.measure == OWN or state.total[n] == 0)):
+        return _first_fit(state, n)
+    if state.rule == RANDOM:
+        servers = fitting(state, n)
+        return servers[_draw(rng, servers.size)] if servers.size else -1
+    if state.rule == SMALLEST_SHARE:
+        return _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+    return _search(state, state.rule, n)
+
+
+# Whose turn ----------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def _draw(rng, number):  # type: ignore[no-untyped-def]
+    """Return one of 0, ..., number - 1; nothing is drawn where there is no choice."""
+    return min(int(rng.random() * number), number - 1) if number > 1 else 0
+
+
+@njit(cache=True)
+def _set_share(state, n, share):  # type: ignore[no-untyped-def]
+    node = state.tree.size // 2 + state.leaf[n]
+    state.tree[node] = share
+    node //= 2
+    while node > 0:
+        state.tree[node] = min(state.tree[2 * node], state.tree[2 * node + 1])
+        node //= 2
+
+
+@njit(cache=True)
+def _retire(state, n):  # type: ignore[no-untyped-def]
+    """Nothing more for this user."""
+    state.wanted[n] = 0
+    _set_share(state, n, math.inf)
+
+
+@njit(cache=True)
+def _find_tied(state):  # type: ignore[no-untyped-def]
+    """Put the users with the smallest share into ``tied``, in order (only the first, unless one is drawn); return how many."""
+    tree, leaves = state.tree, state.tree.size // 2
+    if tree[1] == math.inf:
+        return 0
+    highest = tree[1] * (1.0 + TIE)
+    node = 1
+    number = 0
+    while node > 0:
+        if tree[node] <= highest and node < leaves:
+            node *= 2  # down to the left
+            continue
+        if tree[node] <= highest:
+            state.tied[number] = state.order[node - leaves]
+            number += 1
+            if not state.random_ties:
+                break
+        while node & 1:  # up, as long as this is a right child (or the root)
+            node //= 2
+        if node > 0:
+            node += 1  # over to the right
+    return number
+
+
+@njit(cache=True)
+def _share_at(state, n, i):  # type: ignore[no-untyped-def]
+    """Return the user's share in the eyes of the server."""
+    if state.measure == OWN:
+        return state.tree[state.tree.size // 2 + state.leaf[n]]
+    if state.total[n] == 0:
+        return 0.0
+    worth = state.worth[n, _column(state.worth, state.row[i])]
+    if state.measure == RESIDUAL:
+        row = state.row[i]
+        worth /= _room(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row))
+    return state.total[n] * worth
+
+
+@njit(cache=True)
+def _refresh(state, n):  # type: ignore[no-untyped-def]
+    """Is what the tree says of the user still true? If not, mend it: a server-specific share is the smallest where a task fits."""
+    if state.measure == OWN or state.total[n] == 0:
+        i = _first_fit(state, n)
+    else:
+        i = _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+    if i < 0:
+        _retire(state, n)
+        return False
+    share = _share_at(state, n, i)
+    if share <= state.tree[state.tree.size // 2 + state.leaf[n]] * (1.0 + TIE):
+        return True
+    _set_share(state, n, share)
+    return False
+
+
+@njit(cache=True)
+def next_user(state, rng):  # type: ignore[no-untyped-def]
+    """Return the user with the smallest share, -1 if no task fits any more; where the first block ends it, whether its task fits or not."""
+    while True:
+        number = _find_tied(state)
+        if number == 0:
+            return -1
+        true = True
+        if not state.first_block:
+            for k in range(number):
+                true &= _refresh(state, state.tied[k])
+        if true:
+            return state.tied[_draw(rng, number)]
+
+
+@njit(cache=True)
+def place(state, n, i):  # type: ignore[no-untyped-def]
+    """Give the user one task on the server."""
+    row = state.row[i]
+    column = _column(state.demand, row)
+    for r in range(state.capacity.shape[1]):
+        more = state.demand[n, column, r] - state.lost[i, r]
+        total = state.used[i, r] + more
+        state.lost[i, r] = (total - state.used[i, r]) - more
+        state.used[i, r] = total
+        free = state.capacity[row, r] - total
+        state.free[r, i] = free
+        state.inverse[r, i] = 1.0 / free if free > 0.0 else 0.0
+    state.begun[row] = max(state.begun[row], i + 1)
+    state.total[n] += 1
+    state.tasks[n, row] += 1
+    state.wanted[n] -= 1
+    if state.wanted[n] == 0:
+        _retire(state, n)
+    elif state.measure == OWN and state.worth.shape[1] == 1:
+        _set_share(state, n, state.total[n] * state.worth[n, 0])
+    elif state.measure == OWN:
+        share = 0.0
+        for j in range(state.worth.shape[1]):
+            if state.tasks[n, j] > 0:
+                share += state.tasks[n, j] * state.worth[n, j]
+        _set_share(state, n, share)
+    # Otherwise the tree keeps the share from before this task, a lower bound, until the user is the lowest.
+
+
+# Running -------------------------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
+    """Place tasks, the user first and then its server, until ``users`` and ``servers`` are full of them or no more fit; return how many."""
+    placed = 0
+    while placed < users.size:
+        n = next_user(state, rng)
+        if n < 0:
+            break
+        i = choose(state, n, rng)
+        if i < 0:  # only where the first block ends it all
+            state.progress[BLOCKED_BY] = n
+            break
+        place(state, n, i)
+        users[placed] = n
+        servers[placed] = i
+        placed += 1
+    return placed
+
+
+@njit(cache=True, nogil=True)
+def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
+    """The same with the server first, a random one each time or in rounds of a random order: it gives the lowest user that fits a task."""
+    placed = 0
+    progress = state.progress
+    while placed < users.size:
+        if progress[ROUND_AT] == progress[ROUND_LENGTH]:
+            number = 0
+            for i in state.open:
+                if i >= 0:
+                    state.open[number] = i
+                    number += 1
+            state.open[number:] = -1
+            for k in range(number - 1, 0, -1):
+                other = _draw(rng, k + 1)
+                state.open[k], state.open[other] = state.open[other], state.open[k]
+                if state.rule == RANDOM:  # rounds of one server
+                    break
+            progress[ROUND_AT] = number - 1 if state.rule == RANDOM and number > 0 else 0
+            progress[ROUND_LENGTH] = number
+            if number == 0:
+                break
+        at = progress[ROUND_AT]
+        i = state.open[at]
+        progress[ROUND_AT] += 1
+        smallest = math.inf
+        row = state.row[i]
+        column = _column(state.demand, row)
+        for n in range(state.wanted.size):
+            state.shares[n] = math.inf
+            if state.wanted[n] > 0 and state.eligible[n, row] and _fits(state.used, i, state.capacity, row, state.demand, n, column):
+                state.shares[n] = _share_at(state, n, i)
+                smallest = min(smallest, state.shares[n])
+        if smallest == math.inf:
+            state.open[at] = -1  # nobody fits, and nobody will
+            continue
+        number = 0
+        for n in state.order:
+            if state.shares[n] <= smallest * (1.0 + TIE):
+                state.tied[number] = n
+                number += 1
+        n = state.tied[_draw(rng, number) if state.random_ties else 0]
+        place(state, n, i)
+        users[placed] = n
+        servers[placed] = i
+        placed += 1
+    return placed

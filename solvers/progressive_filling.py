@@ -1,0 +1,160 @@
+"""Progressive filling: one whole task at a time to the user with the smallest share, as long as one fits.
+
+Greedy, so not exact: no allocation of a notion is approximated within any stated bound. It is what schedulers do, and what the optimum is
+there to measure.
+
+    repeat   n = a user with the smallest share, of those who have tasks left and a server that one fits on
+             i = a server that a task of n fits on, by the placement
+             x[n,i] += 1
+
+A placement that puts the server first chooses i, then the user with the smallest share of those that fit there. The result is maximal: at
+the end no further task fits.
+
+The steps are in ``fairopt.solvers.filling_kernel``; this runs them, a batch at a time, so that progress can be told.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.filling import TIE, Filling, Measure, Rule
+from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.solvers.placements import Chooser, Placement
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from fairopt.solvers.filling_kernel import State
+
+__all__ = ["Filled", "fill"]
+
+log = logging.getLogger(__name__)
+
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """What was placed.
+
+    Attributes
+    ----------
+    tasks : int array (users, rows)
+    users, servers : int arrays (tasks,)
+        Who received a task, and the single server that it lies on, in this order.
+    blocked_by : int or None
+        The user at whom it stopped, if the first block was to end it.
+    """
+
+    tasks: IntArray
+    users: IntArray
+    servers: IntArray
+    blocked_by: int | None
+
+
+def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool, seed: int, first_block: bool) -> Filled:
+    """Place tasks until no more fit.
+
+    Parameters
+    ----------
+    placement : Placement or function
+    random_ties : bool
+        Draw among the users with the smallest share, instead of taking the first in ``filling.order``.
+    first_block : bool
+        Stop at the first user with the smallest share whose task does not fit, instead of going on with the others.
+    """
+    from fairopt.solvers import filling_kernel as kernel  # numba is slow to import
+
+    rng = np.random.default_rng(seed)
+    scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
+    scale[np.isinf(scale)] = 1.0  # nobody can demand what no server has
+    state = _state(filling, placement, scale, random_ties, first_block)
+    batches: list[tuple[IntArray, IntArray]] = []
+    number = 0
+    while True:
+        users, servers = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
+        if not isinstance(placement, Placement):
+            placed = _fill_by(state, filling, placement, rng, users, servers)
+        elif placement.server_first:
+            placed = kernel.fill_by_server(state, rng, users, servers)
+        else:
+            placed = kernel.fill(state, rng, users, servers)
+        batches.append((users[:placed], servers[:placed]))
+        number += placed
+        if placed < _BATCH:
+            break
+        log.info("%s placed", plural(number, "task"))
+    blocked = int(state.progress[kernel.BLOCKED_BY])
+    return Filled(
+        state.tasks,
+        np.concatenate([users for users, _ in batches]),
+        np.concatenate([servers for _, servers in batches]),
+        None if blocked < 0 else blocked,
+    )
+
+
+def _state(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
+    """Return the kernel's arrays, each resource in parts of an average server: no unit matters, and scores are of the order of 1."""
+    from fairopt.solvers.filling_kernel import State
+
+    counts, worth = filling.counts, filling.criterion.per_task
+    rows = filling.eligibility.shape[1]
+    own_order = filling.criterion.measure is Measure.SERVER
+    return State.begin(
+        rule=int(placement.rule) if isinstance(placement, Placement) else int(Rule.FIRST),
+        measure=int(filling.criterion.measure),
+        random_ties=random_ties,
+        first_block=first_block,
+        start=np.concatenate([[0], np.cumsum(counts)]),
+        row=np.repeat(np.arange(rows), counts),
+        capacity=np.ascontiguousarray(filling.capacities * scale),
+        demand=np.ascontiguousarray(filling.demands * scale),
+        eligible=filling.eligibility,
+        wanted=filling.tasks - (0 if filling.held is None else filling.held.sum(axis=1)),
+        worth=np.ascontiguousarray(worth[:, None] if worth.ndim == 1 else worth),
+        order=filling.order,
+        held=filling.held,
+        rows_by_worth=_by_worth(worth, filling) if own_order else np.arange(rows)[None, :],
+    )
+
+
+def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
+    """Return for each user the rows from the smallest share of a task on; those that differ by rounding stay as they are."""
+    table = np.where(filling.eligibility, np.broadcast_to(worth if worth.ndim == 2 else worth[:, None], filling.eligibility.shape), np.inf)
+    order = np.argsort(table, axis=1, kind="stable")
+    ranked = np.take_along_axis(table, order, axis=1)
+    with np.errstate(invalid="ignore"):  # inf - inf, of pairs that may not run
+        steps = np.cumsum(ranked[:, 1:] > ranked[:, :-1] * (1 + TIE), axis=1)
+    level = np.zeros(order.shape, np.int64)
+    np.put_along_axis(level, order, np.hstack([np.zeros((len(order), 1), np.int64), steps]), axis=1)
+    return np.argsort(level, axis=1, kind="stable")
+
+
+def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray) -> int:
+    """Do what the kernel's `fill` does, with a function that chooses the server, in the units of the instance."""
+    from fairopt.solvers import filling_kernel as kernel
+
+    scale = safe_ratio(filling.capacities, state.capacity)[state.row]
+    capacity = filling.capacities[state.row]
+    for placed in range(users.size):
+        n = kernel.next_user(state, rng)
+        if n < 0:
+            return placed
+        fits = kernel.fitting(state, n)
+        if fits.size == 0:
+            state.progress[kernel.BLOCKED_BY] = n
+            return placed
+        demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
+        i = choose(int(n), capacity - scale * state.used, demand, fits)
+        if i not in fits:
+            raise InvalidInstance(
+                f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {n}, where its task does not fit; "
+                "return one of the servers in its last argument"
+            )
+        kernel.place(state, n, int(i))
+        users[placed], servers[placed] = n, i
+    return users.size

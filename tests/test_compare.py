@@ -1,0 +1,486 @@
+"""Comparisons: every column from its definition in plain Python, files of one's own, rows that fail, the command line, pictures."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from matplotlib.patches import Rectangle
+from strategies import instances
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt.cli import app
+from fairopt.formats.allocations import read
+from fairopt.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+KESIDIS = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], servers=["left", "right"], resources=["cpu", "memory"])
+
+
+def run(*arguments: object, status: int = 0, width: int = 100) -> Result:
+    """Run the command line in this process and check its exit status."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": str(width)})
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+# Every column, word for word -----------------------------------------------------------------------------------------------------
+
+
+def shares_by_hand(instance: fo.Instance, tasks: np.ndarray) -> list[float]:
+    """max_r d/C x/phi of the users who take part."""
+    total = [sum(instance.counts[i] * instance.capacities[i, r] for i in range(instance.n_servers)) for r in range(instance.n_resources)]
+    result = []
+    for n in range(instance.n_users):
+        if instance.eligibility[n].any() and instance.tasks[n] > 0:
+            per_task = max(instance.demands[n, r] / total[r] for r in range(instance.n_resources) if instance.demands[n, r] > 0)
+            result.append(per_task * tasks[n].sum() / instance.weights[n])
+    return result
+
+
+def envy_by_hand(instance: fo.Instance, tasks: np.ndarray) -> float:
+    """Tasks that somebody could run with another's scaled holdings, server by server, beyond its own."""
+    worst = 0.0
+    for n, m in itertools.permutations(range(instance.n_users), 2):
+        could = 0.0
+        for i in range(instance.n_servers):
+            if instance.eligibility[n, i]:
+                scale = instance.weights[n] / instance.weights[m]
+                could += min(
+                    scale * tasks[m, i] * instance.demands[m, r] / instance.demands[n, r]
+                    for r in range(instance.n_resources)
+                    if instance.demands[n, r] > 0
+                )
+        worst = max(worst, min(could, instance.tasks[n]) - tasks[n].sum())
+    return worst
+
+
+def most_by_hand(instance: fo.Instance) -> float:
+    """The largest weighted number of divisible tasks, from a rational simplex."""
+    pairs = [(int(n), int(i)) for n, i in np.argwhere(instance.eligibility)]
+    if not pairs:
+        return 0.0
+    rows, bounds = exact.limits(instance, pairs)
+    return float(exact.maximise([Fraction(instance.weights[n]) for n, _ in pairs], rows, bounds))
+
+
+@settings(max_examples=40)
+@given(instance=instances(whole=True, max_users=4, max_servers=3))
+def test_measures_by_definition(instance: fo.Instance) -> None:
+    """Use, efficiency, smallest share, Jain's index and envy of an exact allocation and of a schedule."""
+    comparison = fo.compare(instance, notions=["drfh"], schedules=["tsf:best-fit"])
+    most = most_by_hand(instance)
+    assert comparison.largest_total == pytest.approx(most)
+    for row in comparison:
+        assert row.allocation is not None
+        tasks = row.allocation.tasks
+        for r, name in enumerate(instance.resources):
+            there = sum(instance.counts[i] * instance.capacities[i, r] for i in range(instance.n_servers))
+            used = sum(tasks[n, i] * instance.demands[n, r] for n in range(instance.n_users) for i in range(instance.n_servers))
+            assert row.use[name] == pytest.approx(used / there if there else 0.0)
+        shares = shares_by_hand(instance, tasks)
+        if shares:
+            assert row.smallest_share == pytest.approx(min(shares), abs=1e-12)
+            squares = sum(s * s for s in shares)
+            assert row.jain == pytest.approx(sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0)
+        else:
+            assert math.isnan(row.smallest_share)
+        assert row.envy is not None
+        assert row.envy.tasks == pytest.approx(envy_by_hand(instance, tasks), rel=1e-6, abs=1e-6)
+        total = sum(instance.weights[n] * tasks[n].sum() for n in range(instance.n_users))
+        assert math.isnan(row.efficiency) if most == 0 else row.efficiency == pytest.approx(total / most)
+        assert row.tasks == pytest.approx(tasks.sum())
+        assert row.violations == ()
+
+
+@settings(max_examples=30)
+@given(instance=instances())
+def test_nobody_envies_a_slice(instance: fo.Instance) -> None:
+    """The uniform slice is free of envy, by definition; so is a single user's allocation."""
+    assert largest_envy(fo.solve(instance, "uniform")).tasks <= 1e-6 * max(1.0, fo.solve(instance, "uniform").tasks.sum())
+    assert largest_envy(fo.solve(instance.replace(**only_first(instance)), "drfh")).tasks == 0
+
+
+@settings(max_examples=30)
+@given(instance=instances())
+def test_nobody_envies_under_psdsf(instance: fo.Instance) -> None:
+    """Theorem 3 of the PS-DSF paper, server by server over the servers where one may run."""
+    allocation = fo.solve(instance, "psdsf")
+    assert largest_envy(allocation).tasks <= 1e-6 * max(1.0, allocation.tasks.sum())
+
+
+def only_first(instance: fo.Instance) -> dict[str, Any]:
+    """Return the changes that leave the first user only."""
+    one = {name: getattr(instance, name)[:1] for name in ("demands", "weights", "tasks", "users")}
+    return one | {"eligibility": instance.eligibility[:1]}
+
+
+def test_envy_by_hand() -> None:
+    """B holds (6, 6) of a pool, which would be 6 tasks of (1, 1) for A, who runs 1; of what A holds B could run a third of a task."""
+    pool = fo.Instance([[9, 9]], [[1, 1], [3, 3]], users=["A", "B"])
+    mine = np.array([[1], [2]])
+    (row,) = fo.compare(pool, notions=[], allocations={"mine": mine})
+    assert row.envy is not None
+    assert (row.envy.tasks, row.envy.user, row.envy.of) == (5, "A", "B")
+    double = pool.replace(weights=[[2, 1], [1, 1]])  # for its weights A may have twice B's cpu, but of memory the same
+    assert largest_envy(fo.compare(double, notions=["drfh"], allocations={"mine": mine})["mine"].allocation).tasks == 5  # type: ignore[arg-type]
+    few = pool.replace(tasks=[3, np.inf])
+    assert largest_envy(fo.compare(few, notions=[], allocations={"mine": mine})["mine"].allocation).tasks == 2  # type: ignore[arg-type]
+
+
+def test_time_is_compared_under_time_division() -> None:
+    """Rates 2 and 4 on one server: half the time each is 1 and 2 tasks; A would run 1 in B's half, not more."""
+    channel = fo.Instance([[1]], [[0], [0]], rates=[[2], [4]], users=["A", "B"])
+    comparison = fo.compare(channel, notions=["psdsf"], allocations={"uneven": np.array([[0.5], [3]])})
+    row = comparison["uneven"]
+    assert comparison.sharing == "tdm"
+    assert row.use == {"time": 1.0}
+    assert dominant_shares(row.allocation).tolist() == [0.25, 0.75]  # type: ignore[arg-type]
+    assert row.jain == pytest.approx(1 / (2 * (0.0625 + 0.5625)))
+    assert row.envy is not None
+    assert row.envy.tasks == pytest.approx(1.0)  # 2 x 0.75 tasks of A in B's time, less its 0.5
+    assert row.efficiency == pytest.approx(3.5 / 4)
+    over = violations(channel, np.array([[1.0], [3.0]]), "tdm", 1e-6)
+    assert [str(each) for each in over] == ["time @ server-1: 1.25, allowed 1"]
+
+
+def test_jain_index_is_between_one_nth_and_one() -> None:
+    """Whatever the unit; all equal is 1, all with one is 1/N."""
+    assert jain_index(np.full(7, 1e-200)) == pytest.approx(1)
+    assert jain_index(np.array([0, 0, 3e200])) == pytest.approx(1 / 3)
+    assert jain_index(np.zeros(3)) == 1
+
+
+# Rows ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_what_solve_and_schedule_return() -> None:
+    """Names, kinds, options, and regrets against each schedule's own criterion."""
+    comparison = fo.compare(
+        KESIDIS,
+        notions=["drfh", ("proportional", {"alpha": 2}), fo.NOTIONS["tsf"], "drfh"],
+        schedules=[
+            "tsf:best-fit:metric=l2",
+            ("drfh", "worst-fit"),
+            {"criterion": "psdsf", "placement": "joint", "ties": "random", "seed": 3},
+        ],
+        integral=True,
+    )
+    assert [(row.name, row.kind) for row in comparison] == [
+        ("drfh", "exact"),
+        ("drfh, whole tasks", "exact, whole tasks"),
+        ("proportional:alpha=2", "exact"),
+        ("proportional:alpha=2, whole tasks", "exact, whole tasks"),
+        ("tsf", "exact"),
+        ("tsf, whole tasks", "exact, whole tasks"),
+        ("drfh (2)", "exact"),
+        ("drfh, whole tasks (2)", "exact, whole tasks"),
+        ("tsf:best-fit:metric=l2", "greedy"),
+        ("drfh:worst-fit", "greedy"),
+        ("psdsf:joint:ties=random:seed=3", "greedy"),
+    ]
+    expected = {
+        "drfh": fo.solve(KESIDIS, "drfh"),
+        "proportional:alpha=2": fo.solve(KESIDIS, "proportional", alpha=2),
+        "tsf:best-fit:metric=l2": fo.schedule(KESIDIS, "tsf", placement="best-fit", metric="l2"),
+        "psdsf:joint:ties=random:seed=3": fo.schedule(KESIDIS, "psdsf", placement="joint", ties="random", seed=3),
+    }
+    for name, allocation in expected.items():
+        np.testing.assert_allclose(comparison[name].allocation.tasks_per_user, allocation.tasks_per_user)  # type: ignore[union-attr]
+    regrets = {row.name: row.regret for row in comparison}
+    assert regrets["drfh"] is None
+    assert regrets["drfh, whole tasks"] == fo.regret(fo.solve(KESIDIS, "drfh", integral=True))
+    assert regrets["tsf:best-fit:metric=l2"] == fo.regret(expected["tsf:best-fit:metric=l2"], integral=True)
+    assert regrets["psdsf:joint:ties=random:seed=3"] == fo.regret(expected["psdsf:joint:ties=random:seed=3"])
+    assert "no engine can solve" in comparison["psdsf:joint:ties=random:seed=3"].note
+    with pytest.raises(KeyError, match=r'there is no row "drfg" \(did you mean "drfh"\?\)'):
+        comparison["drfg"]
+
+
+def test_one_reference_for_all() -> None:
+    """Also for exact rows; the reference itself has no regret."""
+    comparison = fo.compare(KESIDIS, notions=["drfh", "efficiency"], schedules=["tsf:first-fit"], reference="efficiency")
+    assert {row.regret.notion for row in comparison if row.regret} == {"efficiency"}
+    assert comparison["efficiency"].regret.goal == 0  # type: ignore[union-attr]
+    assert comparison["tsf:first-fit"].regret == fo.regret(fo.schedule(KESIDIS, "tsf"), "efficiency")
+
+
+def test_what_has_no_optimum_is_against_the_first_notion() -> None:
+    """rpsdsf and allocations of one's own; nothing where no notion is named."""
+    own = {"mine": np.array([[20, 0], [0, 20]])}
+    comparison = fo.compare(KESIDIS, notions=["psdsf", "drfh"], schedules=["rpsdsf:joint"], allocations=own)
+    assert [comparison[name].regret.notion for name in ("rpsdsf:joint", "mine")] == ["psdsf", "psdsf"]  # type: ignore[union-attr]
+    assert fo.compare(KESIDIS, notions=[], allocations=own)["mine"].regret is None
+
+
+def test_allocations_that_are_there_already() -> None:
+    """A schedule keeps its kind; others are given. Not of another instance."""
+    schedule = fo.schedule(KESIDIS, "drfh", placement="best-fit")
+    whole = fo.solve(KESIDIS, "drfh", integral=True)
+    comparison = fo.compare(
+        KESIDIS, notions="drfh", schedules=[schedule, whole], allocations={"again": schedule, "exact": fo.solve(KESIDIS, "tsf")}
+    )
+    assert [(row.name, row.kind) for row in comparison] == [
+        ("drfh", "exact"),
+        ("drfh:best-fit", "greedy"),
+        ("drfh:highs", "exact, whole tasks"),
+        ("again", "given"),
+        ("exact", "given"),
+    ]
+    assert comparison["drfh:best-fit"].regret == comparison["again"].regret == fo.regret(schedule)
+    other = KESIDIS.replace(weights=[1, 2])
+    for arguments in ({"schedules": [schedule]}, {"allocations": {"mine": schedule}}):
+        with pytest.raises(fo.InvalidInstance, match="of another instance"):
+            fo.compare(other, **arguments)
+
+
+def test_a_row_that_fails_does_not_stop_the_others() -> None:
+    """drf is of one server; a wrong option of a placement; the time limit of whole tasks, whose schedule then has a bound."""
+    rng = np.random.default_rng(0)
+    hard = fo.Instance(rng.uniform(50, 99, (12, 3)), rng.uniform(3, 11, (30, 3)))
+    comparison = fo.compare(
+        hard, notions=["drf", "drfh"], schedules=["drfh:best-fit:metric=l9", "drfh:best-fit"], integral=True, time_limit=1
+    )
+    assert [row.name for row in comparison if row.allocation is not None] == ["drfh", "drfh:best-fit"]
+    assert "defined on one server" in comparison["drf"].message
+    assert "l9" in comparison["drfh:best-fit:metric=l9"].message
+    assert "no answer within the time limit of 1 s" in comparison["drfh, whole tasks"].message
+    row = comparison["drfh:best-fit"]
+    assert row.regret is not None
+    assert not row.regret.whole
+    assert row.note.startswith("no regret against drfh, whole tasks: no answer within")
+    assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["rows"][0]["users"] == []
+    assert comparison.to_frame()["tasks of user-1"].isna().tolist() == [True, True, False, True, True, False]
+    assert "drf: " in repr(comparison)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"notions": ["drff"]}, r'there is no notion "drff" \(did you mean "drf"\?\)'),
+        ({"notions": ["drfh:x"]}, r'"drfh:x": "x" is no option; write option=value'),
+        ({"notions": [("drfh", "x")]}, "a notion is"),
+        ({"notions": ["proportional:alfa=2"]}, r'takes no option "alfa" \(did you mean "alpha"\?\)'),
+        ({"schedules": ["drfh:bestfit"]}, r'there is no placement "bestfit" \(did you mean "best-fit"\?\)'),
+        ({"schedules": ["drf-h"]}, 'there is no criterion "drf-h"'),
+        ({"schedules": [7]}, "a schedule is 7"),
+        ({"schedules": [{"sharing": "tdm"}]}, "all rows share alike"),
+        ({"notions": "drff"}, 'there is no notion "drff"'),
+        ({"sharing": "both"}, 'there is no sharing "both"'),
+        ({"reference": "best"}, 'there is no notion "best"'),
+        ({"time_limit": 0}, "time_limit is 0; give a number > 0"),
+        ({"allocations": {"mine": [[1, 2]]}}, r'the shape of tasks of the allocation "mine" is \(1, 2\), expected \(2, 2\)'),
+        (
+            {"allocations": {"mine": [[1, -2], [0, 0]]}},
+            r'the number of tasks in "mine" of "A" for "right" is -2; it must be finite and >= 0',
+        ),
+    ],
+)
+def test_what_no_row_can_be_made_of(arguments: dict[str, Any], message: str) -> None:
+    """Said at once, before anything is solved."""
+    with pytest.raises((fo.InvalidInstance, fo.Unsupported), match=message):
+        fo.compare(KESIDIS, **arguments)
+
+
+def test_not_an_instance() -> None:
+    """The path of one, for example."""
+    with pytest.raises(fo.InvalidInstance, match="expected an Instance, got str"):
+        fo.compare("cluster.yaml")  # type: ignore[arg-type]
+
+
+def test_many_users_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Envy in blocks of users is that of all at once."""
+    rng = np.random.default_rng(5)
+    instance = fo.Instance(rng.uniform(5, 9, (3, 2)), rng.uniform(0.1, 1, (40, 2)), weights=rng.uniform(1, 2, 40))
+    schedule = fo.schedule(instance, "tsf")
+    whole = largest_envy(schedule)
+    monkeypatch.setattr("fairopt.measures._BLOCK", 7 * 40)
+    assert largest_envy(schedule) == whole
+    assert whole.tasks == pytest.approx(envy_by_hand(instance, schedule.tasks))
+
+
+# One's own -----------------------------------------------------------------------------------------------------------------------
+
+
+def test_infeasible_allocations_are_rows() -> None:
+    """Each limit that is not kept, the worst first, with how much of how much."""
+    instance = KESIDIS.replace(eligibility=[[True, False], [True, True]], tasks=[np.inf, 10])
+    row = fo.compare(instance, allocations={"mine": [[20, 1], [5, 25]]})["mine"]
+    assert [str(violation) for violation in row.violations] == [
+        "tasks of A @ right, where it may not run: 1, allowed 0",
+        "tasks of B: 30, allowed 10",
+        "memory @ left: 45, allowed 30",
+        "memory @ right: 126, allowed 100",
+        "cpu @ left: 105, allowed 100",
+    ]
+    assert row.regret is not None
+    assert repr(row.allocation).startswith("Allocation(given, sharing rdm, given: A 21, B 30 tasks; excess ")
+    labels = [text.get_text() for text in fo.compare(instance, allocations={"mine": [[20, 1], [5, 25]]}).plot().axes[1].get_yticklabels()]
+    assert labels[:3] == ["cpu", "drfh", "mine (not feasible)"]
+    rounded = fo.compare(KESIDIS, allocations={"mine": fo.solve(KESIDIS, "drfh").tasks * (1 + 1e-7)})["mine"]
+    assert rounded.violations == ()
+
+
+WIDE = "user,right,left\nB,20,0\nA,1,19\n"
+LONG = "server,user,tasks\n"
+
+
+def test_three_forms_of_one_file(tmp_path: Path) -> None:
+    """Wide, long, and as an allocation is written; labels in any order."""
+    path = tmp_path / "mine.csv"
+    for text in (WIDE, "user,server,tasks\nB,right,20\nA,left,19\nA,right,1\n", "user,tasks,server\nA,1,right\nB,20,right\nA,19,left\n"):
+        path.write_text(text)
+        np.testing.assert_array_equal(read(path, KESIDIS), [[19, 1], [0, 20]])
+    allocation = fo.schedule(KESIDIS, "drfh", placement="best-fit")
+    path.write_text(allocation.to_frame().to_csv())
+    np.testing.assert_array_equal(read(path, KESIDIS), allocation.tasks)
+    odd = fo.Instance([[1], [1]], [[1]], users=["A"], servers=["server", "tasks"])  # whose wide file looks long
+    path.write_text("user,server,tasks\nA,0.25,0.5\n")
+    np.testing.assert_array_equal(read(path, odd), [[0.25, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("user,left,wright\nA,1,1\nB,1,1\n", r'column "wright": there is no "wright" \(did you mean "right"\?\)'),
+        ("user,left\nA,1\nB,1\n", 'there is no column for "right"; add it'),
+        ("user,left,right\nA,1,1\n", 'there is no row for user "B"; add it'),
+        ("user,left,right\nA,1,1\nC,1,1\nB,1,1\n", 'line 3: there is no user "C"'),
+        ("user,left,right\nA,1,1\nB,x,1\n", 'line 3, column "left": expected a number, found the text "x"'),
+        ("user,left,right\nA,1,1\nB,1,-1\n", 'line 3, column "right": a number of tasks is finite and >= 0, not -1'),
+        ("user,left,right\nA,inf,1\nB,1,1\n", 'line 2, column "left": a number of tasks is finite and >= 0, not inf'),
+        ("user,server,tasks\nA,left,1\nA,lefd,1\n", r'line 3, column "server": there is no server "lefd" \(did you mean "left"\?\)'),
+        ("user,server,tasks\na,left,1\n", 'line 2, column "user": there is no user "a"'),
+        ("user,server,tasks\nA,left,1\nA,left,2\n", 'line 3: "A" on "left" stands on line 2 already; write their sum once'),
+        ("user,server,tasks\nA,left,nan\n", 'line 2, column "tasks": a number of tasks is finite and >= 0, not nan'),
+        ("user,server,tasks\nA,left,\n", 'line 2, column "tasks": the cell is empty'),
+    ],
+)
+def test_wrong_files_are_refused_with_their_line(tmp_path: Path, text: str, message: str) -> None:
+    """From Python and, with exit status 2, on the command line."""
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    with pytest.raises(fo.InvalidInstance, match=message):
+        fo.compare(KESIDIS, allocations={"mine": path})
+    fo.save(KESIDIS, tmp_path / "cluster.json")
+    assert "mine.csv" in run("compare", tmp_path / "cluster.json", "--allocation", path, status=2).output
+
+
+# The command line ----------------------------------------------------------------------------------------------------------------
+
+
+def test_table_names_everything(tmp_path: Path) -> None:
+    """Tasks of each user, measures, regrets, and what is wrong with single rows."""
+    (tmp_path / "mine.csv").write_text("user,server,tasks\nframework-1,server-1,30\n")
+    arguments = ("--notions", "drfh,drf", "--schedules", "drfh:best-fit,psdsf:joint", "--allocation", tmp_path / "mine.csv", "--integral")
+    for width in (80, 120):
+        output = run("compare", EXAMPLES / "kesidis.yaml", *arguments, width=width).output
+        assert max(map(len, output.splitlines())) <= width
+        lines = [line.split() for line in output.splitlines()]
+        assert ["tasks", "kind", "framework-1", "framework-2", "all", "seconds"] in lines
+        assert any(line[:5] == ["drfh:best-fit", "greedy", "21", "21", "42"] for line in lines)
+        assert any(line[:6] == ["drfh,", "whole", "tasks", "exact", "21", "21"] for line in lines)
+        assert any(line[:3] == ["drfh:best-fit", "drfh,", "whole"] for line in lines)
+        text = " ".join(output.split())
+        assert 'drf: "drf" is defined on one server' in text
+        assert "mine: not feasible: cpu @ server-1: 150, allowed 100" in text or "mine: not feasible: resource-1 @ server-1: 150" in text
+
+
+def test_many_users_are_summarised() -> None:
+    """Lowest, median and highest instead of 8 columns that do not fit."""
+    lines = [line.split() for line in run("compare", EXAMPLES / "gpu-lab", width=80).output.splitlines()]
+    assert ["tasks", "kind", "lowest", "median", "highest", "all", "seconds"] in lines
+
+
+def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
+    """With --json, --csv, and by the suffix of --output."""
+    arguments = ("compare", EXAMPLES / "kesidis.yaml", "--schedules", "drfh:best-fit")
+    data = json.loads(run(*arguments, "--json").stdout)
+    assert [row["name"] for row in data["rows"]] == ["drfh", "drfh:best-fit"]
+    greedy = data["rows"][1]
+    assert greedy["users"][0] == {"name": "framework-1", "tasks": 21.0, "share": pytest.approx(21 / 26)}
+    assert greedy["regret"]["level"] == pytest.approx(1 - 21 / (65 / 3))
+    assert greedy["regret"]["goal"] is None
+    assert data["largest_total"] == pytest.approx(130 / 3)
+    table = run(*arguments, "--csv").stdout.splitlines()
+    assert table[0].startswith("allocation,kind,tasks,smallest_share,use of ")
+    assert table[0].endswith(",tasks of framework-1,tasks of framework-2,share of framework-1,share of framework-2")
+    assert len(table) == 3
+    for name in ("out.csv", "out.json", "out.txt"):
+        assert run(*arguments, "-o", tmp_path / name).stdout == ""
+    assert (tmp_path / "out.csv").read_text().splitlines()[0] == table[0]
+    assert json.loads((tmp_path / "out.json").read_text())["rows"][1]["regret"] == greedy["regret"]
+    assert (tmp_path / "out.txt").read_text().startswith("2 allocations of 2 users, 2 servers")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--notions", "drff"], 2, 'there is no notion "drff"'),
+        (["--schedules", "drfh:best"], 2, 'there is no placement "best"'),
+        (["--notions", ","], 2, "there is nothing to compare"),
+        (["--allocation", "no.csv"], 2, "there is no file no.csv"),
+        (["--plot", "out.gif"], 2, "cannot tell which picture"),
+        (["-o", "no/out.csv"], 2, "there is no folder no"),
+        (["--notions", "drf"], 3, '"drf" is defined on one server'),
+    ],
+)
+def test_status_of_bad_input(arguments: list[str], status: int, message: str) -> None:
+    """2, and 3 where no row could be computed."""
+    output = run("compare", EXAMPLES / "kesidis.yaml", *arguments, status=status).output
+    assert message in " ".join(output.replace("│", " ").split())
+
+
+# Pictures ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("users", "servers", "sharing"), [(2, 2, "rdm"), (10, 3, "rdm"), (10, 3, "tdm"), (40, 12, "rdm")])
+def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) -> None:
+    """A bar a user and allocation or a curve an allocation; a stack of server rows as long as the use."""
+    rng = np.random.default_rng(users)
+    instance = fo.Instance(rng.uniform(3, 9, (servers, 2)), rng.uniform(0.1, 1, (users, 2)), resources=["$cpu$", "memory"])
+    comparison = fo.compare(instance, notions=["drfh", "bbf"], schedules=["drfh:best-fit", "tsf:first-fit"], sharing=sharing)
+    figure = comparison.plot()
+    left, right = figure.axes
+    things = 1 if sharing == "tdm" else 2
+    if users <= 10:
+        assert len([patch for patch in left.patches if isinstance(patch, Rectangle)]) == 3 * users
+        widths = sorted(patch.get_width() for patch in left.patches if isinstance(patch, Rectangle))
+        held = [row.allocation.tasks_per_user for row in comparison if row.allocation is not None]
+        np.testing.assert_allclose(widths, np.sort(np.concatenate(held)))
+    else:
+        assert len(left.patches) == 3
+        assert left.get_title(loc="left") == "Share of each user"
+    layers = servers if servers <= 10 else 1
+    drawn = [patch.get_width() for patch in right.patches if isinstance(patch, Rectangle)]
+    assert len(drawn) == 3 * things * (1 + layers)
+    used = sum(sum(row.use.values()) for row in comparison if row.allocation is not None)
+    assert sum(drawn) == pytest.approx(used + 3 * things)
+    assert [text.get_text() for text in right.get_yticklabels()][1:4] == ["drfh", "drfh:best-fit", "tsf:first-fit"]
+    figure.draw_without_rendering()
+
+
+def test_plot_option_writes_a_picture(tmp_path: Path) -> None:
+    """Beside the table."""
+    run("compare", EXAMPLES / "kesidis.yaml", "--schedules", "drfh:best-fit", "--plot", tmp_path / "out.svg")
+    assert "drfh:best-fit" in (tmp_path / "out.svg").read_text()
+
+
+def test_who_takes_part() -> None:
+    """Users who cannot run, demand nothing or have no tasks are not compared."""
+    instance = fo.Instance(
+        [[1.0]], [[1.0], [1.0], [0.0], [1.0]], eligibility=[[True], [False], [True], [True]], tasks=[np.inf, np.inf, 5, 0]
+    )
+    assert takes_part(instance).tolist() == [True, False, False, False]
+    row = fo.compare(instance)["drfh"]
+    assert (row.jain, row.smallest_share) == (1, 1)

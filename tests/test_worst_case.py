@@ -1,0 +1,302 @@
+"""The search for the worst instance: finds what is known to be bad, tells how bad by numbers that are recomputed here, is repeatable."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt.cli import app
+from fairopt.instance import FloatArray
+from fairopt.small_instances import SmallInstances, simpler
+from fairopt.worst_case import ROUND
+
+TINY: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (1, 4), "demands": (1, 4)}
+
+
+def whole_leximin(instance: fo.Instance) -> list[float]:
+    """The best sorted shares of DRFH over all whole allocations, by trying every one: one resource, no limits, weights 1."""
+    capacity, demand = instance.capacities[:, 0], instance.demands[:, 0]
+    per_server = [
+        [x for x in itertools.product(*(range(int(c // d) + 1) for d in demand)) if np.dot(x, demand) <= c] for c in capacity.tolist()
+    ]
+    shares = demand / capacity.sum()
+    return max(sorted((np.sum(parts, axis=0) * shares).tolist()) for parts in itertools.product(*per_server))
+
+
+def run(*arguments: object, status: int = 0, columns: int = 80) -> Result:
+    """Run the command in this process and check its exit status."""
+    result = CliRunner().invoke(app, ["worst-case", *map(str, arguments)], env={"COLUMNS": str(columns)})
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+# What is found -------------------------------------------------------------------------------------------------------------------
+
+
+def test_first_fit_starves_somebody() -> None:
+    """c = (2), (1) and d = 1, 2: the first task of user 1 takes the only place for user 2. Regret 1, found and shrunk to this size."""
+    worst = fo.worst_case("drfh:first-fit", "drfh", **TINY, tries=60)
+    assert (worst.value, worst.found_value, worst.stopped, worst.regret.whole) == (1, 1, "", True)
+    assert worst.schedule.tasks_per_user.min() == 0
+    assert worst.exact.tasks_per_user.min() > 0
+    assert worst.instance.users == ("user-1", "user-2")
+    assert worst.tries <= 60
+
+
+@pytest.mark.parametrize("schedule", ["drfh:first-fit", "drfh:worst-fit"])
+def test_the_regret_by_trying_every_allocation(schedule: str) -> None:
+    """Shortfall position by position, against the best sorted shares that there are; the instance alone is enough to see it."""
+    worst = fo.worst_case(schedule, **TINY, tries=30, seed=1)
+    own = fo.schedule(worst.instance, "drfh", placement=schedule.partition(":")[2])
+    np.testing.assert_array_equal(own.tasks, worst.schedule.tasks)
+    shares = np.sort(own.tasks_per_user * worst.instance.demands[:, 0] / worst.instance.total_capacity[0])
+    best = np.array(whole_leximin(worst.instance))
+    np.testing.assert_allclose(np.sort(worst.exact.shares), best, rtol=1e-9)
+    expected = max((a - b) / max(a, b) if a != b else 0.0 for a, b in zip(best, shares, strict=True))
+    assert worst.value == pytest.approx(expected, abs=1e-8)
+    assert worst.value > 0.3
+
+
+def test_it_is_minimal() -> None:
+    """No single step keeps 0.9 of the regret that was found within the ranges asked for."""
+    worst = fo.worst_case("drfh:best-fit", **TINY | {"users": 3}, vary=["weights", "constraints", "counts"], tries=25)
+    assert worst.value >= 0.9 * worst.found_value > 0
+    size = SmallInstances(3, 2, 1, (1, 4), (1, 4))
+    for candidate in simpler(worst.instance):
+        if size.holds(candidate):
+            own = fo.regret(fo.schedule(candidate, "drfh", placement="best-fit"), "drfh", integral=True)
+            assert own.worst is not None
+            assert own.worst < 0.9 * worst.found_value
+
+
+def test_plain_parts_shrink_away() -> None:
+    """Weights, constraints and counts that are not needed to be bad are gone."""
+    worst = fo.worst_case("drfh:first-fit", **TINY, vary=["weights", "constraints", "counts", "tasks"], tries=60)
+    assert worst.value == 1
+    assert set(worst.instance.to_dict()["users"][0]) == {"name", "demand"}
+    assert set(worst.instance.to_dict()["servers"][0]) == {"name", "capacity"}
+    assert (worst.instance.n_users, worst.instance.n_servers) == (2, 2)
+
+
+def test_an_exact_schedule_has_no_regret() -> None:
+    """The optimum of whole tasks as a schedule of one's own: 0 at every try."""
+
+    def optimum(instance: fo.Instance) -> fo.Allocation:
+        return fo.solve(instance, "drfh", integral=True)
+
+    worst = fo.worst_case(optimum, "drfh", **TINY, tries=15)
+    assert (worst.value, worst.tries, worst.name) == (0, 15, "optimum")
+
+
+def one_each(instance: fo.Instance) -> FloatArray:
+    """User n gets one task on the first server where it fits alone, if nobody is there yet."""
+    tasks = np.zeros((instance.n_users, instance.n_servers))
+    for n, i in itertools.product(range(instance.n_users), range(instance.n_servers)):
+        if tasks[n].sum() == 0 and tasks[:, i].sum() == 0 and (instance.demands[n] <= instance.capacities[i]).all():
+            tasks[n, i] = 1
+    return tasks
+
+
+def test_a_function_of_ones_own() -> None:
+    """An array of tasks will do; here a server never has tasks of two users."""
+    worst = fo.worst_case(one_each, "drfh", users=3, servers=2, resources=1, tries=10, keep=1)
+    assert (worst.value, worst.name) == (1, "one_each")
+    assert worst.schedule.tasks.sum() < worst.instance.n_users
+    np.testing.assert_array_equal(one_each(worst.instance), worst.schedule.tasks)
+
+
+def test_other_goals_and_measures() -> None:
+    """The theorem of PS-DSF, of divisible tasks; a sum; tasks in all."""
+    psdsf = fo.worst_case("psdsf:joint", users=2, tries=10)
+    assert not psdsf.regret.whole
+    assert psdsf.regret.condition is not None
+    assert psdsf.value == psdsf.regret.condition > 0
+    sums = fo.worst_case("drfh:first-fit", "efficiency", users=2, tries=10, measure="goal")
+    assert sums.value == sums.regret.goal == pytest.approx(sums.regret.total)
+    assert sums.value > 0
+    fluid = fo.worst_case("drfh:first-fit", "drfh", integral=False, measure="level", users=2, tries=10)
+    assert fluid.value == fluid.regret.level
+    assert not fluid.regret.whole
+
+
+# Repeatable ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_seed_is_a_search_with_any_number_of_workers() -> None:
+    """The same instance and the same numbers; with another seed others."""
+    options: dict[str, Any] = {"users": 2, "capacities": (12, 24), "integral": False, "tries": ROUND + 30}
+    one = fo.worst_case("drfh:first-fit", **options)
+    two = fo.worst_case("drfh:first-fit", **options, jobs=2)
+    other = fo.worst_case("drfh:first-fit", **options | {"tries": 30}, seed=1)
+    assert one.to_dict() == two.to_dict()
+    assert one.tries == ROUND + 30
+    assert one.found.to_dict() != other.found.to_dict()
+
+
+def test_local_search_finds_worse_than_drawing_at_random() -> None:
+    """The same number of instances of divisible tasks, several seeds, before shrinking."""
+    options: dict[str, Any] = {"users": 2, "capacities": (12, 24), "demands": (1, 4), "integral": False, "tries": 150, "keep": 1}
+    found = {
+        local: np.mean([fo.worst_case("drfh:first-fit", **options, seed=seed, local=local).found_value for seed in range(3)])
+        for local in (True, False)
+    }
+    assert found[True] > found[False]
+
+
+def test_progress_is_told_and_the_search_can_be_ended() -> None:
+    """Every instance counts once; the worst so far is the answer, not shrunk."""
+    told: list[tuple[int, float]] = []
+    worst = fo.worst_case(
+        "drfh:first-fit",
+        users=2,
+        tries=50,
+        integral=False,
+        done=lambda more, value: told.append((more, value)),
+        stop=lambda: len(told) >= 7,
+    )
+    assert sum(more for more, _ in told) == worst.tries == 7
+    assert [value for _, value in told] == sorted(value for _, value in told)
+    assert worst.stopped == "interrupted"
+    assert worst.value == worst.found_value == told[-1][1]
+    assert "stopped: interrupted" in repr(worst)
+
+
+def test_a_time_limit_ends_the_search() -> None:
+    """Soon after; with no time at all there is nothing to tell."""
+    started = time.perf_counter()
+    worst = fo.worst_case("drfh:first-fit", users=2, tries=10**6, capacities=(12, 24), integral=False, time_limit=1.0)
+    assert worst.stopped == "time limit"
+    assert 0 < worst.tries < 10**6
+    assert time.perf_counter() - started < 60
+    with pytest.raises(fo.NoSolution, match="give more time"):
+        fo.worst_case("drfh:first-fit", time_limit=1e-9)
+
+
+# Bad input -----------------------------------------------------------------------------------------------------------------------
+
+
+def too_much(instance: fo.Instance) -> FloatArray:
+    """Everybody alone on everything."""
+    return np.floor(instance.rates) + 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options", "message"),
+    [
+        ("drfh:bestfit", {}, 'no placement "bestfit"'),
+        ("drhf:best-fit", {}, 'no criterion "drhf"'),
+        ("rpsdsf:joint", {}, "name the notion"),
+        (one_each, {}, "name the notion"),
+        ("drfh:best-fit", {"notion": "dfrh"}, 'no notion "dfrh"'),
+        ("drfh:best-fit", {"notion": "drf"}, "defined on one server"),
+        ("drfh:best-fit", {"measure": "wors"}, 'no measure "wors"'),
+        ("drfh:best-fit", {"measure": "goal"}, 'has no number "goal"; it has worst, level, leximin, largest, total'),
+        ("drfh:best-fit", {"users": 0}, "users is 0"),
+        ("drfh:best-fit", {"tries": 1.5}, r"tries is 1\.5"),
+        ("drfh:best-fit", {"seed": -1}, "seed is -1"),
+        ("drfh:best-fit", {"jobs": 0}, "jobs is 0"),
+        ("drfh:best-fit", {"keep": 0}, "keep is 0"),
+        ("drfh:best-fit", {"time_limit": 0}, "time_limit is 0"),
+        ("drfh:best-fit", {"vary": ["weight"]}, 'vary cannot be "weight" .did you mean "weights"'),
+        ("drfh:best-fit", {"capacities": (3, 2)}, r"capacities is \(3, 2\)"),
+        ("drfh:best-fit", {"demands": (0, 0)}, r"demands is \(0, 0\)"),
+        ("psdsf:joint", {"integral": True}, "whole"),
+        (too_much, {"notion": "drfh"}, "exceeds a limit"),
+        (lambda instance: [1.0], {"notion": "drfh"}, r"tasks of shape \(1,\)"),
+        (lambda instance: np.full((3, 2), 1e-3), {"notion": "drfh"}, "returned parts of tasks"),
+        (lambda instance: np.full((3, 2), np.nan), {"notion": "drfh"}, "return finite numbers"),
+        (3, {"notion": "drfh"}, "a schedule is 3"),
+        (fo.schedule(fo.Instance([[1]], [[1]])), {}, "an allocation of one instance"),
+    ],
+)
+def test_bad_input_says_what_to_do(schedule: Any, options: dict[str, Any], message: str) -> None:
+    """Before the search, in one message."""
+    with pytest.raises(fo.FairoptError, match=message):
+        fo.worst_case(schedule, **options)
+
+
+# The command ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_prints_and_writes_the_instance(tmp_path: Path) -> None:
+    """What is written loads, and is as bad as it says."""
+    arguments = ("drfh:first-fit", "--users", 2, "--resources", 1, "--capacities", 1, 4, "--demands", 1, 4, "--tries", 60)
+    text = run(*arguments, "-o", tmp_path / "worst.yaml").stdout
+    assert "drfh:first-fit against drfh, whole tasks" in text
+    assert "not a proof" in text
+    instance = fo.load(tmp_path / "worst.yaml")
+    assert fo.regret(fo.schedule(instance), integral=True).worst == 1
+    data = json.loads(run(*arguments, "--json").stdout)
+    assert (data["schedule"], data["notion"], data["value"], data["measure"], data["seed"]) == ("drfh:first-fit", "drfh", 1, "worst", 0)
+    assert data["instance"] == instance.to_dict()
+    assert data == json.loads(run(*arguments, "--json").stdout) | {"seconds": data["seconds"]}
+
+
+def test_the_readme_shows_what_is_printed() -> None:
+    """To the letter but for the time."""
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(drfh:first-fit against.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+    result = run("drfh:first-fit", "--users", 2, "--resources", 1, "--capacities", 1, 4, "--tries", 100)
+    printed = "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+    time = re.compile(r"Time: [0-9.e-]+ s")
+    assert time.sub("", printed) == time.sub("", shown)
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_lines_fit(columns: int) -> None:
+    """With all that an instance may have."""
+    arguments = itertools.chain.from_iterable(("--vary", word) for word in ("weights", "constraints", "counts", "tasks"))
+    options = ("--divisible", "--tries", 20, "--keep", 1, *arguments)
+    text = run("drfh:worst-fit", *options, columns=columns).stdout
+    assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("drfh:bestfit",), "no placement"),
+        (("drfh:best-fit", "--vary", "weight"), "vary cannot be"),
+        (("drfh:best-fit", "-o", "worst.txt"), "ends in .yaml or .json"),
+        (("drfh:best-fit", "-o", "nowhere/worst.yaml"), "there is no folder"),
+    ],
+)
+def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str) -> None:
+    """One message, no traceback."""
+    assert message in " ".join(run(*arguments, status=2).stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
+    """One line about it, the answer on stdout, status 0."""
+    program = (sys.executable, "-c", "from fairopt.cli import main; main()")
+    options = ("--divisible", "--json", "--capacities", "12", "24", "--tries", "1000000", "--jobs", str(jobs))
+    process = subprocess.Popen(
+        (*program, "worst-case", "drfh:first-fit", *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    timer = threading.Timer(20.0, os.killpg, [process.pid, signal.SIGINT])  # as a terminal does: workers hear it too
+    timer.start()
+    out, err = process.communicate(timeout=180)
+    assert process.returncode == 0, err
+    assert json.loads(out)["stopped"] == "interrupted"
+    assert 0 < json.loads(out)["tries"] < 10**6
+    assert err.startswith("interrupted:")
+    assert "Traceback" not in err
