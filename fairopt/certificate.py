@@ -27,8 +27,8 @@ rounding of the others. A user whose part q[n] s[n] of the spending is below 1e-
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
 Where alpha is large these weights lie many orders of magnitude apart, and a user whose weight is next to nothing could lack much of what
-it may have without being seen in the sum. So fairness is the room that some pair has left, and there must be none: necessary, not
-sufficient, for users of next to no weight who compete with each other.
+it may have without being seen in the sum. So fairness is the largest violation of the conditions of optimality by a single user,
+relative to that user's own money, and the room that some pair has left.
 
 Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
 
@@ -44,7 +44,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.conditions import clause_violation, envy_of_servers, room_left
+from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total
@@ -128,7 +128,9 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
     if isinstance(program.goal, AlphaFair):
         worth = marginal_worth(program, program.goal, solution.x)
-        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), room_left(program, solution.x))
+        prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
+        unfair = max(room_left(program, solution.x), badly_spent(program, program.goal, solution.x, prices))
+        return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), unfair)
     if isinstance(program.goal, Equilibrium):
         return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):

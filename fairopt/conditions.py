@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, safe_ratio
-from fairopt.program import Disjunctive, Equilibrium, LimitKind, Program
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program
 
-__all__ = ["clause_violation", "envy_of_servers", "room_left"]
+__all__ = ["badly_spent", "clause_violation", "envy_of_servers", "room_left"]
 
 _NOTHING = 1e-9  # a column below this part of its largest value holds nothing
 
@@ -42,6 +42,37 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     missing = np.full(len(program.users), np.inf)
     missing[users] = safe_ratio(np.maximum(limits.bounds[tasks] - program.per_user(x)[users], 0.0), limits.bounds[tasks])
     return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
+
+
+def badly_spent(program: Program, goal: AlphaFair, x: FloatArray, prices: FloatArray) -> float:
+    """Return the largest violation of the conditions of optimality by a user, relative to that user's own money.
+
+    At the prices p, a pair costs c = A'p and is worth w = phi[n] u U[n]^-alpha. x is optimal if and only if no pair is worth more than it
+    costs, none that holds something costs more than it is worth, and nothing is paid for what is left free. Returned is the largest of
+    1 - c/w over the pairs and, over the users, of the part of what they spend that goes to pairs that cost more than they are worth,
+    or to limits that are not full. Marginal worths may lie any number of orders of magnitude apart: they are compared in logarithms.
+    """
+    limits, users = program.limits, program.pair_users
+    open_to = program.largest() > 0
+    level = program.per_user(program.utilities * x)
+    if (level[users[open_to]] <= 0).any():
+        return float("inf")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_worth = (np.log(goal.weights) - goal.alpha * np.log(level))[users] + np.log(program.utilities)
+        scale = float(np.log(np.maximum(prices, 0.0).max(initial=0.0)))
+        if not np.isfinite(scale):
+            return 0.0 if not open_to.any() else float("inf")
+        prices = np.exp(np.log(np.maximum(prices, 0.0)) - scale)
+        cost = np.asarray(limits.matrix.T @ prices)
+        free = np.maximum(limits.bounds - np.asarray(limits.matrix @ x), 0.0)
+        idle = np.asarray(limits.matrix.T @ (prices * np.divide(free, limits.bounds, out=np.zeros_like(free), where=limits.bounds > 0)))
+        # The unit of the prices is the engine's: what all users spend together is what their tasks are worth.
+        spent = float(np.log(cost @ x))
+        earned = log_worth[open_to & (x > 0)] + np.log(x[open_to & (x > 0)])
+        bang = np.exp(np.log(cost) - log_worth - spent + float(np.logaddexp.reduce(earned)))
+    bill = program.per_user(cost * x)
+    bad = program.per_user(x * (cost * np.divide(np.maximum(bang - 1, 0.0), bang, out=np.zeros_like(bang), where=bang > 0) + idle))
+    return max(float((1 - bang[open_to]).max(initial=0.0)), float(safe_ratio(bad, bill).max(initial=0.0)))
 
 
 def room_left(program: Program, x: FloatArray) -> float:

@@ -123,10 +123,10 @@ def _newton(
         unpaid = np.where(used, problem.v * y[problem.user] - problem.cost(p), 0.0)
         bent = np.where(poor, 0.0, np.log(y) + a * np.log(t) - problem.log_phi)
         parts = (short, missing / t, bent, unpaid / (problem.v * y[problem.user]))
-        size = max(float(np.abs(part).max(initial=0.0)) for part in parts)
-        since = 0 if size < 0.5 * least else since + 1
-        least = min(least, size)
-        if size <= 1e-14 or (since >= patience and size < _CLOSE):
+        left = float(max(np.abs(part).max(initial=0.0) for part in parts))
+        since = 0 if left < 0.5 * least else since + 1
+        least = min(least, left)
+        if left <= 1e-14 or (since >= patience and left < _CLOSE):
             return x, p, y, step
         if since >= patience:
             break

@@ -112,8 +112,8 @@ class _Path:
         self.alpha = problem.alpha
         self.point = _Point.of(problem, _start(problem))
         # Targets' units, in logarithms. They follow the money, but never jump.
-        self.of_pair, self.of_limit = self.money()[:2]
-        self.mu = np.log(_MIDDLE)
+        self.mu = float(np.log(_MIDDLE))
+        self.of_pair, self.of_limit = self.money()
         self.length = 1.5  # largest change of a logarithm
         self.allowed = _ALLOWED
 
@@ -125,7 +125,7 @@ class _Path:
             if self.deadline.left == 0.0:
                 raise self.deadline.passed({"steps": step})
             logs, violation = self.point.logs, self.point.violation
-            pair, limit, _ = self.money()
+            pair, limit = self.money()
             self.of_pair = self.of_pair + np.clip(pair - self.of_pair, -self.turn, self.turn)
             self.of_limit = self.of_limit + np.clip(limit - self.of_limit, -self.turn, self.turn)
             products = np.concatenate([logs.x + logs.z - self.of_pair, logs.p + logs.s - self.of_limit])
@@ -171,8 +171,8 @@ class _Path:
         """By how much log y t^alpha is more than log phi."""
         return logs.y + self.alpha * logs.t - self.problem.log_phi
 
-    def money(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logarithms of the money of pairs' users and of limits, and of the users.
+    def money(self) -> tuple[FloatArray, FloatArray]:
+        """Logarithms of the money of the users of pairs and of limits.
 
         At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
         it counts with mu times the money where it might spend it.
@@ -180,15 +180,17 @@ class _Path:
         problem, logs = self.problem, self.point.logs
         money = logs.y + logs.t
         limit = problem.log_money_of_limits(self.point.at.x, money)
+        entries = problem.A.tocoo()
+        if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all
+            np.minimum.at(limit, entries.row, money[problem.user][entries.col])
         if self.alpha < 1:
             around = np.full(problem.v.size, -np.inf)
-            entries = problem.A.tocoo()
             np.maximum.at(around, entries.col, limit[entries.row])
             least = np.full(money.size, np.inf)
             np.minimum.at(least, problem.user, around)
-            money = np.maximum(money, getattr(self, "mu", np.log(_MIDDLE)) + least)
+            money = np.maximum(money, self.mu + least)
             limit = problem.log_money_of_limits(self.point.at.x, money)
-        return money[problem.user], limit, money
+        return money[problem.user], limit
 
     def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
         """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""

@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt.solvers.backend import Status
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1, 2])
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1, 2, 10])
 @given(instance=instances())
 @settings(max_examples=15)
 def test_engines_agree(alpha: float, instance: fo.Instance) -> None:

@@ -1,0 +1,85 @@
+"""The interior point at the edges of its range: small and large alpha, weights over six decades, users who get next to nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.instance import FloatArray
+
+
+def random_instance(seed: int) -> fo.Instance:
+    """Zero demands, absent resources, constraints, counts, finite tasks (some none at all), weights from 1e-3 to 1e3."""
+    rng = np.random.default_rng(seed)
+    n, k, m = rng.integers(1, 12), rng.integers(1, 8), rng.integers(1, 5)
+    demands = rng.uniform(0.05, 1, (n, m)) * (rng.random((n, m)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    return fo.Instance(
+        rng.uniform(1, 10, (k, m)) * (rng.random((k, m)) > 0.1),
+        demands,
+        weights=10 ** rng.uniform(-3, 3, n),
+        eligibility=rng.random((n, k)) < 0.7 if rng.random() < 0.5 else None,
+        counts=rng.integers(1, 4, k) if rng.random() < 0.5 else None,
+        tasks=np.where(rng.random(n) < 0.4, rng.choice([0, 1], n, p=[0.1, 0.9]) * rng.uniform(0, 8, n), np.inf)
+        if rng.random() < 0.5
+        else None,
+    )
+
+
+def most(instance: fo.Instance, worth: FloatArray) -> float:
+    """Return the largest sum_n worth[n] x[n] over all feasible allocations: a plain linear program of SciPy's."""
+    users, servers = np.nonzero(instance.eligibility)
+    rows, bounds = [], []
+    for i in range(instance.n_servers):
+        for r in range(instance.n_resources):
+            rows.append(np.where(servers == i, instance.demands[users, r], 0.0))
+            bounds.append(instance.row_capacity[i, r])
+    for n in np.flatnonzero(np.isfinite(instance.tasks)):
+        rows.append((users == n).astype(float))
+        bounds.append(instance.tasks[n])
+    answer = linprog(-worth[users], A_ub=np.array(rows), b_ub=bounds, method="highs")
+    assert answer.status == 0
+    return -float(answer.fun or 0.0)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 1.0, 3.0, 10.0])
+def test_the_published_condition_holds(alpha: float) -> None:
+    """sum_n phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 for every feasible x', to 1e-8 of what the users have."""
+    for seed in range(16):
+        instance = random_instance(seed)
+        if not instance.servable.any():
+            continue
+        allocation = fo.solve(instance, "proportional", alpha=alpha, solver="interior-point")
+        x = allocation.tasks_per_user
+        has = x > 1e-30  # less than that (a small weight at a small alpha) overflows here
+        log_worth = np.log(instance.weights[has]) - alpha * np.log(x[has])
+        worth = np.zeros(x.size)
+        worth[has] = np.exp(log_worth - log_worth.max(initial=0.0))
+        reached = float(worth @ x)
+        assert most(instance, worth) <= reached * (1 + 1e-8), (seed, alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_both_engines_agree_at_the_edges(alpha: float) -> None:
+    """x[n] to 1e-7, also of users whose worths are many orders of magnitude apart."""
+    for seed in range(8):
+        instance = random_instance(seed)
+        first, second = (
+            fo.solve(instance, "proportional", alpha=alpha, solver=name).tasks_per_user for name in ("interior-point", "cvxpy")
+        )
+        np.testing.assert_allclose(first, second, rtol=1e-7, atol=1e-12, err_msg=f"seed {seed}")
+
+
+def test_next_to_nothing_follows_from_the_prices() -> None:
+    """Two users of one server, alpha = 0.1: x[n] = (phi[n] / p)^10, so a thousandth of the weight is 1e-30 of the tasks."""
+    allocation = fo.solve(fo.Instance([[1.0]], [[1.0], [1.0]], weights=[1.0, 1e-3]), "proportional", alpha=0.1, solver="interior-point")
+    np.testing.assert_allclose(allocation.tasks_per_user, [1.0, 1e-30], rtol=1e-9)
+
+
+def test_deterministic() -> None:
+    """The same answer, bit by bit."""
+    instance = random_instance(3)
+    first, second = (fo.solve(instance, "proportional", alpha=2.0, solver="interior-point").tasks for _ in range(2))
+    np.testing.assert_array_equal(first, second)
