@@ -372,4 +372,6 @@ def _details(solution: Solution) -> dict[str, Any]:
         details["gap"] = solution.gap
     if solution.bound is not None:
         details["bound"] = solution.bound
+    if solution.finished_by is not None:
+        details["finished_by"] = solution.finished_by
     return details

@@ -10,7 +10,7 @@ limits bound how far each user could rise in any solution that reaches t (see ``
 who cannot is settled.
 
 Answers are good to about as many digits as the tolerance of the solver allows. Those of alpha-fair goals are finished by ``active_sets``,
-and where that fails by the interior point.
+and where that fails (often, for large alpha) by the interior point: ``details["finished_by"]`` says which.
 """
 
 from __future__ import annotations
@@ -199,10 +199,11 @@ class _Task:
             x = np.maximum(self.x.value, 0.0)
         with np.errstate(all="ignore"):
             exact = from_answer(problem, x, prices)
+        finished_by = "active sets"
         if exact is None:
             log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
-            exact = follow(problem, self.deadline)
-        return problem.solution(*exact[:2], self.iterations + exact[2])
+            exact, finished_by = follow(problem, self.deadline), "interior-point"
+        return replace(problem.solution(*exact[:2], self.iterations + exact[2]), finished_by=finished_by)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ class Worst:
     """The worst seen of one notion, sharing and engine."""
 
     solved: int = 0
+    by_another: int = 0  # of these, finished by the interior point: no second opinion
     skipped: int = 0
     residual: float = 0.0
     difference: float = 0.0
@@ -108,34 +110,43 @@ def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
 def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> dict[tuple[str, str, str], Worst]:
     """Solve everything; return the worst of each (notion, sharing, engine)."""
     table: dict[tuple[str, str, str], Worst] = {}
-    for seed in seeds:
-        references: dict[tuple[str, str], fo.Allocation] = {}
-        for question in questions(random_instance(seed), seed):
-            for solver in fo.SOLVERS:
-                worst = table.setdefault((question.label, question.sharing, solver), Worst())
-                started = time.perf_counter()
-                try:
-                    allocation = fo.solve(
-                        question.instance,
-                        question.notion,
-                        sharing=question.sharing,  # type: ignore[arg-type]
-                        solver=solver,
-                        tolerance=tolerance,
-                        **question.options,
-                    )
-                except (fo.Unsupported, fo.SolverUnavailable):
-                    worst.skipped += 1
-                    continue
-                except fo.FairoptError as error:
-                    worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
-                    continue
-                worst.solved += 1
-                worst.seconds += time.perf_counter() - started
-                worst.residual = max(worst.residual, allocation.certificate.worst)
-                if question.peers is not None:
-                    reference = references.setdefault((question.peers, question.sharing), allocation)
-                    worst.difference = max(worst.difference, difference(allocation.shares, reference.shares))
+    try:
+        for seed in seeds:
+            ask(seed, tolerance, table)
+    except KeyboardInterrupt:
+        print(f"stopped at seed {seed}; the table is of those before it", file=sys.stderr)
     return {key: worst for key, worst in table.items() if worst.solved or worst.failures}
+
+
+def ask(seed: int, tolerance: float, table: dict[tuple[str, str, str], Worst]) -> None:
+    """Solve everything of one instance, and enter it in the table."""
+    references: dict[tuple[str, str], fo.Allocation] = {}
+    for question in questions(random_instance(seed), seed):
+        for solver in fo.SOLVERS:
+            worst = table.setdefault((question.label, question.sharing, solver), Worst())
+            started = time.perf_counter()
+            try:
+                allocation = fo.solve(
+                    question.instance,
+                    question.notion,
+                    sharing=question.sharing,  # type: ignore[arg-type]
+                    solver=solver,
+                    tolerance=tolerance,
+                    **question.options,
+                )
+            except (fo.Unsupported, fo.SolverUnavailable):
+                worst.skipped += 1
+                continue
+            except fo.FairoptError as error:
+                worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+                continue
+            worst.solved += 1
+            worst.seconds += time.perf_counter() - started
+            worst.residual = max(worst.residual, allocation.certificate.worst)
+            worst.by_another += allocation.details.get("finished_by") == "interior-point"
+            if question.peers is not None:
+                reference = references.setdefault((question.peers, question.sharing), allocation)
+                worst.difference = max(worst.difference, difference(allocation.shares, reference.shares))
 
 
 def difference(mine: np.ndarray, theirs: np.ndarray) -> float:
@@ -149,10 +160,10 @@ def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> N
     lines = Table(box=None, pad_edge=False)
     for column in ("notion", "sharing", "engine"):
         lines.add_column(column, no_wrap=True)
-    for column in ("solved", "skipped", "failed", "residual", "difference", "seconds"):
+    for column in ("solved", "finished by another", "skipped", "failed", "residual", "difference", "seconds"):
         lines.add_column(column, justify="right", no_wrap=True)
     for (label, sharing, solver), worst in sorted(table.items()):
-        counted = (worst.solved, worst.skipped, len(worst.failures))
+        counted = (worst.solved, worst.by_another, worst.skipped, len(worst.failures))
         measured = (f"{worst.residual:.1e}", f"{worst.difference:.1e}", f"{worst.seconds:.2f}")
         lines.add_row(label, sharing, solver, *map(str, counted), *measured)
     console.print(lines)
