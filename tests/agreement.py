@@ -187,7 +187,7 @@ def main() -> int:
     logging.getLogger("fairopt").setLevel(logging.ERROR)
     seeds = range(arguments.seed, arguments.seed + arguments.instances)
     table = compare(track(seeds, "instances", console=Console(stderr=True)))
-    print_table(table, Console(highlight=False))
+    print_table(table, Console(highlight=False, width=None if sys.stdout.isatty() else 140))
     return int(any(worst.failures for worst in table.values()))
 
 
