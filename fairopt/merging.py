@@ -32,6 +32,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 __all__ = ["Merging", "expand", "merge", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # phi^20
+_FAINT = 1e-100  # a smaller pull could not be divided by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +80,10 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     the largest weight takes all), only users of equal weight merge.
     """
     one_weight = instance.weights.ndim == 1
-    steep = alpha < _STEEP
-    pull = instance.weights ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
+    largest = float(instance.weights.max(initial=0.0)) or 1.0
+    # Relative to the largest: powers of weights far apart would overflow.
+    steep = alpha < _STEEP or bool(one_weight and ((instance.weights / largest) ** (1.0 / alpha) < _FAINT).any())
+    pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
     user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, (instance.tasks / pull)[:, None]]
     if not one_weight or steep:
@@ -102,7 +105,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     elif steep:
         weights = np.asarray(instance.weights[first_user] * sums**alpha, float)
     else:
-        weights = np.asarray(sums**alpha, float)
+        weights = np.asarray(largest * sums**alpha, float)
     merged = Instance(
         instance.capacities[first_server],
         instance.demands[first_user],

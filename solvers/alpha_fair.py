@@ -32,6 +32,7 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
+from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Program, Solution
 
@@ -157,6 +158,12 @@ class AlphaFairProblem:
         """Return a point in the program's own units."""
         tasks = np.zeros(self.program.n_pairs)
         tasks[self.column] = np.maximum(x, 0.0) * self.scale
+        nothing = self.member[self.program.per_user(tasks)[self.member] == 0]
+        if nothing.size:
+            raise Unsupported(
+                f'at alpha = {self.alpha:g}, user "{self.program.users[nothing[0]]}" gets less tasks than floating point can hold (1e-308); '
+                "use a larger alpha, weights that are less far apart, or alpha = 0 (efficiency), where it gets nothing"
+            )
         prices = np.zeros(len(self.program.limits))
         with np.errstate(divide="ignore"):
             log_price = np.log(np.maximum(p, 0.0)) - np.log(self.program.limits.bounds[self.row]) + self.shift

@@ -6,7 +6,7 @@ import pytest
 from agreement import compare
 
 
-@pytest.mark.parametrize("seed", [*range(8), 10, 15])
+@pytest.mark.parametrize("seed", [*range(5), 10, 15])
 def test_engines_agree_and_certify(seed: int) -> None:
     """No failure; shares equal to 1e-7; residuals below 1e-8. At 10 and 15 marginal worths lie 17 orders of magnitude apart."""
     for key, worst in compare([seed]).items():

@@ -78,6 +78,13 @@ def test_next_to_nothing_follows_from_the_prices() -> None:
     np.testing.assert_allclose(allocation.tasks_per_user, [1.0, 1e-30], rtol=1e-9)
 
 
+def test_less_than_floating_point_can_hold() -> None:
+    """1e3 ^ -200 of the tasks: refused, and the user is named; the weights themselves may be any that an instance takes."""
+    for alpha, weight in ((0.005, 1e3), (0.1, 1e59)):
+        with pytest.raises(fo.Unsupported, match="user-2.*1e-308"):
+            fo.solve(fo.Instance([[1.0]], [[1.0], [1.0]], weights=[weight, 1.0]), "proportional", alpha=alpha)
+
+
 def test_deterministic() -> None:
     """The same answer, bit by bit."""
     instance = random_instance(3)
