@@ -160,8 +160,9 @@ class AlphaFairProblem:
         tasks[self.column] = np.maximum(x, 0.0) * self.scale
         nothing = self.member[self.program.per_user(tasks)[self.member] == 0]
         if nothing.size:
+            user = self.program.users[nothing[0]]
             raise Unsupported(
-                f'at alpha = {self.alpha:g}, user "{self.program.users[nothing[0]]}" gets less tasks than floating point can hold (1e-308); '
+                f'at alpha = {self.alpha:g}, user "{user}" gets less than floating point can hold (1e-308 tasks); '
                 "use a larger alpha, weights that are less far apart, or alpha = 0 (efficiency), where it gets nothing"
             )
         prices = np.zeros(len(self.program.limits))
