@@ -243,6 +243,11 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
         ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
         ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),
+        ([PAPER, "--notion", "psdsf", "--order", "asynchronous", "--delay", str(2**63)], "the delay of psdsf is 9223372036854775808; give"),
+        (
+            [PAPER, "--notion", "psdsf", "--prefer", "utilization", "--order", "random"],
+            "without turns of servers; leave order and seed out",
+        ),
         ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay, in actions of others; use order="asynchronous"'),
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
@@ -361,7 +366,7 @@ def test_utility_is_aligned_by_label(three: Path, tmp_path: Path) -> None:
         ("user,small,big[blue]\ncarol,1,1\n", 'there is no row for user "[red]alice[/red]"'),
         ("user,small,big[blue]\ncarol,1,1\ncarol,1,1\n", 'line 3: user "carol" has a row already'),
         ("user,small,big[blue]\ncarol,1,one\n[/],1,1\n[red]alice[/red],1,1\n", 'line 2, column "big[blue]": expected a number'),
-        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of user "carol" on "big[blue]" is 0'),
+        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of "carol" for "big[blue]" is 0; it must be'),
     ],
 )
 def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, message: str) -> None:
