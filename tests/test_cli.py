@@ -418,6 +418,15 @@ def test_the_console_script_runs(tmp_path: Path) -> None:
     assert b"#########" in done.stdout
 
 
+def test_python_runs_the_package() -> None:
+    """``python -m fairopt`` is the console script, and calls itself so."""
+    command = [sys.executable, "-m", "fairopt"]
+    done = subprocess.run([*command, "solve", str(PAPER), "--json"], capture_output=True, text=True, check=True)
+    assert [user["tasks"] for user in json.loads(done.stdout)["users"]] == pytest.approx([2.6087, 3.1304, 6.2609], abs=1e-4)
+    assert "python -m fairopt" in subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert subprocess.run([*command, "solve", "nowhere.yaml"], capture_output=True).returncode == 2
+
+
 def test_errors_leave_no_traceback(tmp_path: Path) -> None:
     """Status 2 and one line."""
     done = subprocess.run(program("solve", tmp_path / "none.yaml"), capture_output=True, text=True)
