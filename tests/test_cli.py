@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.plots import save_figure
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"  # DRFH gives 2.609, 3.130 and 6.261 tasks
@@ -401,6 +402,28 @@ def test_plot_is_written_beside_the_answer(three: Path, tmp_path: Path) -> None:
     """As a picture of the kind that the name says."""
     run("solve", three, "--plot", tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_path_of_the_trajectory_is_drawn(tmp_path: Path) -> None:
+    """A picture of its own beside that of the allocation; the same that Python draws."""
+    pictures = [tmp_path / name for name in ("answer.svg", "path.svg", "python.svg")]
+    arguments = ["--notion", "proportional", "--solver", "trajectory"]
+    run("solve", PAPER, *arguments, "--plot", pictures[0], "--plot-path", pictures[1])
+    save_figure(fo.solve(fo.load(PAPER), "proportional", solver="trajectory").trace.plot(), pictures[2])
+    answer, path, python = (picture.read_bytes() for picture in pictures)
+    assert path == python != answer
+
+
+def test_no_path_where_there_is_none(tmp_path: Path) -> None:
+    """Another engine, another suffix, no room for anybody."""
+    target = tmp_path / "path.svg"
+    assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "proportional", "--plot-path", target, status=2).stderr)
+    assert "end its name in" in flat(run("solve", PAPER, "--solver", "trajectory", "--plot-path", "path.bmp", status=2).stderr)
+    fo.save(fo.Instance([[1]], [[1]], tasks=[0]), tmp_path / "nothing.yaml")
+    for rest, status in ((["--plot-path", target], 2), ([], 0)):
+        done = run("solve", tmp_path / "nothing.yaml", "--notion", "proportional", "--solver", "trajectory", *rest, status=status)
+        assert ("no path to draw" in flat(done.stderr)) == (status == 2)
+    assert not target.exists()
 
 
 # A process of its own ------------------------------------------------------------------------------------------------------------
