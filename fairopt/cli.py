@@ -75,9 +75,7 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
-PlotPath = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="With --solver trajectory: also draw the path from nothing to the allocation.")
-]
+PlotPath = Annotated[Path | None, typer.Option(metavar="FILE", help="With --solver trajectory: also draw the path to the allocation.")]
 
 
 def main() -> None:
