@@ -74,8 +74,8 @@ class Allocation:
         What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose
         task fits nowhere, and at whom it stopped if the first block was to end it.
     trace : object
-        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. Of a
-        schedule, the order of its placements.
+        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. A trajectory
+        draws itself, ``trace.plot()``. Of a schedule, the order of its placements.
     """
 
     instance: Instance
@@ -214,7 +214,7 @@ class Allocation:
         }
 
     def plot(self) -> Figure:
-        """Draw tasks per user and utilization per server; returns a matplotlib figure."""
+        """Draw tasks per user and utilization per server; returns a matplotlib figure. A trajectory is ``trace.plot()``."""
         from fairopt.plots import plot_allocation
 
         return plot_allocation(self)

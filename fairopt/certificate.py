@@ -115,7 +115,15 @@ class Certificate:
 
 
 def certify(program: Program, solution: Solution) -> Certificate:
-    """Recompute the residuals of a solution of a program with one of the goals Leximin, Equalize and Total."""
+    """Recompute the residuals of a solution of a program: of every goal but Separate, which is certified server by server.
+
+    Parameters
+    ----------
+    program : Program
+        With a goal Leximin, Equalize, Total, AlphaFair, Equilibrium or Disjunctive; its ``part`` of each server where the goal is Separate.
+    solution : Solution
+        Where a number of it is not finite, all residuals are infinite.
+    """
     numbers = [solution.x, *(stage.prices for stage in solution.stages), [stage.value for stage in solution.stages], solution.prices]
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
         return Certificate(float("inf"), float("inf"), float("inf"))

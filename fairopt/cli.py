@@ -75,6 +75,7 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
+PlotPath = Annotated[Path | None, typer.Option(metavar="FILE", help="With --solver trajectory: also draw the path to the allocation.")]
 
 
 def main() -> None:
@@ -176,12 +177,16 @@ def solve(
     everything: Everything = False,
     output: Output = None,
     plot: Plot = None,
+    plot_path: PlotPath = None,
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
     _check_output(as_json, as_csv, output, plot)
+    _check_picture(plot_path, "--plot-path")
+    if plot_path is not None and solver != "trajectory":
+        raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-path")
     started = time.perf_counter()
     instance = _work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -207,6 +212,12 @@ def solve(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
+    if plot_path is not None:
+        from fairopt.plots import save_figure
+
+        if allocation.trace is None:
+            raise fo.InvalidInstance(f"{file} leaves no room for any task, so that there is no path to draw; leave --plot-path out")
+        save_figure(allocation.trace.plot(), plot_path)
     _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
 
 
@@ -537,13 +548,21 @@ def schema() -> None:
 def _check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
-    for path, option in ((output, "--output"), (plot, "--plot")):
-        if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-            raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
-    if plot is not None:
+    _check_folder(output, "--output")
+    _check_picture(plot, "--plot")
+
+
+def _check_folder(path: Path | None, option: str) -> None:
+    if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
+        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+
+
+def _check_picture(path: Path | None, option: str) -> None:
+    _check_folder(path, option)
+    if path is not None:
         from fairopt.plots import figure_format
 
-        figure_format(plot)
+        figure_format(path)
 
 
 def _present(

@@ -107,10 +107,19 @@ def to_pyomo(
     Its variables are ``x[user,server]``, its limits ``capacity[resource @ server]``, ``time[server]`` and ``tasks[user]``. The goal of a
     leximin is its smallest level, with ``level`` and ``share[user]``: the first of the programs that find it.
 
+    What ``model.write(path)`` can write is Pyomo's:
+
+    * leximins, totals, and alternatives as a MILP: ``.lp``, ``.mps`` and ``.nl``;
+    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market), which are not linear: ``.nl`` and what else may hold
+      nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
+    * disjunctions (``transformation=None``): nothing, until they are transformed. **Beware of** ``.mps``, which Pyomo writes *without*
+      them and without a word: another, larger set of allocations. ``.lp`` and ``.nl`` are errors.
+
     Parameters
     ----------
     transformation : {"bigm", "hull", None}
-        What turns the alternatives of a union of polytopes (bbf with ``prefer``) into a MILP; None leaves them as disjunctions.
+        What turns the alternatives of a union of polytopes (bbf and psdsf with ``prefer``) into a MILP. None leaves them as disjunctions,
+        for ``pyomo.environ.TransformationFactory("gdp.bigm").apply_to(model)`` or another of pyomo.gdp.
 
     Raises
     ------

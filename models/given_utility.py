@@ -13,7 +13,7 @@ import numpy.typing as npt
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.models.notion import ShareNotion, Sharing
-from fairopt.validation import numbers, require_labels
+from fairopt.validation import check, numbers, require_labels
 
 __all__ = ["GivenUtility"]
 
@@ -33,17 +33,13 @@ class GivenUtility(ShareNotion):
             object.__setattr__(self, "utility", array[:, None] if array.ndim == 1 else array)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse utilities of the wrong shape or not positive, as well as what every notion refuses."""
+        """Refuse utilities of the wrong shape, not positive or out of all proportion, as well as what every notion refuses."""
         super().check(instance, sharing)
         require_labels(getattr(self, "_given", None), "utilities", instance.users, instance.servers)
         utility = self.share_per_task(instance)
-        wrong = np.argwhere(instance.eligibility & ~((utility > 0) & np.isfinite(utility)))
-        if wrong.size:
-            n, i = wrong[0]
-            raise InvalidInstance(
-                f'the utility of user "{instance.users[n]}" on "{instance.servers[i]}" is {utility[n, i]:g}; it must be finite and > 0 '
-                "wherever the user may run (make a pair ineligible to rule it out)"
-            )
+        used = np.where(instance.eligibility, utility, 1.0)  # where a user may not run, anything may stand
+        rule = "finite and > 0 wherever the user may run (make a pair ineligible to rule it out)"
+        check(used, np.isfinite(used) & (used > 0), "utility", rule, instance.users, instance.servers)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """u[n,i]."""

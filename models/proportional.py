@@ -83,8 +83,10 @@ class Proportional(GivenUtility):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
+            if isinstance(self.alpha, bool | np.bool_):  # would be 0 or 1: hardly what was meant
+                raise TypeError
             alpha = float(self.alpha)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInstance(f"alpha is {self.alpha!r}; give a number >= 0") from None
         if not (alpha >= 0 and np.isfinite(alpha)):
             raise InvalidInstance(f'alpha is {alpha:g}; give a finite number >= 0 (for the limit of large alpha use "max-min")')

@@ -73,6 +73,7 @@ __all__ = ["PSDSF"]
 
 _THEOREM = "Khamse-Ashari et al. (2017), theorem 3"
 _ORDERS = ("sequential", "random", "asynchronous")
+_END = 2**31  # of seeds and delays: the clock of the servers, to which a delay is added, counts in 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +87,23 @@ class PSDSF(ShareNotion):
     order : {"sequential", "random", "asynchronous"}
         How servers take turns: in order, in a new order each sweep, or each at times of its own.
     seed : int
-        Of the last two.
+        Of the last two; >= 0 and < 2^31.
     delay : int
-        Asynchronously, for how many actions of others a server's decision may be on its way.
+        Asynchronously, for how many actions of others a server's decision may be on its way; >= 0 and < 2^31.
     prefer : array (users,) or "utilization", optional
         Choose among all PS-DSF allocations one that maximises the sum of prefer[n] x[n] (of any sign), or the mean utilization of
-        the resources. (Where time is divided and tasks are unlimited there is nothing to choose: x[n] is unique.)
+        the resources. (Where time is divided and tasks are unlimited there is nothing to choose: x[n] is unique.) No servers take turns
+        then: neither ``order`` nor ``seed`` goes with it.
+
+    Raises
+    ------
+    Unsupported
+        For an option that is none of these, or that the others leave without a meaning.
+
+    >>> PSDSF(prefer="utilization", order="random")
+    Traceback (most recent call last):
+        ...
+    fairopt.errors.Unsupported: prefer chooses among all PS-DSF allocations at once, without turns of servers; leave order and seed out
     """
 
     formulation: Literal["equilibrium", "market"] = "equilibrium"
@@ -116,12 +128,15 @@ class PSDSF(ShareNotion):
         if self.order not in _ORDERS:
             raise Unsupported(f'psdsf has no order "{self.order}"; it has {", ".join(_ORDERS)}')
         for name, value in (("seed", self.seed), ("delay", self.delay)):
-            if not isinstance(value, Integral) or value < 0:
-                raise Unsupported(f"the {name} of psdsf is {value!r}; give a whole number >= 0")
+            if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < _END:
+                raise Unsupported(f"the {name} of psdsf is {value!r}; give a whole number >= 0 and < {_END:,}")
         if self.delay and self.order != "asynchronous":
             raise Unsupported('only servers that act asynchronously have a delay, in actions of others; use order="asynchronous"')
-        if self.formulation == "market" and (self.order != "sequential" or self.prefer is not None):
-            raise Unsupported('formulation="market" is one program, without turns of servers or a choice; leave order and prefer out')
+        turns = self.order != "sequential" or self.seed != 0
+        if self.formulation == "market" and (turns or self.prefer is not None):
+            raise Unsupported('formulation="market" is one program, without turns of servers or a choice; leave order, seed and prefer out')
+        if self.prefer is not None and turns:
+            raise Unsupported("prefer chooses among all PS-DSF allocations at once, without turns of servers; leave order and seed out")
 
     @property
     def merge_alpha(self) -> float | None:

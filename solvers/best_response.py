@@ -96,9 +96,9 @@ class BestResponse(Backend):
             state.record(change)
             if change <= _STILL or sweep >= due or deadline.left == 0.0:
                 due = min(2 * sweep, sweep + _EVERY)
-                reached = state.residual(state.plain())
-                nearest = np.inf
-                for x in [state.plain(), *(state.finishes() if reached > _AIM else [])]:
+                near = state.plain()
+                reached = nearest = state.residual(near)
+                for x in [near, *(state.finishes() if reached > _AIM else [])]:
                     worst = state.residual(x)
                     if worst < residual:
                         best, residual = x, worst

@@ -27,6 +27,7 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +36,9 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.central_path import CentralPath, Point, solve_rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Path", "Trajectory"]
 
@@ -79,6 +83,19 @@ class Path:
     bottlenecks: BoolArray
     pairs: tuple[tuple[str, str], ...]
     limits: tuple[str, ...]
+
+    def plot(self) -> Figure:
+        """Draw the tasks of each pair and the use of the limits that fill up, over t; returns a matplotlib figure.
+
+        >>> import fairopt as fo
+        >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
+        >>> figure = fo.solve(pool, "bbf", solver="trajectory").trace.plot()
+        >>> [axes.get_xlabel() for axes in figure.axes]
+        ['t', 't']
+        """
+        from fairopt.plots import plot_trajectory
+
+        return plot_trajectory(self)
 
 
 class Trajectory(Backend):

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
-    8: ("cli", "tables", "comparison_table"),
+    8: ("__main__", "cli", "tables", "comparison_table"),
     7: ("report", "reproduce", "study", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "regret", "measures", "comparison_plot", "formats"),
@@ -31,6 +31,7 @@ NEIGHBOURS = {
     ("comparison_plot", "measures"),
     ("instance", "validation"),
     ("certificate", "conditions"),
+    ("__main__", "cli"),
     ("cli", "tables"),
     ("cli", "comparison_table"),
     ("comparison_table", "tables"),

@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.plots import save_figure
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"  # DRFH gives 2.609, 3.130 and 6.261 tasks
@@ -243,6 +244,11 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
         ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
         ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),
+        ([PAPER, "--notion", "psdsf", "--order", "asynchronous", "--delay", str(2**63)], "the delay of psdsf is 9223372036854775808; give"),
+        (
+            [PAPER, "--notion", "psdsf", "--prefer", "utilization", "--order", "random"],
+            "without turns of servers; leave order and seed out",
+        ),
         ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay, in actions of others; use order="asynchronous"'),
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
@@ -361,7 +367,7 @@ def test_utility_is_aligned_by_label(three: Path, tmp_path: Path) -> None:
         ("user,small,big[blue]\ncarol,1,1\n", 'there is no row for user "[red]alice[/red]"'),
         ("user,small,big[blue]\ncarol,1,1\ncarol,1,1\n", 'line 3: user "carol" has a row already'),
         ("user,small,big[blue]\ncarol,1,one\n[/],1,1\n[red]alice[/red],1,1\n", 'line 2, column "big[blue]": expected a number'),
-        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of user "carol" on "big[blue]" is 0'),
+        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of "carol" for "big[blue]" is 0; it must be'),
     ],
 )
 def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, message: str) -> None:
@@ -398,6 +404,28 @@ def test_plot_is_written_beside_the_answer(three: Path, tmp_path: Path) -> None:
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_path_of_the_trajectory_is_drawn(tmp_path: Path) -> None:
+    """A picture of its own beside that of the allocation; the same that Python draws."""
+    pictures = [tmp_path / name for name in ("answer.svg", "path.svg", "python.svg")]
+    arguments = ["--notion", "proportional", "--solver", "trajectory"]
+    run("solve", PAPER, *arguments, "--plot", pictures[0], "--plot-path", pictures[1])
+    save_figure(fo.solve(fo.load(PAPER), "proportional", solver="trajectory").trace.plot(), pictures[2])
+    answer, path, python = (picture.read_bytes() for picture in pictures)
+    assert path == python != answer
+
+
+def test_no_path_where_there_is_none(tmp_path: Path) -> None:
+    """Another engine, another suffix, no room for anybody."""
+    target = tmp_path / "path.svg"
+    assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "proportional", "--plot-path", target, status=2).stderr)
+    assert "end its name in" in flat(run("solve", PAPER, "--solver", "trajectory", "--plot-path", "path.bmp", status=2).stderr)
+    fo.save(fo.Instance([[1]], [[1]], tasks=[0]), tmp_path / "nothing.yaml")
+    for rest, status in ((["--plot-path", target], 2), ([], 0)):
+        done = run("solve", tmp_path / "nothing.yaml", "--notion", "proportional", "--solver", "trajectory", *rest, status=status)
+        assert ("no path to draw" in flat(done.stderr)) == (status == 2)
+    assert not target.exists()
+
+
 # A process of its own ------------------------------------------------------------------------------------------------------------
 
 
@@ -411,6 +439,15 @@ def test_the_console_script_runs(tmp_path: Path) -> None:
     done = subprocess.run(program("solve", PAPER), capture_output=True, env={"PYTHONIOENCODING": "ascii"}, cwd=tmp_path, check=True)
     assert b"\x1b" not in done.stdout
     assert b"#########" in done.stdout
+
+
+def test_python_runs_the_package() -> None:
+    """``python -m fairopt`` is the console script, and calls itself so."""
+    command = [sys.executable, "-m", "fairopt"]
+    done = subprocess.run([*command, "solve", str(PAPER), "--json"], capture_output=True, text=True, check=True)
+    assert [user["tasks"] for user in json.loads(done.stdout)["users"]] == pytest.approx([2.6087, 3.1304, 6.2609], abs=1e-4)
+    assert "python -m fairopt" in subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
+    assert subprocess.run([*command, "solve", "nowhere.yaml"], capture_output=True).returncode == 2
 
 
 def test_errors_leave_no_traceback(tmp_path: Path) -> None:

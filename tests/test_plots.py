@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import fairopt as fo
-from fairopt.plots import plot_allocation, plot_trajectory, save_figure
+from fairopt.plots import plot_allocation, save_figure
 
 
 def allocate(users: int, servers: int, notion: str = "drfh", sharing: str = "rdm") -> fo.Allocation:
@@ -134,7 +134,7 @@ def test_trajectory_of_few_users(users: int) -> None:
     rng = np.random.default_rng(users)
     instance = fo.Instance(rng.uniform(1, 5, (2, 2)), rng.uniform(0.2, 2, (users, 2)))
     allocation = fo.solve(instance, "proportional", solver="trajectory")
-    figure = plot_trajectory(allocation.trace)
+    figure = allocation.trace.plot()
     figure.draw_without_rendering()
     left, right = figure.axes
     assert [len(left.lines), len(right.lines)] == [2 * users, int(allocation.trace.bottlenecks.sum())]

@@ -35,7 +35,13 @@ MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "
         ({"formulation": "equalize", "integral": True}, fo.Unsupported, "one equal level of whole tasks, which seldom exists"),
         ({"notion": "uniform", "sharing": "tdm"}, fo.Unsupported, "weights per resource"),
         ({"notion": "max-min", "utility": [[1, 1, 1]]}, fo.InvalidInstance, "the shape of the utility is (1, 3), expected (2, 2)"),
-        ({"notion": "max-min", "utility": [[1, 0], [1, 1]]}, fo.InvalidInstance, 'the utility of user "alice" on "B" is 0'),
+        (
+            {"notion": "max-min", "utility": [[1, 0], [1, 1]]},
+            fo.InvalidInstance,
+            'the utility of "alice" for "B" is 0; it must be finite and > 0',
+        ),
+        ({"notion": "max-min", "utility": [1e-200, 1]}, fo.InvalidInstance, 'the utility of "alice" for "A" is 1e-200; it must be'),
+        ({"notion": "proportional", "utility": [1, 1e200]}, fo.InvalidInstance, 'the utility of "bob" for "A" is 1e+200; it must be'),
         ({"notion": "max-min", "utility": "abc"}, fo.InvalidInstance, "give numbers only"),
     ],
 )

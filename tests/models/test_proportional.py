@@ -71,7 +71,7 @@ def test_the_ends_of_the_family() -> None:
 
 
 def test_bad_alpha() -> None:
-    """Negative, infinite, no number."""
-    for alpha in (-1, np.inf, np.nan, "much"):
+    """Negative, infinite, out of range, no number."""
+    for alpha in (-1, np.inf, np.nan, 10**400, "much", True, np.False_):
         with pytest.raises(fo.InvalidInstance, match="alpha is"):
             fo.solve(POOL, "proportional", alpha=alpha)

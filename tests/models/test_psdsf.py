@@ -255,8 +255,8 @@ def test_a_market_needs_time_and_nothing_else() -> None:
     """Refused: resource division, turns of servers, and a choice."""
     with pytest.raises(fo.Unsupported, match='resource division has none; use sharing="tdm"'):
         fo.solve(SEVERAL, "psdsf", formulation="market")
-    for options in ({"order": "random"}, {"prefer": [1, 1, 1]}):
-        with pytest.raises(fo.Unsupported, match="leave order and prefer out"):
+    for options in ({"order": "random"}, {"seed": 1}, {"prefer": [1, 1, 1]}):
+        with pytest.raises(fo.Unsupported, match="leave order, seed and prefer out"):
             fo.solve(SEVERAL, "psdsf", sharing="tdm", formulation="market", **options)
     with pytest.raises(fo.Unsupported, match="use interior-point or cvxpy or trajectory"):
         fo.solve(SEVERAL, "psdsf", sharing="tdm", formulation="market", solver="best-response")
@@ -358,9 +358,17 @@ def test_preferred_allocations_are_psdsf(seed: int) -> None:
     [
         *({"order": "backwards"}, {"delay": 3}, {"delay": -1, "order": "asynchronous"}, {"delay": 1.5, "order": "asynchronous"}),
         *({"seed": -1}, {"seed": "today"}, {"prefer": "me"}, {"formulation": "leximin"}),
+        *({"seed": True}, {"seed": 2**31}, {"delay": True, "order": "asynchronous"}, {"delay": 2**63, "order": "asynchronous"}),
+        *({"prefer": [1, 1, 1], "order": "random"}, {"prefer": "utilization", "seed": 1}),
     ],
 )
 def test_options_that_there_are_not(options: dict[str, Any]) -> None:
     """Each is refused before anything is solved."""
     with pytest.raises(fo.Unsupported):
         fo.solve(SEVERAL, "psdsf", **options)
+
+
+def test_the_longest_delay_and_the_last_seed() -> None:
+    """Decisions that never arrive are no obstacle: the servers take turns in the end."""
+    allocation = fo.solve(SEVERAL, "psdsf", order="asynchronous", seed=2**31 - 1, delay=2**31 - 1)
+    assert violation(SEVERAL, allocation.tasks) <= 1e-9

@@ -60,20 +60,52 @@ def test_a_model_can_be_extended_and_solved() -> None:
     assert pyo.value(model.level) < first
 
 
-@pytest.mark.parametrize("suffix", ["lp", "mps", "nl"])
+LINEAR = [
+    *((CLUSTER, "drfh", {}), (CLUSTER, "efficiency", {}), (CLUSTER, "proportional", {"alpha": 0})),
+    *((MANY, "bbf", {"prefer": "utilization"}), (MANY, "psdsf", {"prefer": [1, 0, 0]})),
+]
+NONLINEAR = [
+    *((MANY, "bbf", {}), (CLUSTER, "proportional", {}), (CLUSTER, "proportional", {"alpha": 2, "integral": True})),
+    (CLUSTER, "psdsf", {"formulation": "market", "sharing": "tdm"}),
+]
+
+
 @pytest.mark.parametrize(
-    ("instance", "notion", "options"), [(CLUSTER, "drfh", {}), (MANY, "bbf", {"prefer": "utilization"}), (MANY, "bbf", {})]
+    ("suffix", "instance", "notion", "options"),
+    [*((suffix, *case) for suffix in ("lp", "mps", "nl") for case in LINEAR), *(("nl", *case) for case in NONLINEAR)],
 )
 def test_models_can_be_written(tmp_path: Path, suffix: str, instance: fo.Instance, notion: str, options: dict[str, Any]) -> None:
     """With names; an alpha-fair goal is not linear and can be written as .nl."""
     model = fo.to_pyomo(instance, notion, **options)
-    if notion == "bbf" and not options and suffix != "nl":
-        return
     path = tmp_path / f"model.{suffix}"
     model.write(str(path), io_options={"symbolic_solver_labels": True})
     text = path.read_text() + "".join(other.read_text() for other in tmp_path.glob("*.col"))
     user = instance.users[-1]
     assert user in text or user.replace("-", "_") in text
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps"])
+@pytest.mark.parametrize(("instance", "notion", "options"), NONLINEAR)
+def test_a_goal_that_is_not_linear_is_no_lp(
+    tmp_path: Path, suffix: str, instance: fo.Instance, notion: str, options: dict[str, Any]
+) -> None:
+    """Pyomo's own error, as the docstring says: no file that would be another program."""
+    with pytest.raises(Exception, match="nonlinear terms"):
+        fo.to_pyomo(instance, notion, **options).write(str(tmp_path / f"model.{suffix}"))
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps", "nl"])
+def test_disjunctions_are_written_once_they_are_transformed(tmp_path: Path, suffix: str) -> None:
+    """The same file as that of the MILP; before, .lp and .nl are refused."""
+    model = fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0], transformation=None)
+    if suffix != "mps":
+        with pytest.raises(ValueError, match="Disjunction"):
+            model.write(str(tmp_path / f"early.{suffix}"))
+    pyo.TransformationFactory("gdp.bigm").apply_to(model)
+    later, once = tmp_path / f"later.{suffix}", tmp_path / f"once.{suffix}"
+    model.write(str(later))
+    fo.to_pyomo(MANY, "bbf", prefer=[1, 0, 0]).write(str(once))
+    assert later.read_bytes() == once.read_bytes()
 
 
 @pytest.mark.parametrize("transformation", ["bigm", "hull"])
