@@ -301,7 +301,7 @@ def test_a_schedule_says_that_it_is_greedy() -> None:
     assert np.isnan(allocation.certificate.worst)
     data = allocation.to_dict()["certificate"]
     claims = {"feasibility": 0.0, "optimality": None, "fairness": None, "worst": None}
-    assert data == claims | {"whole_tasks": True, "greedy": True, "approximate": False}
+    assert data == claims | {"whole_tasks": True, "greedy": True, "approximate": False, "best_found": False}
     assert allocation.plot() is not None
 
 
