@@ -292,7 +292,7 @@ def test_whole_tasks_found_within_a_time_limit_are_not_thrown_away() -> None:
     print_comparison(console, comparison)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert re.search(r"drfh, whole tasks +best found", text)
-    assert re.search(r"drfh:best-fit +drfh, best found .* %$", text, re.MULTILINE)
+    assert re.search(r"drfh:best-fit +drfh, best found .* %\s*$", text, re.MULTILINE)
     assert "not proved to be an optimum" in " ".join(text.split())
     comparison.plot().draw_without_rendering()
     alone = fo.regret(greedy.allocation, integral=True, time_limit=2)
