@@ -37,11 +37,10 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.measures import Envy, Violation, cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
-from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.regret import Regret, regret
-from fairopt.schedule import schedule
+from fairopt.schedule import planned, schedule
 from fairopt.solve import best_found, notion_of, solve
-from fairopt.solvers import PLACEMENTS
 from fairopt.validation import check, numbers, require_labels
 from fairopt.wording import did_you_mean, plural
 
@@ -199,7 +198,9 @@ class Comparison:
         entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, "smallest_share": row.smallest_share}
         entries |= {f"use of {thing}": part for thing, part in row.use.items()}
         entries |= {"efficiency": row.efficiency, "jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
-        entries["against"] = "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
+        entries["against"] = (
+            "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
+        )
         for name in ("level", "leximin", "position", "largest", "goal", "condition", "total", "gap"):
             value = None if own is None else getattr(own, name)
             entries[f"regret {name}"] = np.nan if value is None else value
@@ -224,7 +225,7 @@ class Comparison:
                 | ({} if own is None else {"level": np.nan if own.level is None else own.level})
             )
         frame = pd.DataFrame(lines, index=[row.name for row in self.rows])
-        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None)
+        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None) if lines else "nothing to compare"
         text = [
             f"Comparison of {plural(len(self.rows), 'allocation')}: {plural(instance.n_users, 'user')}, "
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.sharing}",
@@ -473,10 +474,8 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
         raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
     if "sharing" in plan:
         raise Unsupported("all rows share alike; give sharing to compare, not to a schedule")
+    planned(**plan)  # refuses what is misspelt, before anything is computed
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
-    for word, known, kind in ((criterion, {**NOTIONS, **CRITERIA}, "criterion"), (placement, PLACEMENTS, "placement")):
-        if isinstance(word, str) and word not in known:
-            raise Unsupported(f'there is no {kind} "{word}"{did_you_mean(word, known)}; there are {", ".join(known)}')
     words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
 

@@ -318,6 +318,11 @@ def test_no_whole_tasks_within_a_time_limit_is_a_row_that_failed() -> None:
         ({"notions": ["proportional:alfa=2"]}, r'takes no option "alfa" \(did you mean "alpha"\?\)'),
         ({"schedules": ["drfh:bestfit"]}, r'there is no placement "bestfit" \(did you mean "best-fit"\?\)'),
         ({"schedules": ["drf-h"]}, 'there is no criterion "drf-h"'),
+        ({"schedules": ["drfh:best-fit:metrik=l2"]}, r'takes no option "metrik" \(did you mean "metric"\?\)'),
+        ({"schedules": ["drfh:best-fit:metric=l9"]}, 'best-fit has no metric "l9"'),
+        ({"schedules": ["drfh:first-fit:metric=l2"]}, '"metric" is an option of the placement "best-fit"'),
+        ({"schedules": ["drfh:first-fit:ties=randm"]}, r'ties cannot be "randm" \(did you mean "random"\?\)'),
+        ({"schedules": [{"placement": "best-fit", "metric": ["l2"]}]}, "best-fit has no metric"),
         ({"schedules": [7]}, "a schedule is 7"),
         ({"schedules": [{"sharing": "tdm"}]}, "all rows share alike"),
         ({"notions": "drff"}, 'there is no notion "drff"'),
@@ -335,6 +340,23 @@ def test_what_no_row_can_be_made_of(arguments: dict[str, Any], message: str) -> 
     """Said at once, before anything is solved."""
     with pytest.raises((fo.InvalidInstance, fo.Unsupported), match=message):
         fo.compare(KESIDIS, **arguments)
+
+
+def test_nothing_to_compare() -> None:
+    """An empty table says so."""
+    assert repr(fo.compare(KESIDIS, notions=[])).splitlines()[1:] == ["nothing to compare"]
+
+
+def test_a_warning_names_its_row(caplog: pytest.LogCaptureFixture) -> None:
+    """A task of B needs 2 slots of 1: it fits on the server, but not as slots."""
+    instance = fo.Instance([[4, 1], [1, 4]], [[1, 1], [2, 0.5]], users=["A", "B"])
+    comparison = fo.compare(instance, schedules=["drfh:first-fit", "drfh:slots:slots=2"])
+    row = comparison["drfh:slots:slots=2"]
+    assert row.allocation is not None
+    assert row.allocation.details["fits_nowhere"] == ["A", "B"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "drfh:slots:slots=2: a task of A, B needs more slots than any server has where it may run: no tasks there"
+    ]
 
 
 def test_not_an_instance() -> None:
@@ -474,6 +496,7 @@ def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
         (["--notions", "drff"], 2, 'there is no notion "drff"'),
         (["--schedules", "drfh:best"], 2, 'there is no placement "best"'),
         (["--notions", ","], 2, "there is nothing to compare"),
+        (["--schedules", "drfh:best-fit:metrik=l2"], 2, 'did you mean "metric"'),
         (["--allocation", "no.csv"], 2, "there is no file no.csv"),
         (["--plot", "out.gif"], 2, "cannot tell which picture"),
         (["-o", "no/out.csv"], 2, "there is no folder no"),
@@ -513,6 +536,17 @@ def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) 
     assert sum(drawn) == pytest.approx(used + 3 * things)
     assert [text.get_text() for text in right.get_yticklabels()][1:4] == ["drfh", "drfh:best-fit", "tsf:first-fit"]
     figure.draw_without_rendering()
+
+
+def test_marks_of_an_infeasible_allocation_do_not_overlap() -> None:
+    """7 times the capacity: a few round percentages instead of quarters."""
+    axis = fo.compare(KESIDIS, allocations={"mine": [[100, 90], [10, 5]]}).plot().axes[1]
+    axis.figure.draw_without_rendering()  # type: ignore[union-attr]
+    low, high = axis.get_xlim()
+    marks = [place for place in axis.get_xticks() if low <= place <= high]
+    assert high > 5
+    assert 3 <= len(marks) <= 7
+    assert min(np.diff(marks)) > 0.1 * high
 
 
 def test_plot_option_writes_a_picture(tmp_path: Path) -> None:

@@ -120,6 +120,29 @@ def test_a_function_of_ones_own() -> None:
     np.testing.assert_array_equal(one_each(worst.instance), worst.schedule.tasks)
 
 
+def test_a_scheduler_of_ones_own_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users who demand nothing of resource 1 are worth nothing to its share: such instances are skipped and counted."""
+
+    class CpuTime(fo.ShareNotion):
+        name, title, source = "cpu-time", "Share of the first resource alone", "folklore"
+
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            share: FloatArray = instance.demands[:, 0] / instance.total_capacity[0]
+            return share
+
+    def emptiest(user: int, free: FloatArray, demand: FloatArray, fits: Any) -> int:
+        return int(fits[free[fits].sum(axis=1).argmax()])
+
+    monkeypatch.setitem(fo.NOTIONS, "cpu-time", CpuTime)
+    monkeypatch.setitem(fo.PLACEMENTS, "emptiest", emptiest)
+    worst = fo.worst_case("cpu-time:emptiest", tries=20, integral=False)
+    assert 0 < worst.failed < 20
+    assert (worst.found.demands[:, 0] > 0).all()
+    assert worst.value > 0
+    with pytest.raises(fo.InvalidInstance, match="refuses every one of 25 instances"):
+        fo.worst_case("cpu-time:emptiest", tries=20, demands=(0, 4), users=40, capacities=(400, 400))
+
+
 def test_other_goals_and_measures() -> None:
     """The theorem of PS-DSF, of divisible tasks; a sum; tasks in all."""
     psdsf = fo.worst_case("psdsf:joint", users=2, tries=10)
@@ -214,6 +237,11 @@ def too_much(instance: fo.Instance) -> FloatArray:
         ("drfh:best-fit", {"time_limit": 0}, "time_limit is 0"),
         ("drfh:best-fit", {"vary": ["weight"]}, 'vary cannot be "weight" .did you mean "weights"'),
         ("drfh:best-fit", {"capacities": (3, 2)}, r"capacities is \(3, 2\)"),
+        ("drfh:best-fit", {"capacities": 4}, "capacities is 4; give the smallest and the largest"),
+        ("drfh:best-fit", {"time_limit": "x"}, "time_limit is 'x'"),
+        ("drfh:best-fit", {"keep": "x"}, "keep is 'x'"),
+        ("drfh:best-fit", {"vary": "weights"}, r'vary is the word "weights"; give a list, such as \["weights"\]'),
+        ("drfh:best-fit:metrik=l2", {}, 'no option "metrik" .did you mean "metric"'),
         ("drfh:best-fit", {"demands": (0, 0)}, r"demands is \(0, 0\)"),
         ("psdsf:joint", {"integral": True}, "whole"),
         (too_much, {"notion": "drfh"}, "exceeds a limit"),
