@@ -29,8 +29,8 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
 *Against which optimum.* Schedules place whole tasks, and the best of those is ``fo.solve(..., integral=True)``: against it, ``level``,
 ``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and 0 is reached. Where a time limit ends that search, the best
 allocation *found* until then takes its place (``best_found``): it may be worse than the schedule, and numbers against it are lower bounds;
-``gap`` then says how far what it reaches (its smallest share; the goal) lies below a proved bound. The optimum of divisible tasks (the *fluid*
-optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
+``gap`` then says how far what it reaches (its smallest share; the goal) lies below a proved bound. The optimum of divisible tasks (the
+*fluid* optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
 schedule can avoid. ``whole`` says which it is. Allocations that exceed a limit can beat both.
 
 >>> import fairopt as fo

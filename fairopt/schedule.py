@@ -155,6 +155,7 @@ def schedule(
         log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     filling, too_large = _filling(seen, chosen, how, ties, stop == "first-block")
+    too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has a single slot
     if stop == "first-block":
         _check_first_block(filling, chosen, how_placed)
     fits_nowhere = [instance.users[n] for n in np.flatnonzero(too_large)]
@@ -210,9 +211,9 @@ def planned(
 ) -> tuple[Placement | Chooser, str, Notion]:
     """Return the placement, its name and the notion that the arguments of `schedule` mean, after all that can be said without an instance.
 
-    >>> planned("drfh", placement="best-fit", metrik="l2")
+    >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); it takes metric, formulation, ties, seed, stop, record
+    fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
     """
     how_placed, name, rest = _placement(placement, options)
     chosen = _criterion(criterion, rest, placement)

@@ -136,7 +136,7 @@ def worst_case(
     users: int = 3,
     servers: int = 2,
     resources: int = 2,
-    capacities: tuple[int, int] = (4, 12),
+    capacities: tuple[int, int] = (8, 16),
     demands: tuple[int, int] = (0, 4),
     vary: Collection[str] = (),
     measure: str = "worst",
@@ -163,8 +163,9 @@ def worst_case(
     users, servers, resources : int
         Size of the instances, before shrinking. A server is a row.
     capacities, demands : (int, int)
-        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. (Where a server can be smaller than a task, the
-        worst is soon that one user's first task takes the only place for another's: regret 1. By default no server is.)
+        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. By default every server has room for two tasks
+        of anybody. Where it has for one, or none, the worst is soon that the tasks of one user take the only places for another's: regret
+        1, of which any schedule is capable (with capacities (4, 12), best-fit after 60 instances), and which tells no two of them apart.
     vary : of "weights", "constraints", "counts", "tasks"
         What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
     measure : one of `MEASURES`
@@ -295,11 +296,16 @@ def _question(run: Callable[[Instance], Any], notion: Notion, measure: str, inte
         sample = size.draw(rng)
         try:
             checked(sample, notion, None, {})
-            question = _Question(run, notion, measure, _has_whole_optimum(sample, notion) if integral is None else integral)
+            whole = _has_whole_optimum(sample, notion) if integral is None else integral
+        except InvalidInstance as error:  # others may do
+            refused = error
+            continue
+        question = _Question(run, notion, measure, whole)
+        try:
             question.value(question.strictly(sample))
         except (NoSolution, CertificateError):
             return question
-        except _Refused as error:  # others may do
+        except _Refused as error:
             refused = error
         else:
             return question
@@ -332,7 +338,7 @@ def _check(*given: Any) -> None:
     for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
         numbers_given = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair)
         if not (numbers_given and least <= pair[0] <= pair[1] >= 1):
-            raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}, such as (4, 12)")
+            raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}, such as (8, 16)")
     for word in vary:
         if word not in VARIED:
             raise Unsupported(f'vary cannot be "{word}"{did_you_mean(word, VARIED)}; use any of {", ".join(VARIED)}')

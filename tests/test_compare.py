@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from matplotlib.patches import Rectangle
-from strategies import instances
 from rich.console import Console
+from strategies import instances
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
@@ -348,7 +348,7 @@ def test_nothing_to_compare() -> None:
 
 
 def test_a_warning_names_its_row(caplog: pytest.LogCaptureFixture) -> None:
-    """A task of B needs 2 slots of 1: it fits on the server, but not as slots."""
+    """Each server has the largest of one resource and a quarter of the other: not one slot of 2."""
     instance = fo.Instance([[4, 1], [1, 4]], [[1, 1], [2, 0.5]], users=["A", "B"])
     comparison = fo.compare(instance, schedules=["drfh:first-fit", "drfh:slots:slots=2"])
     row = comparison["drfh:slots:slots=2"]
