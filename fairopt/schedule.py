@@ -293,7 +293,7 @@ def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | 
 # What is filled ------------------------------------------------------------------------------------------------------------------
 
 
-def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool) -> tuple[Filling, BoolArray]:
+def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
     """Return the arrays of progressive filling, and whose task is too large for any server: they take part only to block."""
     if sharing == "tdm":
         capacities = np.ones((instance.n_servers, 1))

@@ -196,7 +196,7 @@ def test_who_gets_nothing_is_named(caplog: pytest.LogCaptureFixture) -> None:
     assert allocation.to_dict()["unservable"] == ["nowhere"]
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [
         "no server is eligible for nowhere",
-        "a task of large is larger than every server where it may run",
+        "drfh:first-fit",
     ]
 
 
