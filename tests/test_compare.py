@@ -349,7 +349,7 @@ def test_nothing_to_compare() -> None:
 
 def test_a_warning_names_its_row(caplog: pytest.LogCaptureFixture) -> None:
     """Each server has the largest of one resource and a quarter of the other: not one slot of 2."""
-    instance = fo.Instance([[4, 1], [1, 4]], [[1, 1], [2, 0.5]], users=["A", "B"])
+    instance = fo.Instance([[4, 1], [1, 4]], [[1.0, 1.0], [2.0, 0.5]], users=["A", "B"])
     comparison = fo.compare(instance, schedules=["drfh:first-fit", "drfh:slots:slots=2"])
     row = comparison["drfh:slots:slots=2"]
     assert row.allocation is not None

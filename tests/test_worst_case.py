@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -308,10 +307,25 @@ def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str) -> N
     assert message in " ".join(run(*arguments, status=2).stderr.replace("│", " ").split())
 
 
+TELLING = """
+from rich.progress import Progress
+from fairopt.cli import main
+
+update = Progress.update
+
+def tell(self, *args, **kwargs):
+    update(self, *args, **kwargs)
+    print("tried", flush=True)
+
+Progress.update = tell
+main()
+"""  # the command, which says on stdout when it has something
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     """One line about it, the answer on stdout, status 0."""
-    program = (sys.executable, "-c", "from fairopt.cli import main; main()")
+    program = (sys.executable, "-c", TELLING)
     options = ("--divisible", "--json", "--capacities", "12", "24", "--tries", "1000000", "--jobs", str(jobs))
     process = subprocess.Popen(
         (*program, "worst-case", "drfh:first-fit", *options),
@@ -320,11 +334,14 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
         text=True,
         start_new_session=True,
     )
-    timer = threading.Timer(20.0, os.killpg, [process.pid, signal.SIGINT])  # as a terminal does: workers hear it too
-    timer.start()
+    assert process.stdout is not None
+    assert process.stdout.readline() == "tried\n"
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers hear it too
     out, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
-    assert json.loads(out)["stopped"] == "interrupted"
-    assert 0 < json.loads(out)["tries"] < 10**6
+    found = json.loads(out[out.index("{") :])
+    assert found["stopped"] == "interrupted"
+    assert 0 < found["tries"] < 10**6
     assert err.startswith("interrupted:")
     assert "Traceback" not in err
