@@ -252,6 +252,8 @@ def test_a_placement_may_only_return_where_it_fits() -> None:
     """What, for whom, and what to do."""
     with pytest.raises(fo.InvalidInstance, match=r"returned 7 for user number 0, which is no server that its task fits on"):
         fo.schedule(fo.Instance([[1]], [[1]]), placement=lambda user, free, demand, fits: 7)
+    with pytest.raises(fo.InvalidInstance, match="return one whole number"):
+        fo.schedule(kesidis(), placement=lambda user, free, demand, fits: fits)  # type: ignore[arg-type, return-value]
 
 
 def test_a_share_of_zero_is_refused() -> None:
