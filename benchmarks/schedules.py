@@ -8,16 +8,20 @@ GPU models). A GPU counts as a plain resource: parts of several cards add up, wh
 card.
 
 Each side is run once to compile and to warm up, then `REPEATS` times; the fastest counts, in wall-clock time and in processor time, which
-says more on a machine that does other things too. Both must give the same tasks per user.
+says more on a machine that does other things too. Both must give the same tasks per user. Writes benchmarks/results/schedules.md and
+schedules.json.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import instances
 import numpy as np
@@ -27,6 +31,7 @@ import fairopt as fo
 from fairopt.merging import expand
 
 REPEATS = 3
+RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def numpy_best_fit(instance: fo.Instance) -> np.ndarray:
@@ -99,25 +104,58 @@ def fastest(work: Callable[[fo.Instance], np.ndarray], instance: fo.Instance, re
     return min(walls), min(processors), answer
 
 
-def compare(title: str, instance: fo.Instance, against: bool) -> None:
-    print(f"{title}\n  {instance}")
+def compare(title: str, instance: fo.Instance, against: bool) -> dict[str, Any]:
+    """Return what was measured of one case."""
     wall, processor, ours = fastest(fairopt_best_fit, instance)
-    print(f"  fairopt              {ours.sum():>9,.0f} tasks placed   {wall:8.3f} s, processor {processor:8.3f} s", flush=True)
+    rows = [{"contender": "fairopt", "seconds": wall, "processor": processor, "tasks": float(ours.sum()), "users_that_differ": 0}]
     if against:
-        slow, slow_processor, theirs = fastest(numpy_best_fit, instance, 1)
-        print(f"  Python loop, NumPy   {theirs.sum():>9,.0f} tasks placed   {slow:8.3f} s, processor {slow_processor:8.3f} s")
-        same = "the same" if (ours == theirs).all() else f"{int((ours != theirs).sum())} users differ"
-        print(f"  ratio {slow / wall:.1f}, of processor time {slow_processor / processor:.1f}; tasks per user: {same}")
+        wall, processor, theirs = fastest(numpy_best_fit, instance, 1)
+        differ = int((ours != theirs).sum())
+        rows.append(
+            {
+                "contender": "Python loop, NumPy",
+                "seconds": wall,
+                "processor": processor,
+                "tasks": float(theirs.sum()),
+                "users_that_differ": differ,
+            }
+        )
+    return {"title": title, "instance": repr(instance), "rows": rows}
+
+
+def table(case: dict[str, Any]) -> list[str]:
+    """Return a case in Markdown."""
+    lines = [f"## {case['title']}", "", case["instance"], ""]
+    lines += ["| | seconds | ratio | processor | ratio | tasks placed | users that differ |", "|---|---|---|---|---|---|---|"]
+    ours = case["rows"][0]
+    for row in case["rows"]:
+        numbers = [f"{row[key]:.3f} | {row[key] / ours[key]:.1f}" for key in ("seconds", "processor")]
+        lines.append(f"| {row['contender']} | {' | '.join(numbers)} | {row['tasks']:,.0f} | {row['users_that_differ']} |")
+    return [*lines, ""]
 
 
 def main() -> None:
+    """Measure both cases, or the second alone, and write the table."""
     fairopt_best_fit(fo.Instance([[1, 1]], [[0.5, 0.4]]))  # compiles, or reads what an earlier run compiled
     given = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FAIROPT_OPENB")
+    cases = []
     if given and (Path(given) / "openb_nodes.csv.gz").exists():
-        compare("openb, best-fit DRFH (goal: at least 10 times faster)", openb(Path(given)), against=True)
+        cases.append(compare("openb, best-fit DRFH (goal: at least 10 times faster)", openb(Path(given)), against=True))
     else:
         print("openb: left out; give its folder as an argument or in FAIROPT_OPENB")
-    compare("Google cluster, about 200,000 tasks (goal: below 5 s)", google(), against="--all" in sys.argv)
+    cases.append(compare("Google cluster, about 200,000 tasks (goal: below 5 s)", google(), against="--all" in sys.argv))
+    lines = [
+        "# Benchmarks of schedules",
+        "",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `benchmarks/schedules.py`, "
+        f"{time.strftime('%Y-%m-%d')}. Ratio: of the contender / of fairopt. Processor: seconds of processor time.",
+        "",
+        *(line for case in cases for line in table(case)),
+    ]
+    print("\n".join(lines))
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "schedules.md").write_text("\n".join(lines), encoding="utf-8")
+    (RESULTS / "schedules.json").write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

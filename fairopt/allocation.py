@@ -207,6 +207,7 @@ class Allocation:
                 "whole_tasks": certificate.whole_tasks,
                 "greedy": certificate.greedy,
                 "approximate": certificate.approximate,
+                "best_found": certificate.best_found,
             },
             "unservable": list(instance.unservable),
             "seconds": dict(self.seconds),

@@ -75,6 +75,8 @@ class Certificate:
         Only feasibility was checked, and nothing else is claimed: optimality, fairness and ``worst`` are not numbers.
     approximate : bool
         The same of an algorithm that approximates another.
+    best_found : bool
+        The same of whole tasks that branch and cut had found when its time was up: not proved to be the best.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -86,11 +88,12 @@ class Certificate:
     whole_tasks: bool = False
     greedy: bool = False
     approximate: bool = False
+    best_found: bool = False
 
     @property
     def reservation(self) -> str:
-        """What is always said with the answer, unless it claims to be exact: "greedy", "approximate" or ""."""
-        return "greedy" if self.greedy else "approximate" if self.approximate else ""
+        """What is always said with the answer, unless it claims to be exact: "greedy", "approximate", "best found" or ""."""
+        return "greedy" if self.greedy else "approximate" if self.approximate else "best found" if self.best_found else ""
 
     @property
     def worst(self) -> float:

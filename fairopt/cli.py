@@ -475,7 +475,7 @@ def worst_case(
     users: Annotated[int, typer.Option(metavar="N", help="Users of an instance, before shrinking.")] = 3,
     servers: Annotated[int, typer.Option(metavar="N", help="Servers.")] = 2,
     resources: Annotated[int, typer.Option(metavar="N", help="Resources.")] = 2,
-    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Whole numbers that are drawn.")] = (4, 12),
+    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Whole numbers that are drawn.")] = (8, 16),
     demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="The same of demands.")] = (0, 4),
     vary: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Also weights, constraints, counts, tasks; one an option.")] = None,
     measure: Annotated[str, typer.Option(metavar="WORD", help="worst, level, leximin, largest, goal, condition or total.")] = "worst",

@@ -34,14 +34,13 @@ import numpy.typing as npt
 
 from fairopt.allocation import GIVEN, Allocation
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.measures import Envy, Violation, cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
-from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.regret import Regret, regret
-from fairopt.schedule import schedule
-from fairopt.solve import notion_of, solve
-from fairopt.solvers import PLACEMENTS
+from fairopt.schedule import planned, schedule
+from fairopt.solve import best_found, notion_of, solve
 from fairopt.validation import check, numbers, require_labels
 from fairopt.wording import did_you_mean, plural
 
@@ -49,13 +48,15 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare", "read_schedule"]
+__all__ = ["BEST_FOUND", "Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare", "read_schedule"]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
 
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
 _FEW = 6  # users whose tasks are shown
+_EXACT_WHOLE = "exact, whole tasks"
+BEST_FOUND = "whole tasks, best found"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +67,8 @@ class Row:
     ----------
     name : str
     kind : str
-        "exact", "exact, whole tasks", "greedy", "approximate" or "given".
+        "exact", "exact, whole tasks", "whole tasks, best found" (where a time limit ended the search for the exact one), "greedy",
+        "approximate" or "given".
     message : str
         Why there is no allocation; else empty.
     seconds : float
@@ -83,7 +85,7 @@ class Row:
         Part of each resource of the cluster that is in use, or of its time.
     regret : Regret or None
     note : str
-        Why there is no regret, or why it is against divisible tasks.
+        Why there is no regret, or why it is against divisible tasks or the best whole ones that were found.
     violations : tuple of Violation
         Limits that the allocation does not keep.
     """
@@ -196,7 +198,9 @@ class Comparison:
         entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, "smallest_share": row.smallest_share}
         entries |= {f"use of {thing}": part for thing, part in row.use.items()}
         entries |= {"efficiency": row.efficiency, "jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
-        entries["against"] = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
+        entries["against"] = (
+            "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
+        )
         for name in ("level", "leximin", "position", "largest", "goal", "condition", "total", "gap"):
             value = None if own is None else getattr(own, name)
             entries[f"regret {name}"] = np.nan if value is None else value
@@ -221,7 +225,7 @@ class Comparison:
                 | ({} if own is None else {"level": np.nan if own.level is None else own.level})
             )
         frame = pd.DataFrame(lines, index=[row.name for row in self.rows])
-        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None)
+        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None) if lines else "nothing to compare"
         text = [
             f"Comparison of {plural(len(self.rows), 'allocation')}: {plural(instance.n_users, 'user')}, "
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.sharing}",
@@ -258,7 +262,8 @@ def compare(
         Those of your own, by name: arrays or frames (users, servers) of tasks, an `Allocation`, or the path of a CSV file
         (`fairopt.formats.allocations`). One that exceeds a limit is a row all the same, which says where and by how much.
     integral : bool
-        Also compute the best allocation of whole tasks of every notion, and measure schedules against that.
+        Also compute the best allocation of whole tasks of every notion, and measure schedules against that. Where the time limit ends the
+        search, the best that was found until then is taken, with its gap, and named so.
     sharing : {"rdm", "tdm"}, optional
         Of all rows.
     time_limit : float, optional
@@ -335,17 +340,23 @@ class _Work:
         return float(self.weights @ allocation.tasks_per_user)
 
     def exact(self, name: str, notion: Notion, against: Notion | None, *, whole: bool) -> Row:
-        kind = "exact, whole tasks" if whole else "exact"
+        kind = _EXACT_WHOLE if whole else "exact"
         started = time.perf_counter()
         try:
             allocation = self._solved(notion, whole)
         except FairoptError as error:
             return Row(name, kind, str(error))
-        return self._measured(name, kind, allocation, time.perf_counter() - started, against, whole=False)
+        seconds = time.perf_counter() - started
+        if not allocation.certificate.best_found:
+            return self._measured(name, kind, allocation, seconds, against, whole=False)
+        row = self._measured(name, BEST_FOUND, allocation, seconds, against, whole=False)
+        note = f"the best found, not proved to be an optimum: {allocation.details['why']}"
+        return dataclasses.replace(row, note="; ".join(text for text in (note, row.note) if text))
 
     def greedy(self, name: str, plan: Mapping[str, Any] | Allocation, against: Notion | None, first: Notion | None) -> Row:
         if isinstance(plan, Allocation):
-            kind = plan.certificate.reservation or ("exact, whole tasks" if plan.certificate.whole_tasks else "exact")
+            exact = _EXACT_WHOLE if plan.certificate.whole_tasks else "exact"
+            kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.reservation or exact
             seconds = float("nan")
             allocation, own = plan, notion_of(plan.notion) if plan.notion in NOTIONS else first
         else:
@@ -384,6 +395,8 @@ class _Work:
         if key not in self.solved:
             try:
                 self.solved[key] = solve(self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit)
+            except NoSolution as error:
+                self.solved[key] = best_found(self.instance, notion, self.sharing, error) or error
             except FairoptError as error:
                 self.solved[key] = error
         found = self.solved[key]
@@ -415,7 +428,13 @@ class _Work:
         note = ""
         for reference in (True, False) if whole and allocation.certificate.whole_tasks else (False,):
             try:
-                return regret(allocation, against, exact=self._solved(against, reference)), note
+                found = regret(allocation, against, exact=self._solved(against, reference))
+                if found.best_found:
+                    note = (
+                        f"regret against the best whole tasks that were found for {against.name} within the time limit, "
+                        f"which reach a bound up to {100 * found.gap:.2g} %: a lower bound"
+                    )
+                return found, note
             except FairoptError as error:
                 note = f"no regret against {against.name}{', whole tasks' if reference else ''}: {error}"
         return None, note
@@ -455,10 +474,8 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
         raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
     if "sharing" in plan:
         raise Unsupported("all rows share alike; give sharing to compare, not to a schedule")
+    planned(**plan)  # refuses what is misspelt, before anything is computed
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
-    for word, known, kind in ((criterion, {**NOTIONS, **CRITERIA}, "criterion"), (placement, PLACEMENTS, "placement")):
-        if isinstance(word, str) and word not in known:
-            raise Unsupported(f'there is no {kind} "{word}"{did_you_mean(word, known)}; there are {", ".join(known)}')
     words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
 

@@ -28,7 +28,14 @@ _GROUPS = 10  # more users than this are a curve
 _LAYERS = 10  # more rows of servers than this are one bar
 _NAME = 34  # characters of an allocation's name that are shown
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
-_HATCH_OF_KIND = {"exact": "", "exact, whole tasks": "\\\\\\", "greedy": "///", "approximate": "///", "given": "xx"}
+_HATCH_OF_KIND = {
+    "exact": "",
+    "exact, whole tasks": "\\\\\\",
+    "whole tasks, best found": "...",
+    "greedy": "///",
+    "approximate": "///",
+    "given": "xx",
+}
 _LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
 _STYLES = ("-", "--", "-.", ":")
 

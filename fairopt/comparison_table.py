@@ -60,7 +60,7 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     users = comparison.instance.users
     held = np.array([row.allocation.tasks_per_user for row in rows if row.allocation is not None])
     cells = [[_short(value) for value in per_user] for per_user in held.tolist()]
-    kinds = [row.kind.partition(",")[0] for row in rows]  # whole tasks are in the name
+    kinds = [row.kind.replace(", whole tasks", "").replace("whole tasks, ", "") for row in rows]  # whole tasks are in the name
     room = width - max(len(row.name) for row in rows) - max(map(len, kinds)) - 2 * (8 + _GAP) - 2 * _GAP
     widths = [max(len(user), *(len(line[n]) for line in cells)) + _GAP for n, user in enumerate(users)]
     columns = [label(user).plain for user in users]
@@ -105,9 +105,11 @@ def _regrets(rows: list[Row]) -> Table | None:
     }
     if "leximin" in columns:
         columns["leximin"] = lambda regret: _percent(regret.leximin) + (f" ({regret.position})" if regret.position else "")
+    if any(regret.best_found for _, regret in compared):
+        columns["gap"] = lambda regret: _percent(regret.gap) if regret.best_found else ""
     add_numbers(table, *columns)
     for row, regret in compared:
-        against = label(regret.notion).plain + (", whole" if regret.whole else "")
+        against = label(regret.notion).plain + (", best found" if regret.best_found else ", whole" if regret.whole else "")
         table.add_row(label(row.name), against, *(write(regret) for write in columns.values()))
     return table
 
@@ -123,6 +125,11 @@ def _legend(rows: list[Row]) -> str:
             "regret: relative shortfall from the exact allocation, whole: of whole tasks; else of divisible ones, a bound. level: of the "
             "lowest share. leximin: of the first share, from the lowest, that differs (which). largest: over all. total: of all tasks; "
             "negative: more."
+        )
+    if any(regret.best_found for regret in regrets):
+        lines.append(
+            "best found: of whole tasks within the time limit, no optimum: a lower bound of the regret. gap: how far the lowest share (the "
+            "goal) of what was found lies below a proved bound."
         )
     if any(regret.goal is not None for regret in regrets):
         lines.append("goal: of the power mean that a sum maximises.")

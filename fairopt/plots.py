@@ -40,6 +40,7 @@ _DATE = {"svg": "Date", "pdf": "CreationDate"}
 _LABEL = 22  # characters of a label that are shown
 _LEVELS = 6  # levels that are marked
 _LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
+_FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
 
 
 def plot_allocation(allocation: Allocation) -> Figure:
@@ -287,5 +288,11 @@ def _in_use(allocation: Allocation) -> str:
 
 
 def percent_axis(axis: Axis) -> None:
-    """Mark parts of a whole at every quarter."""
+    """Mark parts of a whole at every quarter; on an axis that goes far beyond the whole, at a few round numbers."""
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    if axis.get_view_interval()[1] > _FAR_BEYOND:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        return
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])

@@ -27,8 +27,10 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
 ``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks: of any sign unless the total is the goal, as a notion may pay for fairness.
 
 *Against which optimum.* Schedules place whole tasks, and the best of those is ``fo.solve(..., integral=True)``: against it, ``level``,
-``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and 0 is reached. The optimum of divisible tasks (the *fluid*
-optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
+``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and 0 is reached. Where a time limit ends that search, the best
+allocation *found* until then takes its place (``best_found``): it may be worse than the schedule, and numbers against it are lower bounds;
+``gap`` then says how far what it reaches (its smallest share; the goal) lies below a proved bound. The optimum of divisible tasks (the
+*fluid* optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
 schedule can avoid. ``whole`` says which it is. Allocations that exceed a limit can beat both.
 
 >>> import fairopt as fo
@@ -53,11 +55,11 @@ from scipy.special import logsumexp
 
 from fairopt.allocation import Allocation
 from fairopt.conditions import envy_of_servers
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total
-from fairopt.solve import checked, solve
+from fairopt.solve import best_found, checked, solve
 
 __all__ = ["Regret", "regret", "shortfall"]
 
@@ -88,6 +90,8 @@ class Regret:
         Relative shortfall of the number of tasks, of any sign.
     gap : float
         Relative gap of branch and cut that the reference may itself be below the optimum; 0 for divisible tasks.
+    best_found : bool
+        The reference is the best of whole tasks that was found within the time limit, not an optimum.
     """
 
     notion: str
@@ -101,6 +105,7 @@ class Regret:
     goal: float | None = None
     condition: float | None = None
     gap: float = 0.0
+    best_found: bool = False
 
     @property
     def worst(self) -> float | None:
@@ -119,7 +124,8 @@ class Regret:
                 where = f" at position {self.position} of {self.members}" if name == "leximin" and self.position else ""
                 parts.append(f"{name} {value:.3g}{where}")
         gap = f"; gap {self.gap:.1e}" if self.gap else ""
-        return f"Regret({self.notion}, {'whole' if self.whole else 'divisible'} tasks: {', '.join(parts)}{gap})"
+        against = "best found of whole" if self.best_found else "whole" if self.whole else "divisible"
+        return f"Regret({self.notion}, {against} tasks: {', '.join(parts)}{gap})"
 
 
 def regret(
@@ -144,24 +150,30 @@ def regret(
     integral : bool
         Compare with the best allocation of whole tasks. With ``exact``, that says itself which it is.
     time_limit : float, optional
-        Seconds, of the solve.
+        Seconds, of the solve. Whole tasks that were found by then are compared with (``best_found``).
     **options
         Of the notion.
 
     Raises
     ------
     InvalidInstance
-        Where ``exact`` is of another instance, notion or sharing, or not exact.
+        For what is no allocation, and where ``exact`` is of another instance, notion or sharing, or not exact.
     Unsupported
         Where the allocation's own notion has no optimum, or no engine finds it for whole tasks.
     NoSolution
-        At the time limit.
+        At the time limit, with nothing found.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
     >>> regret(fo.schedule(pool, "drfh"), "proportional")
     Regret(proportional, divisible tasks: goal 0.0533, total 0.127)
     """
+    for word, given in (("allocation", allocation), ("exact", exact)):
+        if not isinstance(given, Allocation) and (word == "allocation" or given is not None):
+            raise InvalidInstance(
+                f"{word} is {type(given).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
+                "(fairopt.compare measures arrays of tasks)"
+            )
     if notion is None:
         if allocation.notion not in NOTIONS:
             raise Unsupported(
@@ -171,7 +183,12 @@ def regret(
     sharing: Any = allocation.sharing
     chosen, how = checked(allocation.instance, notion, sharing, options)
     if exact is None:
-        exact = solve(allocation.instance, chosen, sharing=how, integral=integral, time_limit=time_limit)
+        try:
+            exact = solve(allocation.instance, chosen, sharing=how, integral=integral, time_limit=time_limit)
+        except NoSolution as error:
+            exact = best_found(allocation.instance, chosen, how, error)
+            if exact is None:
+                raise
     else:
         _check_exact(exact, allocation, chosen)
     program = chosen.formulate(allocation.instance, sharing=how, integral=False)
@@ -189,7 +206,7 @@ def shortfall(best: float, own: float) -> float:
 
 
 def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> None:
-    if exact.certificate.reservation:
+    if exact.certificate.reservation and not exact.certificate.best_found:
         raise InvalidInstance(
             f'the reference "{exact.notion}" is {exact.certificate.reservation}, not exact; give what fairopt.solve returns'
         )
@@ -213,6 +230,7 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
         "total": shortfall(float(best.sum()), float(x.sum())),
         "members": int(able.sum()),
         "gap": float(exact.details.get("gap", 0.0)) if whole else 0.0,
+        "best_found": exact.certificate.best_found,
     }
     goal = program.goal
     if isinstance(goal, Disjunctive):

@@ -116,7 +116,8 @@ def schedule(
     seed : int
         Of random ties and placements; the same seed gives the same schedule.
     stop : {"exhausted", "first-block"}
-        When no further task fits, or, as algorithm 1 of the DRF paper is printed, as soon as the task of the lowest user does not.
+        When no further task fits, or, as algorithm 1 of the DRF paper is printed, as soon as the task of the lowest user does not: also if
+        that task would not fit on an empty server either. (A user without an eligible server takes no part.)
     record : bool
         Keep the order of the placements in ``allocation.trace``, a `Record`.
     sharing : {"rdm", "tdm"}, optional
@@ -128,8 +129,8 @@ def schedule(
     -------
     Allocation
         With ``shares`` those of the criterion, of slots where slots are shared; of "rpsdsf", whose residuals end near 0, those of
-        "psdsf". No prices and no levels. ``details["fits_nowhere"]`` names the users whose task is larger than every server where it may
-        run.
+        "psdsf". No prices and no levels. ``details["fits_nowhere"]`` names the users whose task does not fit on any empty server where it
+        may run (under "slots": needs more slots than any such server has).
 
     Raises
     ------
@@ -143,13 +144,8 @@ def schedule(
            [ 2., 19.]])
     """
     started = time.perf_counter()
-    how_placed, name, rest = _placement(placement, options)
-    chosen, how = checked(instance, _criterion(criterion, rest), sharing, {})
-    for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
-        if value not in known:
-            raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise Unsupported(f"seed is {seed!r}; give a whole number >= 0")
+    how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
+    chosen, how = checked(instance, own, sharing, {})
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
             f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
@@ -158,12 +154,17 @@ def schedule(
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-    filling, too_large = _filling(seen, chosen, how, ties)
+    filling, too_large = _filling(seen, chosen, how, ties, stop == "first-block")
+    too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has a single slot
     if stop == "first-block":
         _check_first_block(filling, chosen, how_placed)
     fits_nowhere = [instance.users[n] for n in np.flatnonzero(too_large)]
     if fits_nowhere:
-        log.warning("a task of %s is larger than every server where it may run: no tasks there", some(fits_nowhere))
+        why = how_placed.too_large if isinstance(how_placed, Placement) else Placement.too_large
+        made = {"ties": ties, "seed": seed, "stop": stop}
+        usual = {"ties": "index", "seed": 0, "stop": "exhausted"}
+        words = [f"{word}={value}" for word, value in (options | made).items() if value != usual.get(word) and np.ndim(value) == 0]
+        log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), some(fits_nowhere), why)
     formulated = time.perf_counter()
 
     filled = fill(filling, how_placed, random_ties=ties == "random", seed=int(seed), first_block=stop == "first-block")
@@ -198,6 +199,32 @@ def schedule(
 # What was asked for --------------------------------------------------------------------------------------------------------------
 
 
+def planned(
+    criterion: str | Notion | type[Notion] = "drfh",
+    *,
+    placement: str | Placement | Chooser = "first-fit",
+    ties: str = "index",
+    seed: int = 0,
+    stop: str = "exhausted",
+    record: bool = False,
+    **options: Any,
+) -> tuple[Placement | Chooser, str, Notion]:
+    """Return the placement, its name and the notion that the arguments of `schedule` mean, after all that can be said without an instance.
+
+    >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
+    """
+    how_placed, name, rest = _placement(placement, options)
+    chosen = _criterion(criterion, rest, placement)
+    for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
+        if not isinstance(value, str) or value not in known:
+            raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise Unsupported(f"seed is {seed!r}; give a whole number >= 0")
+    return how_placed, name, chosen
+
+
 def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
     """Return the placement with its options, its name, and the options of others."""
     entry: Any = placement
@@ -208,7 +235,7 @@ def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) ->
             )
         entry = PLACEMENTS[placement]
     if isinstance(entry, type) and issubclass(entry, Placement):
-        known: set[str] = {f.name for f in dataclasses.fields(entry)} if dataclasses.is_dataclass(entry) else set()
+        known = _options_of(entry)
         entry = entry(**{word: value for word, value in options.items() if word in known})
         options = {word: value for word, value in options.items() if word not in known}
     if isinstance(entry, Placement):
@@ -220,16 +247,33 @@ def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) ->
     return entry, placement if isinstance(placement, str) else getattr(entry, "__name__", type(entry).__name__), options
 
 
-def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any]) -> Notion:
+def _options_of(entry: Any) -> list[str]:
+    """Return the options that a placement or notion takes; none if it is made already."""
+    return [f.name for f in dataclasses.fields(entry)] if isinstance(entry, type) and dataclasses.is_dataclass(entry) else []
+
+
+def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], placement: Any) -> Notion:
     known = {**NOTIONS, **CRITERIA}
     if isinstance(criterion, str):
         if criterion not in known:
             raise Unsupported(f'there is no criterion "{criterion}"{did_you_mean(criterion, known)}; there are {", ".join(known)}')
         criterion = known[criterion]
     for placed in PLACEMENTS.values():
-        words = {f.name for f in dataclasses.fields(placed)} if isinstance(placed, type) and dataclasses.is_dataclass(placed) else set()
+        words = _options_of(placed)
         if word := next((word for word in options if word in words), None):
             raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
+    own = _options_of(criterion)
+    if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
+        takes = [
+            *_options_of(PLACEMENTS.get(placement) if isinstance(placement, str) else placement),
+            *own,
+            "ties",
+            "seed",
+            "stop",
+            "record",
+        ]
+        names = [f'"{getattr(thing, "name", getattr(thing, "__name__", thing))}"' for thing in (criterion, placement)]
+        raise Unsupported(f'{names[0]} with {names[1]} takes no option "{word}"{did_you_mean(word, takes)}; it takes {", ".join(takes)}')
     return notion_of(criterion, **options)
 
 
@@ -249,8 +293,8 @@ def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | 
 # What is filled ------------------------------------------------------------------------------------------------------------------
 
 
-def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str) -> tuple[Filling, BoolArray]:
-    """Return the arrays of progressive filling, and who takes no part because a task is too large for any server."""
+def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
+    """Return the arrays of progressive filling, and whose task is too large for any server: they take part only to block."""
     if sharing == "tdm":
         capacities = np.ones((instance.n_servers, 1))
         demands = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0)[:, :, None]
@@ -261,7 +305,8 @@ def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str) ->
         fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
     takes_part = instance.servable & ~instance.effortless & (instance.tasks > 0)
     too_large = takes_part & ~fits.any(axis=1)
-    takes_part &= ~too_large
+    if not first_block:
+        takes_part &= ~too_large
     whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
     order = np.arange(instance.n_users)
     if ties == "largest-demand":  # to 12 digits: those that differ by rounding stay in order

@@ -23,7 +23,7 @@ from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
 
-__all__ = ["checked", "formulate", "notion_of", "solve", "to_pyomo"]
+__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo"]
 
 log = logging.getLogger(__name__)
 
@@ -174,6 +174,7 @@ def solve(
     NoSolution
         At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
         but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
+        (`compare` and `regret` go on with that allocation, and say so.)
     CertificateError
         If the engine's answer fails the check.
 
@@ -211,6 +212,7 @@ def solve(
     except NoSolution as error:
         if integral and "tasks" in error.known:  # of the pairs of single servers
             error.known["tasks"] = _unexpanded(instance, _table(program, error.known["tasks"]), row)
+            error.known["solver"] = engine.name
         raise
     solved = time.perf_counter()
 
@@ -234,6 +236,39 @@ def solve(
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(solution),
         trace=solution.trace,
+    )
+
+
+def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution) -> Allocation | None:
+    """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
+
+    It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
+    reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
+    that is about the lowest level alone: a gap of 0 proves this level, and none above it.
+
+    >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    >>> known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
+    >>> best_found(instance, notion_of("drfh"), "rdm", NoSolution("no answer within 1 s", known))
+    Allocation(drfh, sharing rdm, best found by highs: A 2, B 2 tasks; excess 0.0e+00, not an optimum)
+    """
+    tasks = error.known.get("tasks")
+    if tasks is None or not tasks.any():
+        return None
+    value, bound = float(error.known["value"]), float(error.known["bound"])
+    certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
+    certificate.require(1e-8, notion.name, error.known["solver"])
+    shares = notion.shares(instance, tasks)
+    return Allocation(
+        instance=instance,
+        notion=notion.name,
+        solver=error.known["solver"],
+        sharing=sharing,
+        tasks=tasks,
+        shares=_shares(notion.formulate(instance, sharing=sharing, integral=False), tasks, None) if shares is None else shares,
+        prices=None,
+        levels=(),
+        certificate=certificate,
+        details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
     )
 
 

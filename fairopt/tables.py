@@ -138,7 +138,7 @@ def print_worst_case(console: Console, worst: WorstCase, seconds: float) -> None
         console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
     console.print(Text(str(found)))
     size = f"of {plural(worst.tries, 'instance')} tried, seed {worst.seed}"
-    stopped = f", stopped by {worst.stopped}" if worst.stopped else ""
+    stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
     failed = f", {worst.failed} not solved" if worst.failed else ""
     console.print(Text(f"The largest regret {size}{stopped}{failed}: {worst.found_value:.4g}; of this smaller instance: {worst.value:.4g}"))
     console.print(Text(f"A search: a lower bound of the worst case, not a proof of it. Time: {seconds:.3g} s"))

@@ -41,7 +41,7 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.compare import read_schedule
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import NOTIONS, Notion
+from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule as fill_servers
 from fairopt.small_instances import VARIED, SmallInstances, shrink
@@ -60,6 +60,8 @@ MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total"
 """Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
 
 _TOLERANCE = 1e-8  # of the allocation that a function returns
+_SAMPLES = 25  # instances that a schedule may refuse before the search begins
+_ENDED = {"": "", "time limit": " within the time limit", "interrupted": " before the interruption"}
 _EQUAL = 1e-9  # regrets that differ by less are the same
 
 
@@ -82,7 +84,8 @@ class WorstCase:
     name, measure : str
         The schedule by name, and one of `MEASURES`.
     tries : int
-        Instances tried. ``failed`` is how many of them no engine solved (a certificate that failed, a time limit); they count as not bad.
+        Instances tried. ``failed`` is how many of them no engine solved (a certificate that failed, a time limit) or the schedule or notion
+        refused (`InvalidInstance`, such as a user whose task is worth nothing to it); they count as not bad.
     seed : int
     stopped : str
         "" if the search ran to its end; else "time limit" or "interrupted": another run may then stop elsewhere.
@@ -133,7 +136,7 @@ def worst_case(
     users: int = 3,
     servers: int = 2,
     resources: int = 2,
-    capacities: tuple[int, int] = (4, 12),
+    capacities: tuple[int, int] = (8, 16),
     demands: tuple[int, int] = (0, 4),
     vary: Collection[str] = (),
     measure: str = "worst",
@@ -160,8 +163,9 @@ def worst_case(
     users, servers, resources : int
         Size of the instances, before shrinking. A server is a row.
     capacities, demands : (int, int)
-        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. (Where a server can be smaller than a task, the
-        worst is soon that one user's first task takes the only place for another's: regret 1. By default no server is.)
+        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. By default every server has room for two tasks
+        of anybody. Where it has for one, or none, the worst is soon that the tasks of one user take the only places for another's: regret
+        1, of which any schedule is capable (with capacities (4, 12), best-fit after 60 instances), and which tells no two of them apart.
     vary : of "weights", "constraints", "counts", "tasks"
         What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
     measure : one of `MEASURES`
@@ -204,11 +208,7 @@ def worst_case(
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
-    sample = size.draw(np.random.default_rng(0))
-    checked(sample, chosen, None, {})
-    whole = _has_whole_optimum(sample, chosen) if integral is None else integral
-    question = _Question(run, chosen, measure, whole)
-    question.value(question.answer(sample))  # an error in the schedule is raised here, not in a worker
+    question = _question(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
 
     def halt() -> None:
@@ -232,9 +232,7 @@ def worst_case(
     except KeyboardInterrupt:
         stopped = "interrupted"
     if best is None:
-        raise NoSolution(
-            f"of {plural(tried, 'instance')} none was solved, {stopped or 'to the end'}; give more time, or ask for a smaller size"
-        )
+        raise NoSolution(f"of {plural(tried, 'instance')} none was solved{_ENDED[stopped]}; give more time, or ask for a smaller size")
     small, least = best.instance, keep * best.value
 
     def keeps(instance: Instance) -> bool:
@@ -290,6 +288,30 @@ class _Filler:
         return fill_servers(instance, **self.arguments)
 
 
+def _question(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> _Question:
+    """Return the question, asked once here: an error in the schedule is raised before the search, and not in a worker."""
+    rng = np.random.default_rng(0)
+    refused: InvalidInstance | None = None
+    for _ in range(_SAMPLES):
+        sample = size.draw(rng)
+        try:
+            checked(sample, notion, None, {})
+            whole = _has_whole_optimum(sample, notion) if integral is None else integral
+        except InvalidInstance as error:  # others may do
+            refused = error
+            continue
+        question = _Question(run, notion, measure, whole)
+        try:
+            question.value(question.strictly(sample))
+        except (NoSolution, CertificateError):
+            return question
+        except _Refused as error:
+            refused = error
+        else:
+            return question
+    raise InvalidInstance(f"the schedule or the notion refuses every one of {_SAMPLES} instances that were drawn; the last: {refused}")
+
+
 def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
     try:
         choose(formulate(instance, notion, integral=True), None)
@@ -300,6 +322,8 @@ def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
 
 def _check(*given: Any) -> None:
     users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep = given
+    if isinstance(vary, str):
+        raise Unsupported(f'vary is the word "{vary}"; give a list, such as ["{vary if vary in VARIED else VARIED[0]}"]')
     numbers = {"users": users, "servers": servers, "resources": resources, "tries": tries}
     for word, value in {**numbers, "seed": seed}.items():
         least = 0 if word == "seed" else 1
@@ -307,13 +331,14 @@ def _check(*given: Any) -> None:
             raise Unsupported(f"{word} is {value!r}; give a whole number >= {least}")
     if jobs != -1 and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
-    if time_limit is not None and not time_limit > 0:
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
         raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
-    if not 0 < keep <= 1:
+    if not (isinstance(keep, int | float) and 0 < keep <= 1):
         raise Unsupported(f"keep is {keep!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
     for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
-        if not (len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair) and least <= pair[0] <= pair[1] >= 1):
-            raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}")
+        numbers_given = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(value, int | np.integer) for value in pair)
+        if not (numbers_given and least <= pair[0] <= pair[1] >= 1):
+            raise Unsupported(f"{word} is {pair!r}; give the smallest and the largest, whole numbers >= {least}, such as (8, 16)")
     for word in vary:
         if word not in VARIED:
             raise Unsupported(f'vary cannot be "{word}"{did_you_mean(word, VARIED)}; use any of {", ".join(VARIED)}')
@@ -322,6 +347,10 @@ def _check(*given: Any) -> None:
 
 
 Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
+
+
+class _Refused(InvalidInstance):
+    """The schedule or the notion wants an instance of another form than was drawn."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -334,12 +363,21 @@ class _Question:
     whole: bool
 
     def answer(self, instance: Instance) -> Answer | None:
-        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end."""
-        allocation = self._allocation(instance)
+        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end, or the instance is refused."""
         try:
-            exact = solve(instance, self.notion, integral=self.whole)
-        except (NoSolution, CertificateError):
+            return self.strictly(instance)
+        except (NoSolution, CertificateError, _Refused):
             return None
+
+    def strictly(self, instance: Instance) -> Answer:
+        """Return the same, and raise where there is none."""
+        try:
+            answer = self.run(instance)
+            how = checked(instance, self.notion, None, {})[1]
+            exact = solve(instance, self.notion, integral=self.whole)
+        except InvalidInstance as error:  # of the instance, which was drawn; what a schedule returns is not excused
+            raise _Refused(str(error)) from error
+        allocation = self._allocation(instance, answer, how)
         return allocation, exact, regret(allocation, self.notion, exact=exact)
 
     def value(self, answer: Answer | None) -> float:
@@ -361,14 +399,12 @@ class _Question:
         except (InvalidInstance, Unsupported):  # the schedule or the notion wants an instance of another form
             return False
 
-    def _allocation(self, instance: Instance) -> Allocation:
-        answer = self.run(instance)
+    def _allocation(self, instance: Instance, answer: Any, how: Sharing) -> Allocation:
         own = answer if isinstance(answer, Allocation) else None
         tasks: FloatArray = np.array(answer, float) if own is None else own.tasks
         shape = (instance.n_users, instance.n_servers)
         if tasks.shape != shape or not np.isfinite(tasks).all():
             raise InvalidInstance(f"the schedule returned tasks of shape {tasks.shape}; return finite numbers, (users, servers) = {shape}")
-        how = checked(instance, self.notion, None, {})[1]
         excess = allocation_excess(instance, tasks, how)
         if excess > _TOLERANCE:
             raise InvalidInstance(f"the schedule exceeds a limit of the instance by a part of {excess:.2g}; return an allocation that fits")

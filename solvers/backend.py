@@ -43,7 +43,8 @@ class Deadline:
         levels = known.get("levels")
         found = ""
         if isinstance(levels, list) and levels:
-            found = f"; {plural(len(levels), 'level')} were final by then, the last {levels[-1]:.6g}"
+            were = "was" if len(levels) == 1 else "were"
+            found = f"; {plural(len(levels), 'level')} {were} final by then, the last {levels[-1]:.6g}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {value:.6g} was reached by then, and {bound:.6g} is a bound"
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)

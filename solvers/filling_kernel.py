@@ -7,9 +7,10 @@ What makes it fast is that a placement changes one server, and only takes from i
 * a user for whom no server is left is done for good;
 * the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and
   is computed anew only when its user is the lowest;
-* the other placements look at every server, at 1 to 2 ns each for the metric of the DRFH paper. (Keeping the best few servers of each
-  user, and a log of what changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before
-  its next turn, and it was 10 times slower.)
+* the other placements look at every server, in blocks whose loops become vector instructions where the score allows (1 to 2 ns a server
+  for the metric of the DRFH paper; l2, cosine and dot take several times that). (Keeping the best few servers of each user, and a log of
+  what changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before its next turn, and
+  it was 2.5 to 10 times slower.)
 
 Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear
 in users, servers and the users x rows of the instance itself.
@@ -64,6 +65,7 @@ class State(NamedTuple):
     rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
     rank_server: IntArray  # (N,) and in the row
     first: IntArray  # (N,) servers below it do not fit
+    found: IntArray  # (N,) server of the smallest residual share, since the user's share was last computed
     segment: IntArray  # first server of each run of servers that are scored together, and their number
     begun: IntArray  # (R,) servers of the row from here on are empty
     used: FloatArray  # (S, M)
@@ -103,7 +105,7 @@ class State(NamedTuple):
         begun = np.array(given["start"])[:-1]
         busy = np.flatnonzero(used.any(axis=1))
         np.maximum.at(begun, np.asarray(given["row"])[busy], busy + 1)
-        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "tied")}
+        integers: dict[str, Any] = {name: np.zeros(n, np.int64) for name in ("rank", "rank_server", "first", "found", "tied")}
         return cls(
             **given,
             **integers,
@@ -169,7 +171,7 @@ def _fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
-    """Return how badly the server suits a task that fits on it."""
+    """Return how badly the server suits a task that fits on it, by the rules that are not scored in blocks."""
     score = 0.0
     if rule == L2:
         p = _pivot(demand, n, k)
@@ -177,13 +179,11 @@ def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyp
         for r in range(used.shape[1]):
             apart = demand[n, k, r] / demand[n, k, p] - (capacity[row, r] - used[i, r]) / free
             score += apart * apart
-    elif rule == LARGEST_RESIDUAL:
-        score = -_room(used, i, capacity, row, demand, n, k)
     elif rule == DOT:
         for r in range(used.shape[1]):
             if capacity[row, r] > 0.0:
                 score -= demand[n, k, r] / capacity[row, r] * (1.0 - used[i, r] / capacity[row, r])
-    elif rule == COSINE:
+    else:  # COSINE
         dot = length = room = 0.0
         for r in range(used.shape[1]):
             free = max(capacity[row, r] - used[i, r], 0.0)
@@ -191,11 +191,6 @@ def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyp
             length += demand[n, k, r] * demand[n, k, r]
             room += free * free
         score = -dot / math.sqrt(length * room) if room > 0.0 else 0.0
-    else:
-        for r in range(used.shape[1]):
-            score += capacity[row, r] - used[i, r]
-        if rule == LOOSEST:
-            score = -score
     return score
 
 
@@ -267,6 +262,28 @@ def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped
 
 
 @njit(cache=True)
+def _free_scores(free, sign, low, scores):  # type: ignore[no-untyped-def]
+    """The same by the sum of what is free (sign 1: the least is best) or its negative."""
+    scores[:] = 0.0
+    for r in range(free.shape[0]):
+        room = free[r, low : low + scores.size]
+        for j in range(scores.size):
+            scores[j] += sign * room[j]
+
+
+@njit(cache=True)
+def _residual_scores(free, demand, n, k, low, scores):  # type: ignore[no-untyped-def]
+    """The same by -min_r residual[r] / d[r]: what `_room` says of one server."""
+    scores[:] = -math.inf
+    for r in range(free.shape[0]):
+        wanted = demand[n, k, r]
+        if wanted > 0.0:
+            room = free[r, low : low + scores.size]
+            for j in range(scores.size):
+                scores[j] = max(scores[j], -(max(room[j], wanted) / wanted))
+
+
+@njit(cache=True)
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
     """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
@@ -288,6 +305,10 @@ def _search(state, rule, n):  # type: ignore[no-untyped-def]
             number = min(_BLOCK, end - low)
             if rule == L1:
                 _l1_scores(state.free, state.inverse, ratio, p, low, scores[:number])
+            elif rule in (TIGHTEST, LOOSEST):
+                _free_scores(state.free, 1.0 if rule == TIGHTEST else -1.0, low, scores[:number])
+            elif rule == LARGEST_RESIDUAL:
+                _residual_scores(state.free, demand, n, k, low, scores[:number])
             else:
                 for j in range(number):
                     scores[j] = _score(rule, used, low + j, capacity, row_of[low + j], demand, n, k)
@@ -322,7 +343,7 @@ def choose(state, n, rng):  # type: ignore[no-untyped-def]
         servers = fitting(state, n)
         return servers[_draw(rng, servers.size)] if servers.size else -1
     if state.rule == SMALLEST_SHARE:
-        return _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+        return _smallest_share(state, n) if state.measure == SERVER else state.found[n]  # nothing was placed since `next_user` found it
     return _search(state, state.rule, n)
 
 
@@ -398,6 +419,7 @@ def _refresh(state, n):  # type: ignore[no-untyped-def]
         i = _first_fit(state, n)
     else:
         i = _smallest_share(state, n) if state.measure == SERVER else _search(state, LARGEST_RESIDUAL, n)
+        state.found[n] = i
     if i < 0:
         _retire(state, n)
         return False

@@ -41,6 +41,7 @@ class Placement:
     title: ClassVar[str]
     source: ClassVar[str]
     server_first: ClassVar[bool] = False  # is the server chosen before the user?
+    too_large: ClassVar[str] = "is larger than every server where it may run"  # said of a task that fits nowhere
     rule: Rule
 
     def prepare(self, instance: Instance) -> Instance:
@@ -82,7 +83,7 @@ class BestFit(Placement):
     source = "Wang, Li and Liang (2014), section V-B"
 
     def __post_init__(self) -> None:
-        if self.metric not in _METRICS:
+        if not isinstance(self.metric, str) or self.metric not in _METRICS:
             hint = did_you_mean(self.metric, _METRICS) if isinstance(self.metric, str) else ""
             raise Unsupported(f'best-fit has no metric "{self.metric}"{hint}; it has {", ".join(_METRICS)}')
         object.__setattr__(self, "rule", _METRICS[self.metric])
@@ -162,6 +163,7 @@ class Slots(Placement):
     name = "slots"
     title = "Equal slots instead of resources: the baseline"
     source = "Wang, Li and Liang (2014), section VI: the Hadoop Fair Scheduler"
+    too_large = "needs more slots than any server has where it may run"
     rule = Rule.FIRST
 
     def __post_init__(self) -> None:

@@ -150,10 +150,10 @@ def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Gen
             return placed
         demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
         i = choose(int(n), capacity - scale * state.used, demand, fits)
-        if i not in fits:
+        if not isinstance(i, int | np.integer) or i not in fits:
             raise InvalidInstance(
-                f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {n}, where its task does not fit; "
-                "return one of the servers in its last argument"
+                f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {n}, which is no server that "
+                "its task fits on; return one whole number of those in its last argument"
             )
         kernel.place(state, n, int(i))
         users[placed], servers[placed] = n, i

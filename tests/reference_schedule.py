@@ -114,6 +114,11 @@ def order_of(state: Reference, ties: str) -> list[int]:
     return sorted(range(state.n), key=lambda user: (-largest[user] if ties == "largest-demand" else 0, user))
 
 
+def able(state: Reference, user: int, i: int) -> bool:
+    """May the user run there, and does the server have something of all that it demands?"""
+    return bool(state.allowed[user][i]) and all(state.c[i][r] > 0 for r in range(state.m) if state.d[user][r])
+
+
 def schedule(
     instance: fo.Instance,
     criterion: str,
@@ -132,8 +137,10 @@ def schedule(
     if placement in ("random-round-robin", "random-server"):
         _by_server(state, order, ties, rng, in_rounds=placement == "random-round-robin")
         return state.placed
-    # Who takes part: whose task fits on some empty server.
-    takes_part = [user for user in range(state.n) if any(state.fits(user, i) for i in state.servers)]
+    # Who takes part: whose task fits on some empty server; where the first block ends it, anybody with an eligible server.
+    takes_part = [
+        user for user in range(state.n) if any(state.fits(user, i) or (first_block and able(state, user, i)) for i in state.servers)
+    ]
     while True:
         servers = {user: [i for i in state.servers if state.fits(user, i)] for user in takes_part if state.left[user] >= 1}
         if not first_block:

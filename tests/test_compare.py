@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from matplotlib.patches import Rectangle
+from rich.console import Console
 from strategies import instances
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.comparison_table import print_comparison
 from fairopt.formats.allocations import read
 from fairopt.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
+from fairopt.regret import shortfall
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 KESIDIS = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], servers=["left", "right"], resources=["cpu", "memory"])
@@ -244,24 +249,64 @@ def test_allocations_that_are_there_already() -> None:
             fo.compare(other, **arguments)
 
 
-def test_a_row_that_fails_does_not_stop_the_others() -> None:
-    """drf is of one server; a wrong option of a placement; the time limit of whole tasks, whose schedule then has a bound."""
+def hard() -> fo.Instance:
+    """30 users on 12 servers: the best whole tasks take branch and cut far more than seconds."""
     rng = np.random.default_rng(0)
-    hard = fo.Instance(rng.uniform(50, 99, (12, 3)), rng.uniform(3, 11, (30, 3)))
-    comparison = fo.compare(
-        hard, notions=["drf", "drfh"], schedules=["drfh:best-fit:metric=l9", "drfh:best-fit"], integral=True, time_limit=1
-    )
-    assert [row.name for row in comparison if row.allocation is not None] == ["drfh", "drfh:best-fit"]
+    return fo.Instance(rng.uniform(50, 99, (12, 3)), rng.uniform(3, 11, (30, 3)))
+
+
+def test_a_row_that_fails_does_not_stop_the_others() -> None:
+    """drf is of one server; a schedule that needs rates; the table says why."""
+    comparison = fo.compare(KESIDIS, notions=["drf", "drfh"], schedules=["drf:best-fit", "drfh:best-fit"], integral=True)
+    assert [row.name for row in comparison if row.allocation is not None] == ["drfh", "drfh, whole tasks", "drfh:best-fit"]
     assert "defined on one server" in comparison["drf"].message
-    assert "l9" in comparison["drfh:best-fit:metric=l9"].message
-    assert "no answer within the time limit of 1 s" in comparison["drfh, whole tasks"].message
-    row = comparison["drfh:best-fit"]
-    assert row.regret is not None
-    assert not row.regret.whole
-    assert row.note.startswith("no regret against drfh, whole tasks: no answer within")
+    assert "defined on one server" in comparison["drf:best-fit"].message
     assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["rows"][0]["users"] == []
-    assert comparison.to_frame()["tasks of user-1"].isna().tolist() == [True, True, False, True, True, False]
+    assert comparison.to_frame()["tasks of A"].isna().tolist() == [True, True, False, False, True, False]
     assert "drf: " in repr(comparison)
+
+
+def test_whole_tasks_found_within_a_time_limit_are_not_thrown_away() -> None:
+    """They are a row, not said to be exact; what they reach, the bound and the gap are those that solve reports; regret is against them."""
+    instance = hard()
+    comparison = fo.compare(instance, notions="drfh", schedules="drfh:best-fit", integral=True, time_limit=2)
+    found, greedy = comparison["drfh, whole tasks"], comparison["drfh:best-fit"]
+    assert (found.kind, found.violations) == ("whole tasks, best found", ())
+    assert "no answer within the time limit of 2 s" in found.note
+    assert found.allocation is not None
+    assert (found.allocation.tasks == np.round(found.allocation.tasks)).all()
+    shares = found.allocation.tasks_per_user * (instance.demands / instance.total_capacity).max(axis=1)
+    details = found.allocation.details
+    assert 0 < shares.min() <= details["bound"] * (1 + 1e-9)
+    assert details["value"] == pytest.approx(shares.min())
+    assert details["gap"] == pytest.approx((details["bound"] - shares.min()) / details["bound"], abs=1e-12)
+    assert greedy.regret is not None
+    assert (greedy.regret.whole, greedy.regret.best_found, greedy.regret.gap) == (True, True, details["gap"])
+    assert greedy.allocation is not None
+    assert details["bound"] >= greedy.allocation.shares.min()
+    assert greedy.regret.level == pytest.approx(shortfall(shares.min(), greedy.allocation.shares.min()))
+    assert "best whole tasks that were found for drfh" in greedy.note
+    entry = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["rows"][2]["regret"]
+    assert (entry["best_found"], entry["gap"]) == (True, details["gap"])
+    console = Console(width=100, file=io.StringIO())
+    print_comparison(console, comparison)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert re.search(r"drfh, whole tasks +best found", text)
+    assert re.search(r"drfh:best-fit +drfh, best found .* %\s*$", text, re.MULTILINE)
+    assert "not proved to be an optimum" in " ".join(text.split())
+    comparison.plot().draw_without_rendering()
+    alone = fo.regret(greedy.allocation, integral=True, time_limit=2)
+    assert alone.best_found
+    assert "best found of whole tasks" in repr(alone)
+
+
+def test_no_whole_tasks_within_a_time_limit_is_a_row_that_failed() -> None:
+    """Then the schedule is measured against divisible tasks, and says so."""
+    instance = hard()
+    comparison = fo.compare(instance, notions=[], schedules="drfh:best-fit", integral=True, time_limit=1e-6)
+    row = comparison["drfh:best-fit"]
+    assert row.regret is None
+    assert row.note.startswith("no regret against drfh: no answer within")
 
 
 @pytest.mark.parametrize(
@@ -273,6 +318,11 @@ def test_a_row_that_fails_does_not_stop_the_others() -> None:
         ({"notions": ["proportional:alfa=2"]}, r'takes no option "alfa" \(did you mean "alpha"\?\)'),
         ({"schedules": ["drfh:bestfit"]}, r'there is no placement "bestfit" \(did you mean "best-fit"\?\)'),
         ({"schedules": ["drf-h"]}, 'there is no criterion "drf-h"'),
+        ({"schedules": ["drfh:best-fit:metrik=l2"]}, r'takes no option "metrik" \(did you mean "metric"\?\)'),
+        ({"schedules": ["drfh:best-fit:metric=l9"]}, 'best-fit has no metric "l9"'),
+        ({"schedules": ["drfh:first-fit:metric=l2"]}, '"metric" is an option of the placement "best-fit"'),
+        ({"schedules": ["drfh:first-fit:ties=randm"]}, r'ties cannot be "randm" \(did you mean "random"\?\)'),
+        ({"schedules": [{"placement": "best-fit", "metric": ["l2"]}]}, "best-fit has no metric"),
         ({"schedules": [7]}, "a schedule is 7"),
         ({"schedules": [{"sharing": "tdm"}]}, "all rows share alike"),
         ({"notions": "drff"}, 'there is no notion "drff"'),
@@ -290,6 +340,23 @@ def test_what_no_row_can_be_made_of(arguments: dict[str, Any], message: str) -> 
     """Said at once, before anything is solved."""
     with pytest.raises((fo.InvalidInstance, fo.Unsupported), match=message):
         fo.compare(KESIDIS, **arguments)
+
+
+def test_nothing_to_compare() -> None:
+    """An empty table says so."""
+    assert repr(fo.compare(KESIDIS, notions=[])).splitlines()[1:] == ["nothing to compare"]
+
+
+def test_a_warning_names_its_row(caplog: pytest.LogCaptureFixture) -> None:
+    """Each server has the largest of one resource and a quarter of the other: not one slot of 2."""
+    instance = fo.Instance([[4, 1], [1, 4]], [[1.0, 1.0], [2.0, 0.5]], users=["A", "B"])
+    comparison = fo.compare(instance, schedules=["drfh:first-fit", "drfh:slots:slots=2"])
+    row = comparison["drfh:slots:slots=2"]
+    assert row.allocation is not None
+    assert row.allocation.details["fits_nowhere"] == ["A", "B"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "drfh:slots:slots=2: a task of A, B needs more slots than any server has where it may run: no tasks there"
+    ]
 
 
 def test_not_an_instance() -> None:
@@ -429,6 +496,7 @@ def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
         (["--notions", "drff"], 2, 'there is no notion "drff"'),
         (["--schedules", "drfh:best"], 2, 'there is no placement "best"'),
         (["--notions", ","], 2, "there is nothing to compare"),
+        (["--schedules", "drfh:best-fit:metrik=l2"], 2, 'did you mean "metric"'),
         (["--allocation", "no.csv"], 2, "there is no file no.csv"),
         (["--plot", "out.gif"], 2, "cannot tell which picture"),
         (["-o", "no/out.csv"], 2, "there is no folder no"),
@@ -468,6 +536,17 @@ def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) 
     assert sum(drawn) == pytest.approx(used + 3 * things)
     assert [text.get_text() for text in right.get_yticklabels()][1:4] == ["drfh", "drfh:best-fit", "tsf:first-fit"]
     figure.draw_without_rendering()
+
+
+def test_marks_of_an_infeasible_allocation_do_not_overlap() -> None:
+    """7 times the capacity: a few round percentages instead of quarters."""
+    axis = fo.compare(KESIDIS, allocations={"mine": [[100, 90], [10, 5]]}).plot().axes[1]
+    axis.figure.draw_without_rendering()  # type: ignore[union-attr]
+    low, high = axis.get_xlim()
+    marks = [place for place in axis.get_xticks() if low <= place <= high]
+    assert high > 5
+    assert 3 <= len(marks) <= 7
+    assert min(np.diff(marks)) > 0.1 * high
 
 
 def test_plot_option_writes_a_picture(tmp_path: Path) -> None:

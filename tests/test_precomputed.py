@@ -213,6 +213,7 @@ def test_the_allocation_says_that_it_is_approximate() -> None:
     assert claims == {**dict.fromkeys(("optimality", "fairness", "worst")), "feasibility": 0, "whole_tasks": True} | {
         "greedy": False,
         "approximate": True,
+        "best_found": False,
     }
     assert (allocation.notion, allocation.solver, allocation.prices) == ("drf", "precomputed-drf", None)
     assert allocation.details == {"cycles": 2, "finished": False}

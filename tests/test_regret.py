@@ -260,3 +260,10 @@ def test_repr_and_dict() -> None:
     assert repr(regret).startswith("Regret(drfh, divisible tasks: level ")
     assert regret.to_dict()["goal"] is None
     assert "goal" not in repr(regret)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [((3,), "allocation is int; give an Allocation"), (([[1.0]],), "allocation is list")])
+def test_what_is_no_allocation(arguments: tuple[object, ...], message: str) -> None:
+    """Said in a sentence, and not by an attribute that is missing."""
+    with pytest.raises(fo.InvalidInstance, match=message):
+        fo.regret(*arguments)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -120,6 +119,29 @@ def test_a_function_of_ones_own() -> None:
     np.testing.assert_array_equal(one_each(worst.instance), worst.schedule.tasks)
 
 
+def test_a_scheduler_of_ones_own_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users who demand nothing of resource 1 are worth nothing to its share: such instances are skipped and counted."""
+
+    class CpuTime(fo.ShareNotion):
+        name, title, source = "cpu-time", "Share of the first resource alone", "folklore"
+
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            share: FloatArray = instance.demands[:, 0] / instance.total_capacity[0]
+            return share
+
+    def emptiest(user: int, free: FloatArray, demand: FloatArray, fits: Any) -> int:
+        return int(fits[free[fits].sum(axis=1).argmax()])
+
+    monkeypatch.setitem(fo.NOTIONS, "cpu-time", CpuTime)
+    monkeypatch.setitem(fo.PLACEMENTS, "emptiest", emptiest)
+    worst = fo.worst_case("cpu-time:emptiest", tries=20, integral=False)
+    assert 0 < worst.failed < 20
+    assert (worst.found.demands[:, 0] > 0).all()
+    assert worst.value > 0
+    with pytest.raises(fo.InvalidInstance, match="refuses every one of 25 instances"):
+        fo.worst_case("cpu-time:emptiest", tries=20, demands=(0, 4), users=40, capacities=(400, 400))
+
+
 def test_other_goals_and_measures() -> None:
     """The theorem of PS-DSF, of divisible tasks; a sum; tasks in all."""
     psdsf = fo.worst_case("psdsf:joint", users=2, tries=10)
@@ -214,6 +236,11 @@ def too_much(instance: fo.Instance) -> FloatArray:
         ("drfh:best-fit", {"time_limit": 0}, "time_limit is 0"),
         ("drfh:best-fit", {"vary": ["weight"]}, 'vary cannot be "weight" .did you mean "weights"'),
         ("drfh:best-fit", {"capacities": (3, 2)}, r"capacities is \(3, 2\)"),
+        ("drfh:best-fit", {"capacities": 4}, "capacities is 4; give the smallest and the largest"),
+        ("drfh:best-fit", {"time_limit": "x"}, "time_limit is 'x'"),
+        ("drfh:best-fit", {"keep": "x"}, "keep is 'x'"),
+        ("drfh:best-fit", {"vary": "weights"}, r'vary is the word "weights"; give a list, such as \["weights"\]'),
+        ("drfh:best-fit:metrik=l2", {}, 'no option "metrik" .did you mean "metric"'),
         ("drfh:best-fit", {"demands": (0, 0)}, r"demands is \(0, 0\)"),
         ("psdsf:joint", {"integral": True}, "whole"),
         (too_much, {"notion": "drfh"}, "exceeds a limit"),
@@ -280,10 +307,25 @@ def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str) -> N
     assert message in " ".join(run(*arguments, status=2).stderr.replace("│", " ").split())
 
 
+TELLING = """
+from rich.progress import Progress
+from fairopt.cli import main
+
+update = Progress.update
+
+def tell(self, *args, **kwargs):
+    update(self, *args, **kwargs)
+    print("tried", flush=True)
+
+Progress.update = tell
+main()
+"""  # the command, which says on stdout when it has something
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     """One line about it, the answer on stdout, status 0."""
-    program = (sys.executable, "-c", "from fairopt.cli import main; main()")
+    program = (sys.executable, "-c", TELLING)
     options = ("--divisible", "--json", "--capacities", "12", "24", "--tries", "1000000", "--jobs", str(jobs))
     process = subprocess.Popen(
         (*program, "worst-case", "drfh:first-fit", *options),
@@ -292,11 +334,14 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
         text=True,
         start_new_session=True,
     )
-    timer = threading.Timer(20.0, os.killpg, [process.pid, signal.SIGINT])  # as a terminal does: workers hear it too
-    timer.start()
+    assert process.stdout is not None
+    assert process.stdout.readline() == "tried\n"
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers hear it too
     out, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
-    assert json.loads(out)["stopped"] == "interrupted"
-    assert 0 < json.loads(out)["tries"] < 10**6
+    found = json.loads(out[out.index("{") :])
+    assert found["stopped"] == "interrupted"
+    assert 0 < found["tries"] < 10**6
     assert err.startswith("interrupted:")
     assert "Traceback" not in err
