@@ -37,12 +37,15 @@ _MIDDLE = 0.1  # relative products in the first part of the way
 _END = 1e-11  # and at its end: below, rounding moves tasks between equally good servers
 _SETS = 1e-4  # relative products from which on the sets of used pairs and full limits may show
 _EXACT = 1e-11  # of the conditions, relative to money
-_GOOD = 1e-9
+_GOOD = 1e-9  # good enough to stop looking
 _ALLOWED = 0.3  # largest violation of a linear condition on the way, in logarithms
 _SHORTEST, _LONGEST = 0.3, 60.0  # largest change of a logarithm in a step
 _PATIENT = 30  # steps of Newton's method on the sets of the end
 _STALLED = 15  # steps without progress at the end
-_TURNS = (1.0, 0.3)  # how fast the targets follow the money, in logarithms a step; slower where that fails
+# Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
+# logarithms a step.
+_ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
+_POOREST = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
@@ -63,20 +66,26 @@ class InteriorPoint(Backend):
 
 def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
     """Return tasks, prices (in the problem's units) and the number of steps."""
+    goal, unit = problem.alpha, problem.shift
     best, steps = (np.empty(0), np.empty(0), np.nan), 0
-    for turn in _TURNS:
-        unit = problem.shift
+    for part, turn in _ATTEMPTS:
+        problem.set_alpha(part * goal)
         with np.errstate(all="ignore"):
             x, p, error, number = _Path(problem, turn, deadline).follow()
-        p = p * np.exp(problem.shift - unit)  # back to the unit of money that the problem came in
-        problem.shift = unit
-        problem.set_alpha(problem.alpha)
+            problem.set_alpha(goal)
+            if part != 1:  # who uses what is often the same
+                used = x * problem.v / problem.utility(x)[problem.user] > _POOREST
+                found = on_sets(problem, x, p, used, p > 0, poor_at(problem, p), _PATIENT)
+                x, p = found[:2] if found is not None else (x, p)
+                error = problem.error(x, p)
         steps += number
         if not best[2] <= error:
-            best = x, p, error
+            best = x, p * np.exp(problem.shift - unit), error  # back to the unit of money that the problem came in
+        problem.shift = unit
+        problem.set_alpha(goal)
         if error <= _GOOD:
             break
-        log.info("the path ended at an error of %.1e; once more, with targets that follow more slowly", error)
+        log.info("the path at alpha = %g left an error of %.1e; trying another", part * goal, error)
     return best[0], best[1], steps
 
 
