@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
 from fairopt.certificate import Certificate
-from fairopt.compare import Comparison, compare
+from fairopt.compare import compare
+from fairopt.comparison import Comparison
 from fairopt.errors import (
     CertificateError,
     FairoptError,

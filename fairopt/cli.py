@@ -9,35 +9,27 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import json
-import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.status import Status
-from rich.text import Text
 from typer.core import TyperGroup
 
 import fairopt as fo
 from fairopt import tables
 from fairopt.comparison_table import print_comparison
-from fairopt.files import write_files
+from fairopt.console import as_text, check_output, check_picture, deliver, present, say, work
 from fairopt.instance import FloatArray
 
 __all__ = ["app", "main"]
 
-T = TypeVar("T")
-
-_PATIENCE = 2.0  # seconds after which a terminal is told what is going on
 _INTERRUPTED = 130
 _OF_NOTIONS = "Options of some notions"
 
@@ -49,12 +41,12 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except fo.FairoptError as error:
-            _say("error", str(error))
+            say("error", str(error))
             raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
         except BrokenPipeError:  # the reader of a pipe has seen enough
             raise
         except OSError as error:
-            _say("error", ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+            say("error", ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
             raise typer.Exit(2) from None
 
 
@@ -183,12 +175,12 @@ def solve(
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
-    _check_output(as_json, as_csv, output, plot)
-    _check_picture(plot_path, "--plot-path")
+    check_output(as_json, as_csv, output, plot)
+    check_picture(plot_path, "--plot-path")
     if plot_path is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-path")
     started = time.perf_counter()
-    instance = _work(f"reading {file}", lambda: fo.load(file))
+    instance = work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
     options: dict[str, Any] = {
         "formulation": formulation,
@@ -199,7 +191,7 @@ def solve(
         "seed": seed,
         "delay": delay,
     }
-    allocation = _work(
+    allocation = work(
         f"solving {notion}",
         lambda: fo.solve(
             instance,
@@ -218,7 +210,7 @@ def solve(
         if allocation.trace is None:
             raise fo.InvalidInstance(f"{file} leaves no room for any task, so that there is no path to draw; leave --plot-path out")
         save_figure(allocation.trace.plot(), plot_path)
-    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
 
 
 @app.command(epilog="Example: fairopt schedule examples/kesidis.yaml --criterion psdsf --placement joint")
@@ -258,12 +250,12 @@ def schedule(
 
     Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
     """
-    _check_output(as_json, as_csv, output, plot)
+    check_output(as_json, as_csv, output, plot)
     started = time.perf_counter()
-    instance = _work(f"reading {file}", lambda: fo.load(file))
+    instance = work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
     options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else _read_utility(utility, instance)}
-    allocation = _work(
+    allocation = work(
         f"filling by {criterion}, {placement}",
         lambda: fo.schedule(
             instance,
@@ -276,7 +268,7 @@ def schedule(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
-    _present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
 
 
 @app.command(epilog="Example: fairopt compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral")
@@ -314,8 +306,8 @@ def compare(
     """
     suffix = "" if output is None else output.suffix.lower()
     as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    _check_output(as_json, as_csv, output, plot)
-    instance = _work(f"reading {file}", lambda: fo.load(file))
+    check_output(as_json, as_csv, output, plot)
+    instance = work(f"reading {file}", lambda: fo.load(file))
     wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
     own: dict[str, Path] = {}
     for path in allocation or []:
@@ -325,7 +317,7 @@ def compare(
         raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
     progress = Progress(console=Console(stderr=True), transient=True)
     rows = progress.add_task("allocations", total=number)
-    comparison = _work(
+    comparison = work(
         "comparing",
         lambda: fo.compare(
             instance,
@@ -345,15 +337,15 @@ def compare(
 
         save_figure(comparison.plot(), plot)
     if as_json:
-        _deliver(_json(comparison.to_dict()), output)
+        deliver(as_text(comparison.to_dict()), output)
     elif as_csv:
-        _deliver(comparison.to_frame().to_csv(), output)
+        deliver(comparison.to_frame().to_csv(), output)
     elif output is None:
         print_comparison(Console(highlight=False), comparison)
     else:
         page = Console(file=io.StringIO(), width=100, highlight=False)
         print_comparison(page, comparison)
-        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
     if all(row.allocation is None for row in comparison):
         raise typer.Exit(3)
 
@@ -368,7 +360,7 @@ def placements(as_json: Json = False) -> None:
             for kind, registry in entries.items()
             for name, entry in registry.items()  # type: ignore[attr-defined]
         ]
-        typer.echo(_json(listed), nl=False)
+        typer.echo(as_text(listed), nl=False)
     else:
         tables.print_placements(Console(highlight=False))
 
@@ -378,7 +370,7 @@ def notions(as_json: Json = False) -> None:
     """List the notions of fairness: what each is, what theory promises of it, where it comes from."""
     if as_json:
         typer.echo(
-            _json(
+            as_text(
                 [
                     {
                         "id": name,
@@ -400,7 +392,7 @@ def solvers(as_json: Json = False) -> None:
     """List the engines: what each can solve, and how to install it if it is not there."""
     if as_json:
         typer.echo(
-            _json(
+            as_text(
                 [
                     {
                         "id": name,
@@ -438,7 +430,7 @@ def reproduce(
     number = sum(EXPERIMENTS[name].trials(quick) for name in ids or EXPERIMENTS if name in EXPERIMENTS)
     progress = Progress(console=Console(stderr=True), transient=True)
     trials = progress.add_task("random trials", total=number)
-    results = _work(
+    results = work(
         "reproducing",
         lambda: list(run(ids or None, quick=quick, jobs=jobs, done=lambda more: progress.advance(trials, more))),
         progress if number else None,
@@ -455,7 +447,7 @@ def reproduce(
             }
             for experiment, rows in results
         ]
-        typer.echo(_json({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+        typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
     else:
         tables.print_reproduction(Console(highlight=False), results, seconds)
     if unexpected:
@@ -494,14 +486,14 @@ def worst_case(
 
     Ctrl-C ends the search with the worst so far; twice, at once.
     """
-    _check_output(as_json, False, output, None)
+    check_output(as_json, False, output, None)
     if output is not None and output.suffix.lower() not in ("", ".yaml", ".yml", ".json"):
         raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
     started = time.perf_counter()
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("largest regret 0", total=tries)
     ended = threading.Event()
-    worst = _work(
+    worst = work(
         "searching",
         lambda: fo.worst_case(
             schedule,
@@ -529,7 +521,7 @@ def worst_case(
     if output is not None:
         fo.save(worst.instance, output)
     if as_json:
-        typer.echo(_json(worst.to_dict() | {"seconds": seconds}), nl=False)
+        typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
     else:
         tables.print_worst_case(Console(highlight=False), worst, seconds)
 
@@ -539,142 +531,10 @@ def schema() -> None:
     """Print the JSON Schema of instance files, for editors and validators."""
     from fairopt.formats import schema as describe
 
-    typer.echo(_json(describe()), nl=False)
+    typer.echo(as_text(describe()), nl=False)
 
 
-# What the commands share ---------------------------------------------------------------------------------------------------------
-
-
-def _check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
-    if as_json and as_csv:
-        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
-    _check_folder(output, "--output")
-    _check_picture(plot, "--plot")
-
-
-def _check_folder(path: Path | None, option: str) -> None:
-    if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
-
-
-def _check_picture(path: Path | None, option: str) -> None:
-    _check_folder(path, option)
-    if path is not None:
-        from fairopt.plots import figure_format
-
-        figure_format(path)
-
-
-def _present(
-    allocation: fo.Allocation,
-    seconds: dict[str, float],
-    as_json: bool,
-    as_csv: bool,
-    everything: bool,
-    output: Path | None,
-    plot: Path | None,
-) -> None:
-    """Draw, print or write an allocation."""
-    if plot is not None:
-        from fairopt.plots import plot_allocation, save_figure
-
-        save_figure(plot_allocation(allocation), plot)
-    if as_json:
-        _deliver(_json(allocation.to_dict() | {"seconds": seconds}), output)
-    elif as_csv:
-        _deliver(allocation.to_frame().to_csv(), output)
-    elif output is None:
-        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
-    else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        tables.print_allocation(page, allocation, seconds, everything=everything)
-        _deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
-
-
-def _say(kind: str, message: str) -> None:
-    console = Console(stderr=True, highlight=False)
-    console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), message), soft_wrap=True)
-
-
-class _Listener(logging.Handler):
-    """Shows warnings as they come, and progress where somebody is waiting for it."""
-
-    status: Status | None = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.said: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING:
-            if (message := record.getMessage()) not in self.said:  # several solves of one instance have the same to say
-                self.said.add(message)
-                _say("warning", message)
-        elif self.status is not None:
-            self.status.update(Text(record.getMessage()))
-
-
-def _work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
-    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
-
-    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
-    it and the task has an answer all the same.
-    """
-    results: list[T] = []
-    errors: list[BaseException] = []
-    finished = threading.Event()  # a thread whose join() was interrupted counts as ended (Python 3.11): it is not asked
-
-    def run() -> None:
-        try:
-            results.append(task())
-        except BaseException as error:  # raised again below, in the thread that waits
-            errors.append(error)
-        finally:
-            finished.set()
-
-    log, listener = logging.getLogger("fairopt"), _Listener()
-    level = log.level
-    log.addHandler(listener)
-    log.setLevel(logging.INFO)
-    try:
-        threading.Thread(target=run, daemon=True).start()
-        try:
-            finished.wait(_PATIENCE)
-            console = Console(stderr=True)
-            if not finished.is_set() and console.is_terminal:
-                if progress is not None:
-                    with progress:
-                        finished.wait()
-                else:
-                    with console.status(Text(what)) as listener.status:
-                        finished.wait()
-            finished.wait()
-        except KeyboardInterrupt:
-            if ended is None:
-                raise
-            ended.set()
-            _say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
-            finished.wait()
-    finally:
-        log.removeHandler(listener)
-        log.setLevel(level)
-    if errors:
-        raise errors[0]
-    return results[0]
-
-
-def _json(data: Any) -> str:
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def _deliver(text: str, output: Path | None) -> None:
-    """Print, or write a file that is either complete or as it was."""
-    if output is None:
-        typer.echo(text, nl=False)
-    elif output.exists() and not output.is_file():  # a pipe or a device, which nothing can take the place of
-        output.write_text(text, encoding="utf-8")
-    else:
-        write_files({output: text})
+# Files of options ----------------------------------------------------------------------------------------------------------------
 
 
 def _read_utility(path: Path, instance: fo.Instance) -> FloatArray:

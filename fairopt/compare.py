@@ -24,216 +24,33 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fairopt.allocation import GIVEN, Allocation
 from fairopt.certificate import Certificate, allocation_excess
+from fairopt.comparison import BEST_FOUND, Comparison, Row
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.measures import Envy, Violation, cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
+from fairopt.measures import cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.regret import Regret, regret
-from fairopt.schedule import planned, schedule
+from fairopt.schedule import schedule
 from fairopt.solve import best_found, notion_of, solve
+from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check, numbers, require_labels
-from fairopt.wording import did_you_mean, plural
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
+    pass
 
-__all__ = ["BEST_FOUND", "Comparison", "NotionSpec", "Row", "ScheduleSpec", "compare", "read_schedule"]
-
-NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
-ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
+__all__ = ["compare"]
 
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
-_FEW = 6  # users whose tasks are shown
 _EXACT_WHOLE = "exact, whole tasks"
-BEST_FOUND = "whole tasks, best found"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """One allocation and what it is measured by; of a row that failed only ``name``, ``kind`` and ``message``.
-
-    Attributes
-    ----------
-    name : str
-    kind : str
-        "exact", "exact, whole tasks", "whole tasks, best found" (where a time limit ended the search for the exact one), "greedy",
-        "approximate" or "given".
-    message : str
-        Why there is no allocation; else empty.
-    seconds : float
-        To compute the allocation, without what it is compared with; not a number for given ones.
-    allocation : Allocation or None
-    smallest_share : float
-        Smallest weighted global dominant share of those who take part (`fairopt.measures`).
-    efficiency : float
-        Weighted number of tasks, as a part of the largest possible one of divisible tasks.
-    jain : float
-        Jain's index of the weighted global dominant shares.
-    envy : Envy or None
-    use : dict
-        Part of each resource of the cluster that is in use, or of its time.
-    regret : Regret or None
-    note : str
-        Why there is no regret, or why it is against divisible tasks or the best whole ones that were found.
-    violations : tuple of Violation
-        Limits that the allocation does not keep.
-    """
-
-    name: str
-    kind: str
-    message: str = ""
-    seconds: float = float("nan")
-    allocation: Allocation | None = None
-    smallest_share: float = float("nan")
-    efficiency: float = float("nan")
-    jain: float = float("nan")
-    envy: Envy | None = None
-    use: dict[str, float] = dataclasses.field(default_factory=dict)
-    regret: Regret | None = None
-    note: str = ""
-    violations: tuple[Violation, ...] = ()
-
-    @property
-    def tasks(self) -> float:
-        """The number of tasks; not a number where there is no allocation."""
-        return float("nan") if self.allocation is None else float(self.allocation.tasks.sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison:
-    """Rows of one instance; ``comparison["drfh"]`` is one of them, and a loop goes over all.
-
-    Attributes
-    ----------
-    instance : Instance
-    sharing : str
-    rows : tuple of Row
-    largest_total : float
-        The largest possible weighted number of divisible tasks.
-    """
-
-    instance: Instance
-    sharing: str
-    rows: tuple[Row, ...]
-    largest_total: float
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, name: str) -> Row:
-        for row in self.rows:
-            if row.name == name:
-                return row
-        names = [row.name for row in self.rows]
-        raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per allocation: kind, every measure, the regret, and last tasks and share of each user.
-
-        The shares are those of the row's own notion, weighted dominant shares of given allocations, and missing where a notion has one
-        for each server.
-        """
-        import pandas as pd
-
-        frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
-        tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
-        shares = tasks.copy()
-        for j, row in enumerate(self.rows):
-            if row.allocation is not None:
-                tasks[j] = row.allocation.tasks_per_user
-                shares[j] = row.allocation.shares if row.allocation.shares.ndim == 1 else np.nan
-        per_user = [
-            pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
-            for what, values in (("tasks", tasks), ("share", shares))
-        ]
-        return pd.concat([frame, *per_user], axis=1)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: None where there is no number."""
-        rows = []
-        for row in self.rows:
-            held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())
-            users = zip(self.instance.users[: len(held)], held, shares, strict=True)
-            entry: dict[str, Any] = {
-                "name": row.name,
-                "kind": row.kind,
-                "message": row.message,
-                "note": row.note,
-                "tasks": row.tasks,
-                "smallest_share": row.smallest_share,
-                "efficiency": row.efficiency,
-                "jain": row.jain,
-                "envy": None if row.envy is None else dataclasses.asdict(row.envy),
-                "use": row.use,
-                "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
-                "seconds": row.seconds,
-                "violations": [dataclasses.asdict(violation) for violation in row.violations],
-                "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
-            }
-            rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
-        return {"sharing": self.sharing, "largest_total": self.largest_total, "rows": rows}
-
-    def plot(self) -> Figure:
-        """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
-        from fairopt.comparison_plot import plot_comparison
-
-        return plot_comparison(self)
-
-    def _plain(self, row: Row) -> dict[str, Any]:
-        own = row.regret
-        entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, "smallest_share": row.smallest_share}
-        entries |= {f"use of {thing}": part for thing, part in row.use.items()}
-        entries |= {"efficiency": row.efficiency, "jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
-        entries["against"] = (
-            "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
-        )
-        for name in ("level", "leximin", "position", "largest", "goal", "condition", "total", "gap"):
-            value = None if own is None else getattr(own, name)
-            entries[f"regret {name}"] = np.nan if value is None else value
-        entries["seconds"] = row.seconds
-        entries["message"] = "; ".join([text for text in (row.message, row.note) if text] + [str(each) for each in row.violations])
-        return entries
-
-    def __repr__(self) -> str:
-        import pandas as pd
-
-        instance = self.instance
-        few = instance.n_users <= _FEW
-        lines = []
-        for row in self.rows:
-            held = [np.nan] * instance.n_users if row.allocation is None else row.allocation.tasks_per_user
-            own = row.regret
-            lines.append(
-                {"kind": row.kind}
-                | (dict(zip(instance.users, held, strict=True)) if few else {"tasks": row.tasks})
-                | {"efficiency": row.efficiency, "Jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
-                | {"against": "" if own is None else own.notion, "level": np.nan, "total": np.nan if own is None else own.total}
-                | ({} if own is None else {"level": np.nan if own.level is None else own.level})
-            )
-        frame = pd.DataFrame(lines, index=[row.name for row in self.rows])
-        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None) if lines else "nothing to compare"
-        text = [
-            f"Comparison of {plural(len(self.rows), 'allocation')}: {plural(instance.n_users, 'user')}, "
-            f"{plural(instance.counts.sum(), 'server')}, sharing {self.sharing}",
-            *(line.rstrip() for line in table.splitlines()),
-            *(f"{row.name}: {row.message}" for row in self.rows if row.message),
-            *(f"{row.name} exceeds {'; '.join(map(str, row.violations[:3]))}" for row in self.rows if row.violations),
-        ]
-        return "\n".join(text)
 
 
 def compare(
@@ -294,13 +111,13 @@ def compare(
     if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
         raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
     how = default_sharing(instance) if sharing is None else sharing
-    wanted = [_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
+    wanted = [read_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
     plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
     for name, plan in plans:
         if isinstance(plan, Allocation):
             _tasks(plan, instance, how, name)
     own = {name: _tasks(value, instance, how, name) for name, value in (allocations or {}).items()}
-    against = None if reference is None else _notion(reference)[1]
+    against = None if reference is None else read_notion(reference)[1]
     first = against or next((notion for _, notion in wanted), None)
     work = _Work(instance, how, integral, time_limit)
     names = _Names()
@@ -441,65 +258,6 @@ class _Work:
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
-
-
-def _notion(spec: NotionSpec) -> tuple[str, Notion]:
-    """Return the name of a row and its notion."""
-    if isinstance(spec, str):
-        word, *rest = spec.split(":")
-        return spec, notion_of(word, **_options(rest, spec))
-    if isinstance(spec, tuple):
-        if len(spec) != 2 or not isinstance(spec[1], Mapping):
-            raise Unsupported(f'a notion is {spec!r}; give "drfh", or with its options ("proportional", {{"alpha": 2}})')
-        chosen = notion_of(spec[0], **spec[1])
-        return _name([chosen.name], spec[1]), chosen
-    chosen = notion_of(spec)
-    return chosen.name, chosen
-
-
-def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
-    """Return the name of a row, and the arguments of `schedule` or what it returned."""
-    if isinstance(spec, Allocation):
-        return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec
-    plan: dict[str, Any]
-    if isinstance(spec, str):
-        criterion, *rest = spec.split(":")
-        placement = [rest.pop(0)] if rest and "=" not in rest[0] else []
-        plan = {"criterion": criterion} | ({"placement": placement[0]} if placement else {}) | _options(rest, spec)
-    elif isinstance(spec, tuple) and len(spec) == 2:
-        plan = {"criterion": spec[0], "placement": spec[1]}
-    elif isinstance(spec, Mapping):
-        plan = {"criterion": "drfh"} | dict(spec)
-    else:
-        raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
-    if "sharing" in plan:
-        raise Unsupported("all rows share alike; give sharing to compare, not to a schedule")
-    planned(**plan)  # refuses what is misspelt, before anything is computed
-    criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
-    words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
-    return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
-
-
-def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
-    """Read ``["alpha=2", "order=random"]``: whole numbers, numbers, else words."""
-    options: dict[str, Any] = {}
-    for part in parts:
-        word, sign, text = part.partition("=")
-        if not (word and sign and text):
-            raise Unsupported(f'"{spec}": "{part}" is no option; write option=value, as in "proportional:alpha=2"')
-        value: Any = text
-        for kind in (float, int):
-            try:
-                value = kind(text)
-            except ValueError:
-                break
-        options[word] = value
-    return options
-
-
-def _name(words: Sequence[str], options: Mapping[str, Any]) -> str:
-    written = [f"{key}={value}" if np.ndim(value) == 0 else key for key, value in options.items()]
-    return ":".join([*words, *written])
 
 
 def _identity(notion: Notion) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.compare import Comparison, Row
+from fairopt.comparison import Comparison, Row
 from fairopt.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
 

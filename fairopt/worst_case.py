@@ -7,10 +7,10 @@ back can be checked by hand.
 It is a search: what it finds is a **lower bound** of the worst case of instances of that size, proved by the instance itself, and it
 proves nothing if it finds little.
 
-The search is in rounds. A round draws `DRAWS` instances at random and goes on from the worst of them by local search: it changes a few
-numbers, or swaps two users or servers (their order breaks ties), and moves there unless the regret is smaller. The random numbers
-of a round come from the seed and the number of the round, and rounds are compared in order: the result is the same with any number of
-workers, unless a time limit or Ctrl-C ends the search. Where no regret can be larger (1), it ends by itself.
+The search is in rounds. A round (`fairopt.local_search`) draws some at random and goes on from the worst of them by local search: it
+changes a few numbers, or swaps two users or servers (their order breaks ties), and moves there unless the regret is smaller. The random
+numbers of a round come from the seed and the number of the round, and rounds are compared in order: the result is the same with any
+number of workers, unless a time limit or Ctrl-C ends the search. Where no regret can be larger (1), it ends by itself.
 
 The regret is against the best allocation of *whole* tasks, wherever an engine finds it: against the optimum of divisible tasks any schedule
 is bad where a server has room for a task and a half. In every instance each user's task fits on some empty server.
@@ -29,40 +29,26 @@ WorstCase(drfh:first-fit against drfh, whole tasks: regret 1, the largest of 13 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fairopt.allocation import Allocation
-from fairopt.certificate import Certificate, allocation_excess
-from fairopt.compare import read_schedule
-from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
-from fairopt.instance import FloatArray, Instance
-from fairopt.models import NOTIONS, Notion, Sharing
-from fairopt.regret import Regret, regret
-from fairopt.schedule import schedule as fill_servers
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance import Instance
+from fairopt.local_search import Candidate, rounds
+from fairopt.models import NOTIONS, Notion
+from fairopt.regret import Regret
+from fairopt.schedule_question import EQUAL, MEASURES, Schedule, question_of, scheduler
 from fairopt.small_instances import VARIED, SmallInstances, shrink
-from fairopt.solve import checked, formulate, notion_of, solve
-from fairopt.solvers import choose
+from fairopt.solve import notion_of
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
 
-Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
-
-ROUND = 250  # instances in a round; rounds of 50 are over before they are far from where they began
-DRAWS = 25  # of them at random, at its start
-
-MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
-"""Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
-
-_TOLERANCE = 1e-8  # of the allocation that a function returns
-_SAMPLES = 25  # instances that a schedule may refuse before the search begins
 _ENDED = {"": "", "time limit": " within the time limit", "interrupted": " before the interruption"}
-_EQUAL = 1e-9  # regrets that differ by less are the same
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -202,24 +188,24 @@ def worst_case(
     NoSolution
         If nothing was tried before the end, or no instance was solved.
     """
-    name, run, criterion = _scheduler(schedule)
+    name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
         raise Unsupported(f'name the notion that "{name}" is measured against, such as worst_case(schedule, "drfh")')
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
-    question = _question(run, chosen, measure, integral, size)
+    question = question_of(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
 
     def halt() -> None:
         if stop is not None and stop():
             raise KeyboardInterrupt
 
-    best: _Candidate | None = None
+    best: Candidate | None = None
     tried = failed = 0
     stopped = ""
     try:
-        for round_ in _rounds(question, size, seed, tries, local, deadline, jobs, done, halt):
+        for round_ in rounds(question, size, seed, tries, local, deadline, jobs, done, halt):
             tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
             if round_.best is not None and (best is None or round_.best.key > best.key):
                 best = round_.best
@@ -227,7 +213,7 @@ def worst_case(
                 done(round_.tries, 0.0 if best is None else best.value)
             if not stopped:
                 halt()
-            if stopped or (best is not None and best.value >= 1 - _EQUAL):
+            if stopped or (best is not None and best.value >= 1 - EQUAL):
                 break
     except KeyboardInterrupt:
         stopped = "interrupted"
@@ -268,58 +254,6 @@ def worst_case(
 # What is asked for ---------------------------------------------------------------------------------------------------------------
 
 
-def _scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
-    """Return the name of a schedule, the function that makes it, and its criterion, None for a function."""
-    if callable(schedule):
-        return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
-    name, plan = read_schedule(schedule)
-    if isinstance(plan, Allocation):
-        raise Unsupported('the schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
-    return name, _Filler(dict(plan)), plan["criterion"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Filler:
-    """`fairopt.schedule` with these arguments."""
-
-    arguments: dict[str, Any]
-
-    def __call__(self, instance: Instance) -> Allocation:
-        return fill_servers(instance, **self.arguments)
-
-
-def _question(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> _Question:
-    """Return the question, asked once here: an error in the schedule is raised before the search, and not in a worker."""
-    rng = np.random.default_rng(0)
-    refused: InvalidInstance | None = None
-    for _ in range(_SAMPLES):
-        sample = size.draw(rng)
-        try:
-            checked(sample, notion, None, {})
-            whole = _has_whole_optimum(sample, notion) if integral is None else integral
-        except InvalidInstance as error:  # others may do
-            refused = error
-            continue
-        question = _Question(run, notion, measure, whole)
-        try:
-            question.value(question.strictly(sample))
-        except (NoSolution, CertificateError):
-            return question
-        except _Refused as error:
-            refused = error
-        else:
-            return question
-    raise InvalidInstance(f"the schedule or the notion refuses every one of {_SAMPLES} instances that were drawn; the last: {refused}")
-
-
-def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
-    try:
-        choose(formulate(instance, notion, integral=True), None)
-    except Unsupported:
-        return False
-    return True
-
-
 def _check(*given: Any) -> None:
     users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep = given
     if isinstance(vary, str):
@@ -344,160 +278,3 @@ def _check(*given: Any) -> None:
             raise Unsupported(f'vary cannot be "{word}"{did_you_mean(word, VARIED)}; use any of {", ".join(VARIED)}')
     if measure not in MEASURES:
         raise Unsupported(f'there is no measure "{measure}"{did_you_mean(measure, MEASURES)}; there are {", ".join(MEASURES)}')
-
-
-Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
-
-
-class _Refused(InvalidInstance):
-    """The schedule or the notion wants an instance of another form than was drawn."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Question:
-    """How bad is the schedule on an instance?"""
-
-    run: Callable[[Instance], Any]
-    notion: Notion
-    measure: str
-    whole: bool
-
-    def answer(self, instance: Instance) -> Answer | None:
-        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end, or the instance is refused."""
-        try:
-            return self.strictly(instance)
-        except (NoSolution, CertificateError, _Refused):
-            return None
-
-    def strictly(self, instance: Instance) -> Answer:
-        """Return the same, and raise where there is none."""
-        try:
-            answer = self.run(instance)
-            how = checked(instance, self.notion, None, {})[1]
-            exact = solve(instance, self.notion, integral=self.whole)
-        except InvalidInstance as error:  # of the instance, which was drawn; what a schedule returns is not excused
-            raise _Refused(str(error)) from error
-        allocation = self._allocation(instance, answer, how)
-        return allocation, exact, regret(allocation, self.notion, exact=exact)
-
-    def value(self, answer: Answer | None) -> float:
-        """Return the measure, -inf without an answer."""
-        if answer is None:
-            return -np.inf
-        value = getattr(answer[2], self.measure)
-        if value is None:
-            raise Unsupported(
-                f'the regret against "{self.notion.name}" has no number "{self.measure}"; it has '
-                + ", ".join(word for word in MEASURES if getattr(answer[2], word) is not None)
-            )
-        return float(value)
-
-    def keeps(self, instance: Instance, least: float) -> bool:
-        """Is the regret at least this large?"""
-        try:
-            return self.value(self.answer(instance)) >= least - _EQUAL
-        except (InvalidInstance, Unsupported):  # the schedule or the notion wants an instance of another form
-            return False
-
-    def _allocation(self, instance: Instance, answer: Any, how: Sharing) -> Allocation:
-        own = answer if isinstance(answer, Allocation) else None
-        tasks: FloatArray = np.array(answer, float) if own is None else own.tasks
-        shape = (instance.n_users, instance.n_servers)
-        if tasks.shape != shape or not np.isfinite(tasks).all():
-            raise InvalidInstance(f"the schedule returned tasks of shape {tasks.shape}; return finite numbers, (users, servers) = {shape}")
-        excess = allocation_excess(instance, tasks, how)
-        if excess > _TOLERANCE:
-            raise InvalidInstance(f"the schedule exceeds a limit of the instance by a part of {excess:.2g}; return an allocation that fits")
-        if self.whole and np.abs(tasks - np.round(tasks)).max() > _TOLERANCE:
-            raise InvalidInstance("the schedule returned parts of tasks; return whole ones, or use integral=False")
-        if own is not None:
-            return own
-        certificate = Certificate(excess, np.nan, np.nan, whole_tasks=self.whole, greedy=True)
-        return Allocation(instance, self.notion.name, "the function", how, tasks, tasks.sum(axis=1), None, (), certificate)
-
-
-# The search ----------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Candidate:
-    """An instance and its regret."""
-
-    instance: Instance
-    value: float
-
-    @property
-    def key(self) -> tuple[float, float]:
-        """What is compared: the regret, then how small the numbers are."""
-        return round(self.value / _EQUAL), -float(self.instance.capacities.sum() + self.instance.demands.sum())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Round:
-    """What a round found, and whether it was ended before its time."""
-
-    best: _Candidate | None
-    tries: int
-    failed: int
-    stopped: str
-
-
-def _rounds(
-    question: _Question,
-    size: SmallInstances,
-    seed: int,
-    tries: int,
-    local: bool,
-    deadline: float | None,
-    jobs: int,
-    done: Callable[[int, float], object] | None,
-    halt: Callable[[], None],
-) -> Iterator[_Round]:
-    """Yield the rounds in order, whoever runs them."""
-    from joblib import Parallel, delayed, effective_n_jobs
-
-    def watch(best: float) -> None:
-        if done is not None:
-            done(1, best)
-        halt()
-
-    starts = range(0, tries, ROUND)
-    tasks = [(question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
-    if jobs == 1:
-        yield from (_round(*task, watch) for task in tasks)
-        return
-    with Parallel(n_jobs=jobs) as workers:  # processes: most of the time is the interpreter's
-        together = effective_n_jobs(jobs)
-        for first in range(0, len(tasks), together):  # none is waiting when it ends early
-            yield from workers(delayed(_round)(*task) for task in tasks[first : first + together])
-
-
-def _round(
-    question: _Question,
-    size: SmallInstances,
-    seed: list[int],
-    tries: int,
-    local: bool,
-    deadline: float | None,
-    watch: Callable[[float], None] = lambda best: None,
-) -> _Round:
-    rng = np.random.default_rng(seed)
-    best: _Candidate | None = None
-    failed = made = 0
-    stopped = ""
-    try:
-        while made < tries and (best is None or best.value < 1 - _EQUAL):
-            if deadline is not None and time.time() > deadline:
-                stopped = "time limit"
-                break
-            instance = size.draw(rng) if best is None or made < DRAWS or not local else size.change(best.instance, rng)
-            value = question.value(question.answer(instance))
-            made += 1
-            if value == -np.inf:
-                failed += 1
-            elif best is None or value >= best.value - _EQUAL:  # sideways too: plateaus are wide
-                best = _Candidate(instance, value)
-            watch(0.0 if best is None else best.value)
-    except KeyboardInterrupt:  # in a worker as well: Ctrl-C reaches them all
-        stopped = "interrupted"
-    return _Round(best, made, failed, stopped)

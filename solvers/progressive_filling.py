@@ -17,18 +17,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.filling import TIE, Filling, Measure, Rule
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.solvers.filling_state import BLOCKED_BY, State
 from fairopt.solvers.placements import Chooser, Placement
 from fairopt.wording import plural
-
-if TYPE_CHECKING:
-    from fairopt.solvers.filling_kernel import State
 
 __all__ = ["Filled", "fill"]
 
@@ -88,7 +85,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         if placed < _BATCH:
             break
         log.info("%s placed", plural(number, "task"))
-    blocked = int(state.progress[kernel.BLOCKED_BY])
+    blocked = int(state.progress[BLOCKED_BY])
     return Filled(
         state.tasks,
         np.concatenate([users for users, _ in batches]),
@@ -99,8 +96,6 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
 
 def _state(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
     """Return the kernel's arrays, each resource in parts of an average server: no unit matters, and scores are of the order of 1."""
-    from fairopt.solvers.filling_kernel import State
-
     counts, worth = filling.counts, filling.criterion.per_task
     rows = filling.eligibility.shape[1]
     own_order = filling.criterion.measure is Measure.SERVER
@@ -146,7 +141,7 @@ def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Gen
             return placed
         fits = kernel.fitting(state, n)
         if fits.size == 0:
-            state.progress[kernel.BLOCKED_BY] = n
+            state.progress[BLOCKED_BY] = n
             return placed
         demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
         i = choose(int(n), capacity - scale * state.used, demand, fits)

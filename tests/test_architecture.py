@@ -13,10 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
-    8: ("__main__", "cli", "tables", "comparison_table"),
+    8: ("__main__", "cli", "console", "tables", "comparison_table"),
     7: ("report", "reproduce", "study", "worst_case"),
-    6: ("audit", "compare", "frontier", "precomputed", "schedule_trials", "simulate"),
-    5: ("solve", "schedule", "regret", "measures", "comparison_plot", "formats"),
+    6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
+    5: ("solve", "schedule", "regret", "measures", "comparison", "comparison_plot", "specs", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
@@ -28,11 +28,19 @@ NEIGHBOURS = {
     ("filling", "instance"),
     ("schedule", "solve"),
     ("regret", "solve"),
+    ("specs", "schedule"),
+    ("specs", "solve"),
+    ("comparison", "measures"),
+    ("comparison", "regret"),
+    ("comparison", "comparison_plot"),
     ("comparison_plot", "measures"),
+    ("local_search", "schedule_question"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("__main__", "cli"),
+    ("cli", "console"),
     ("cli", "tables"),
+    ("console", "tables"),
     ("cli", "comparison_table"),
     ("comparison_table", "tables"),
 }  # on one floor, in this direction only

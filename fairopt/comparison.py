@@ -1,0 +1,202 @@
+"""Allocations of one instance side by side, with what each is measured by: what `fairopt.compare` returns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.instance import Instance
+from fairopt.measures import Envy, Violation
+from fairopt.regret import Regret
+from fairopt.wording import did_you_mean, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["BEST_FOUND", "Comparison", "Row"]
+
+_FEW = 6  # users whose tasks are shown
+BEST_FOUND = "whole tasks, best found"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """One allocation and what it is measured by; of a row that failed only ``name``, ``kind`` and ``message``.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "exact", "exact, whole tasks", "whole tasks, best found" (where a time limit ended the search for the exact one), "greedy",
+        "approximate" or "given".
+    message : str
+        Why there is no allocation; else empty.
+    seconds : float
+        To compute the allocation, without what it is compared with; not a number for given ones.
+    allocation : Allocation or None
+    smallest_share : float
+        Smallest weighted global dominant share of those who take part (`fairopt.measures`).
+    efficiency : float
+        Weighted number of tasks, as a part of the largest possible one of divisible tasks.
+    jain : float
+        Jain's index of the weighted global dominant shares.
+    envy : Envy or None
+    use : dict
+        Part of each resource of the cluster that is in use, or of its time.
+    regret : Regret or None
+    note : str
+        Why there is no regret, or why it is against divisible tasks or the best whole ones that were found.
+    violations : tuple of Violation
+        Limits that the allocation does not keep.
+    """
+
+    name: str
+    kind: str
+    message: str = ""
+    seconds: float = float("nan")
+    allocation: Allocation | None = None
+    smallest_share: float = float("nan")
+    efficiency: float = float("nan")
+    jain: float = float("nan")
+    envy: Envy | None = None
+    use: dict[str, float] = dataclasses.field(default_factory=dict)
+    regret: Regret | None = None
+    note: str = ""
+    violations: tuple[Violation, ...] = ()
+
+    @property
+    def tasks(self) -> float:
+        """The number of tasks; not a number where there is no allocation."""
+        return float("nan") if self.allocation is None else float(self.allocation.tasks.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Comparison:
+    """Rows of one instance; ``comparison["drfh"]`` is one of them, and a loop goes over all.
+
+    Attributes
+    ----------
+    instance : Instance
+    sharing : str
+    rows : tuple of Row
+    largest_total : float
+        The largest possible weighted number of divisible tasks.
+    """
+
+    instance: Instance
+    sharing: str
+    rows: tuple[Row, ...]
+    largest_total: float
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> Row:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        names = [row.name for row in self.rows]
+        raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per allocation: kind, every measure, the regret, and last tasks and share of each user.
+
+        The shares are those of the row's own notion, weighted dominant shares of given allocations, and missing where a notion has one
+        for each server.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
+        tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
+        shares = tasks.copy()
+        for j, row in enumerate(self.rows):
+            if row.allocation is not None:
+                tasks[j] = row.allocation.tasks_per_user
+                shares[j] = row.allocation.shares if row.allocation.shares.ndim == 1 else np.nan
+        per_user = [
+            pd.DataFrame(values, index=frame.index, columns=[f"{what} of {user}" for user in self.instance.users])
+            for what, values in (("tasks", tasks), ("share", shares))
+        ]
+        return pd.concat([frame, *per_user], axis=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: None where there is no number."""
+        rows = []
+        for row in self.rows:
+            held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())
+            users = zip(self.instance.users[: len(held)], held, shares, strict=True)
+            entry: dict[str, Any] = {
+                "name": row.name,
+                "kind": row.kind,
+                "message": row.message,
+                "note": row.note,
+                "tasks": row.tasks,
+                "smallest_share": row.smallest_share,
+                "efficiency": row.efficiency,
+                "jain": row.jain,
+                "envy": None if row.envy is None else dataclasses.asdict(row.envy),
+                "use": row.use,
+                "regret": None if row.regret is None else row.regret.to_dict() | {"worst": row.regret.worst},
+                "seconds": row.seconds,
+                "violations": [dataclasses.asdict(violation) for violation in row.violations],
+                "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
+            }
+            rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
+        return {"sharing": self.sharing, "largest_total": self.largest_total, "rows": rows}
+
+    def plot(self) -> Figure:
+        """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
+        from fairopt.comparison_plot import plot_comparison
+
+        return plot_comparison(self)
+
+    def _plain(self, row: Row) -> dict[str, Any]:
+        own = row.regret
+        entries: dict[str, Any] = {"kind": row.kind, "tasks": row.tasks, "smallest_share": row.smallest_share}
+        entries |= {f"use of {thing}": part for thing, part in row.use.items()}
+        entries |= {"efficiency": row.efficiency, "jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
+        entries["against"] = (
+            "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
+        )
+        for name in ("level", "leximin", "position", "largest", "goal", "condition", "total", "gap"):
+            value = None if own is None else getattr(own, name)
+            entries[f"regret {name}"] = np.nan if value is None else value
+        entries["seconds"] = row.seconds
+        entries["message"] = "; ".join([text for text in (row.message, row.note) if text] + [str(each) for each in row.violations])
+        return entries
+
+    def __repr__(self) -> str:
+        import pandas as pd
+
+        instance = self.instance
+        few = instance.n_users <= _FEW
+        lines = []
+        for row in self.rows:
+            held = [np.nan] * instance.n_users if row.allocation is None else row.allocation.tasks_per_user
+            own = row.regret
+            lines.append(
+                {"kind": row.kind}
+                | (dict(zip(instance.users, held, strict=True)) if few else {"tasks": row.tasks})
+                | {"efficiency": row.efficiency, "Jain": row.jain, "envy": np.nan if row.envy is None else row.envy.tasks}
+                | {"against": "" if own is None else own.notion, "level": np.nan, "total": np.nan if own is None else own.total}
+                | ({} if own is None else {"level": np.nan if own.level is None else own.level})
+            )
+        frame = pd.DataFrame(lines, index=[row.name for row in self.rows])
+        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None) if lines else "nothing to compare"
+        text = [
+            f"Comparison of {plural(len(self.rows), 'allocation')}: {plural(instance.n_users, 'user')}, "
+            f"{plural(instance.counts.sum(), 'server')}, sharing {self.sharing}",
+            *(line.rstrip() for line in table.splitlines()),
+            *(f"{row.name}: {row.message}" for row in self.rows if row.message),
+            *(f"{row.name} exceeds {'; '.join(map(str, row.violations[:3]))}" for row in self.rows if row.violations),
+        ]
+        return "\n".join(text)

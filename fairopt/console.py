@@ -1,0 +1,164 @@
+"""What the commands share: messages, progress, work that Ctrl-C can end, and results that are printed or written whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.status import Status
+from rich.text import Text
+
+import fairopt as fo
+from fairopt import tables
+from fairopt.files import write_files
+
+__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "present", "say", "work"]
+
+T = TypeVar("T")
+
+_PATIENCE = 2.0  # seconds after which a terminal is told what is going on
+
+
+def check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
+    """Refuse, before anything is computed, what could not be written."""
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
+    check_folder(output, "--output")
+    check_picture(plot, "--plot")
+
+
+def check_folder(path: Path | None, option: str) -> None:
+    """Refuse a file in a folder that is not there."""
+    if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
+        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+
+
+def check_picture(path: Path | None, option: str) -> None:
+    """Refuse a picture of an unknown kind."""
+    check_folder(path, option)
+    if path is not None:
+        from fairopt.plots import figure_format
+
+        figure_format(path)
+
+
+def present(
+    allocation: fo.Allocation,
+    seconds: dict[str, float],
+    as_json: bool,
+    as_csv: bool,
+    everything: bool,
+    output: Path | None,
+    plot: Path | None,
+) -> None:
+    """Draw, print or write an allocation."""
+    if plot is not None:
+        from fairopt.plots import plot_allocation, save_figure
+
+        save_figure(plot_allocation(allocation), plot)
+    if as_json:
+        deliver(as_text(allocation.to_dict() | {"seconds": seconds}), output)
+    elif as_csv:
+        deliver(allocation.to_frame().to_csv(), output)
+    elif output is None:
+        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        tables.print_allocation(page, allocation, seconds, everything=everything)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def say(kind: str, message: str) -> None:
+    """Print a message on stderr."""
+    console = Console(stderr=True, highlight=False)
+    console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), message), soft_wrap=True)
+
+
+class _Listener(logging.Handler):
+    """Shows warnings as they come, and progress where somebody is waiting for it."""
+
+    status: Status | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            if (message := record.getMessage()) not in self.said:  # several solves of one instance have the same to say
+                self.said.add(message)
+                say("warning", message)
+        elif self.status is not None:
+            self.status.update(Text(record.getMessage()))
+
+
+def work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
+    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
+
+    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
+    it and the task has an answer all the same.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+    finished = threading.Event()  # a thread whose join() was interrupted counts as ended (Python 3.11): it is not asked
+
+    def run() -> None:
+        try:
+            results.append(task())
+        except BaseException as error:  # raised again below, in the thread that waits
+            errors.append(error)
+        finally:
+            finished.set()
+
+    log, listener = logging.getLogger("fairopt"), _Listener()
+    level = log.level
+    log.addHandler(listener)
+    log.setLevel(logging.INFO)
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        try:
+            finished.wait(_PATIENCE)
+            console = Console(stderr=True)
+            if not finished.is_set() and console.is_terminal:
+                if progress is not None:
+                    with progress:
+                        finished.wait()
+                else:
+                    with console.status(Text(what)) as listener.status:
+                        finished.wait()
+            finished.wait()
+        except KeyboardInterrupt:
+            if ended is None:
+                raise
+            ended.set()
+            say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
+            finished.wait()
+    finally:
+        log.removeHandler(listener)
+        log.setLevel(level)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def as_text(data: Any) -> str:
+    """Return data as JSON."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def deliver(text: str, output: Path | None) -> None:
+    """Print, or write a file that is either complete or as it was."""
+    if output is None:
+        typer.echo(text, nl=False)
+    elif output.exists() and not output.is_file():  # a pipe or a device, which nothing can take the place of
+        output.write_text(text, encoding="utf-8")
+    else:
+        write_files({output: text})

@@ -1,0 +1,153 @@
+"""How bad is a schedule on an instance? The question that a search for worst cases asks again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.allocation import Allocation
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.models import Notion, Sharing
+from fairopt.regret import Regret, regret
+from fairopt.schedule import schedule as fill_servers
+from fairopt.small_instances import SmallInstances
+from fairopt.solve import checked, formulate, solve
+from fairopt.solvers import choose
+from fairopt.specs import read_schedule
+
+__all__ = ["EQUAL", "MEASURES", "Question", "Schedule", "question_of", "scheduler"]
+
+Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
+Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
+
+MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
+"""Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
+
+_TOLERANCE = 1e-8  # of the allocation that a function returns
+_SAMPLES = 25  # instances that a schedule may refuse before the search begins
+EQUAL = 1e-9  # regrets that differ by less are the same
+
+
+def scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
+    """Return the name of a schedule, the function that makes it, and its criterion, None for a function."""
+    if callable(schedule):
+        return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
+    name, plan = read_schedule(schedule)
+    if isinstance(plan, Allocation):
+        raise Unsupported('the schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
+    return name, _Filler(dict(plan)), plan["criterion"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """`fairopt.schedule` with these arguments."""
+
+    arguments: dict[str, Any]
+
+    def __call__(self, instance: Instance) -> Allocation:
+        return fill_servers(instance, **self.arguments)
+
+
+def question_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Question:
+    """Return the question, asked once here: an error in the schedule is raised before the search, and not in a worker."""
+    rng = np.random.default_rng(0)
+    refused: InvalidInstance | None = None
+    for _ in range(_SAMPLES):
+        sample = size.draw(rng)
+        try:
+            checked(sample, notion, None, {})
+            whole = _has_whole_optimum(sample, notion) if integral is None else integral
+        except InvalidInstance as error:  # others may do
+            refused = error
+            continue
+        question = Question(run, notion, measure, whole)
+        try:
+            question.value(question.strictly(sample))
+        except (NoSolution, CertificateError):
+            return question
+        except _Refused as error:
+            refused = error
+        else:
+            return question
+    raise InvalidInstance(f"the schedule or the notion refuses every one of {_SAMPLES} instances that were drawn; the last: {refused}")
+
+
+def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
+    try:
+        choose(formulate(instance, notion, integral=True), None)
+    except Unsupported:
+        return False
+    return True
+
+
+class _Refused(InvalidInstance):
+    """The schedule or the notion wants an instance of another form than was drawn."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """How bad is the schedule on an instance?"""
+
+    run: Callable[[Instance], Any]
+    notion: Notion
+    measure: str
+    whole: bool
+
+    def answer(self, instance: Instance) -> Answer | None:
+        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end, or the instance is refused."""
+        try:
+            return self.strictly(instance)
+        except (NoSolution, CertificateError, _Refused):
+            return None
+
+    def strictly(self, instance: Instance) -> Answer:
+        """Return the same, and raise where there is none."""
+        try:
+            answer = self.run(instance)
+            how = checked(instance, self.notion, None, {})[1]
+            exact = solve(instance, self.notion, integral=self.whole)
+        except InvalidInstance as error:  # of the instance, which was drawn; what a schedule returns is not excused
+            raise _Refused(str(error)) from error
+        allocation = self._allocation(instance, answer, how)
+        return allocation, exact, regret(allocation, self.notion, exact=exact)
+
+    def value(self, answer: Answer | None) -> float:
+        """Return the measure, -inf without an answer."""
+        if answer is None:
+            return -np.inf
+        value = getattr(answer[2], self.measure)
+        if value is None:
+            raise Unsupported(
+                f'the regret against "{self.notion.name}" has no number "{self.measure}"; it has '
+                + ", ".join(word for word in MEASURES if getattr(answer[2], word) is not None)
+            )
+        return float(value)
+
+    def keeps(self, instance: Instance, least: float) -> bool:
+        """Is the regret at least this large?"""
+        try:
+            return self.value(self.answer(instance)) >= least - EQUAL
+        except (InvalidInstance, Unsupported):  # the schedule or the notion wants an instance of another form
+            return False
+
+    def _allocation(self, instance: Instance, answer: Any, how: Sharing) -> Allocation:
+        own = answer if isinstance(answer, Allocation) else None
+        tasks: FloatArray = np.array(answer, float) if own is None else own.tasks
+        shape = (instance.n_users, instance.n_servers)
+        if tasks.shape != shape or not np.isfinite(tasks).all():
+            raise InvalidInstance(f"the schedule returned tasks of shape {tasks.shape}; return finite numbers, (users, servers) = {shape}")
+        excess = allocation_excess(instance, tasks, how)
+        if excess > _TOLERANCE:
+            raise InvalidInstance(f"the schedule exceeds a limit of the instance by a part of {excess:.2g}; return an allocation that fits")
+        if self.whole and np.abs(tasks - np.round(tasks)).max() > _TOLERANCE:
+            raise InvalidInstance("the schedule returned parts of tasks; return whole ones, or use integral=False")
+        if own is not None:
+            return own
+        certificate = Certificate(excess, np.nan, np.nan, whole_tasks=self.whole, greedy=True)
+        return Allocation(instance, self.notion.name, "the function", how, tasks, tasks.sum(axis=1), None, (), certificate)

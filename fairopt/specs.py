@@ -1,0 +1,78 @@
+"""Notions and schedules as people write them: "proportional:alpha=2", "drfh:best-fit:metric=cosine", tuples and mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import Unsupported
+from fairopt.models import Notion
+from fairopt.schedule import planned
+from fairopt.solve import notion_of
+
+__all__ = ["NotionSpec", "ScheduleSpec", "read_notion", "read_schedule"]
+
+NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
+ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
+
+
+def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
+    """Return the name of a row and its notion."""
+    if isinstance(spec, str):
+        word, *rest = spec.split(":")
+        return spec, notion_of(word, **_options(rest, spec))
+    if isinstance(spec, tuple):
+        if len(spec) != 2 or not isinstance(spec[1], Mapping):
+            raise Unsupported(f'a notion is {spec!r}; give "drfh", or with its options ("proportional", {{"alpha": 2}})')
+        chosen = notion_of(spec[0], **spec[1])
+        return _name([chosen.name], spec[1]), chosen
+    chosen = notion_of(spec)
+    return chosen.name, chosen
+
+
+def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
+    """Return the name of a row, and the arguments of `schedule` or what it returned."""
+    if isinstance(spec, Allocation):
+        return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec
+    plan: dict[str, Any]
+    if isinstance(spec, str):
+        criterion, *rest = spec.split(":")
+        placement = [rest.pop(0)] if rest and "=" not in rest[0] else []
+        plan = {"criterion": criterion} | ({"placement": placement[0]} if placement else {}) | _options(rest, spec)
+    elif isinstance(spec, tuple) and len(spec) == 2:
+        plan = {"criterion": spec[0], "placement": spec[1]}
+    elif isinstance(spec, Mapping):
+        plan = {"criterion": "drfh"} | dict(spec)
+    else:
+        raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
+    if "sharing" in plan:
+        raise Unsupported("all rows share alike; give sharing to compare, not to a schedule")
+    planned(**plan)  # refuses what is misspelt, before anything is computed
+    criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
+    words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
+    return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
+
+
+def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
+    """Read ``["alpha=2", "order=random"]``: whole numbers, numbers, else words."""
+    options: dict[str, Any] = {}
+    for part in parts:
+        word, sign, text = part.partition("=")
+        if not (word and sign and text):
+            raise Unsupported(f'"{spec}": "{part}" is no option; write option=value, as in "proportional:alpha=2"')
+        value: Any = text
+        for kind in (float, int):
+            try:
+                value = kind(text)
+            except ValueError:
+                break
+        options[word] = value
+    return options
+
+
+def _name(words: Sequence[str], options: Mapping[str, Any]) -> str:
+    written = [f"{key}={value}" if np.ndim(value) == 0 else key for key, value in options.items()]
+    return ":".join([*words, *written])
