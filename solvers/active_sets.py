@@ -20,7 +20,7 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton
 
-__all__ = ["from_answer", "on_sets", "poor_at", "wish"]
+__all__ = ["from_answer", "on_sets", "poor_at", "wanted", "wish"]
 
 _ROUNDS = 12  # of correcting the sets
 _STEPS = 30  # of Newton's method in each
@@ -28,7 +28,7 @@ _EXACT = 1e-11
 _CLOSE = 1e-8
 _SINGULAR = 1e-10  # the multiple of the identity
 _POOR = 1e-7  # of what a user could have alone: nobody feels what it takes
-_LEAST = 1e-8
+_LEAST = 1e-8  # part of a user's money, or of a limit's, below which the metric is that of this part
 _ABSENT = 1e20  # what holds an unused pair or a limit that is not full at 0
 
 

@@ -172,10 +172,6 @@ class AlphaFairProblem:
         prices[self.row] = np.exp(log_price - max(0.0, float(log_price.max(initial=0.0)) - _LARGEST_LOG))
         return Solution(tasks, prices=prices, iterations=iterations, programs_solved=1)
 
-    def reduced(self, x: FloatArray) -> FloatArray:
-        """Return tasks per pair of the program in the problem's units."""
-        return np.maximum(x[self.column], 0.0) / self.scale
-
 
 class Newton:
     """The factorised system for given D (pairs,) and F (limits and members,), both >= 0."""

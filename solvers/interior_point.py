@@ -11,8 +11,8 @@ products that it happens to have, first to the right phi and products of the sam
 
 Unknown are the logarithms of x, s, p, z, y and t, in which the products are linear; a step is Newton's on the three linear
 conditions, and as long as they stay nearly fulfilled. Logarithms are what lets poor and rich arrive together, however many orders of
-magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30, at alpha = 10 a third of the tasks is worth 1e5 times
-as much. Near the end, where it shows who uses what, ``active_sets`` solves the equations that are left.
+magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30, at alpha = 10 a task of who has a third is worth
+59,049 times as much. Near the end, where it shows who uses what, ``active_sets`` solves the equations that are left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _STEPS = 250
 _MIDDLE = 0.1  # relative products in the first part of the way
 _END = 1e-11  # and at its end: below, rounding moves tasks between equally good servers
 _SETS = 1e-4  # relative products from which on the sets of used pairs and full limits may show
-_EXACT = 1e-11  # of the conditions, relative to money
 _GOOD = 1e-9  # good enough to stop looking
 _ALLOWED = 0.3  # largest violation of a linear condition on the way, in logarithms
 _SHORTEST, _LONGEST = 0.3, 60.0  # largest change of a logarithm in a step
@@ -45,7 +44,7 @@ _STALLED = 15  # steps without progress at the end
 # Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
 # logarithms a step.
 _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
-_POOREST = 1e-7  # part of a user's utility from which on a pair counts as used
+_USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
@@ -74,7 +73,7 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, F
             x, p, error, number = _Path(problem, turn, deadline).follow()
             problem.set_alpha(goal)
             if part != 1:  # who uses what is often the same
-                used = x * problem.v / problem.utility(x)[problem.user] > _POOREST
+                used = x * problem.v / problem.utility(x)[problem.user] > _USED
                 found = on_sets(problem, x, p, used, p > 0, poor_at(problem, p), _PATIENT)
                 x, p = found[:2] if found is not None else (x, p)
                 error = problem.error(x, p)
@@ -119,12 +118,12 @@ class _Path:
     def __init__(self, problem: AlphaFairProblem, turn: float, deadline: Deadline) -> None:
         self.problem, self.turn, self.deadline = problem, turn, deadline
         self.alpha = problem.alpha
+        self.entries = problem.A.tocoo()
         self.point = _Point.of(problem, _start(problem))
         # Targets' units, in logarithms. They follow the money, but never jump.
         self.mu = float(np.log(_MIDDLE))
         self.of_pair, self.of_limit = self.money()
         self.length = 1.5  # largest change of a logarithm
-        self.allowed = _ALLOWED
 
     def follow(self) -> tuple[FloatArray, FloatArray, float, int]:
         """Return tasks, prices, their error and the number of steps."""
@@ -157,9 +156,10 @@ class _Path:
                 if found is not None:
                     return *found, step
             if not settling and worst <= np.log(3 * _END):
-                error = problem.error(*self.end())
+                x, p = self.end()
+                error = problem.error(x, p)
                 if error < best[2]:
-                    best = *self.end(), error
+                    best = x, p, error
                 now = max(violation, off)
                 since = since + 1 if now > 0.5 * least else 0
                 least = min(least, now)
@@ -170,7 +170,8 @@ class _Path:
                 aim = (worst + float(products.min())) / 2
             self.step(products, aim - products, bent, settling, halt=due and off < 0.1 and max(violation, off) >= 1e-3)
         if best[2] == np.inf:
-            best = *self.end(), problem.error(*self.end())
+            x, p = self.end()
+            best = x, p, problem.error(x, p)
         found = self.finish(_PATIENT)
         if found is not None:
             return *found, step
@@ -189,7 +190,7 @@ class _Path:
         problem, logs = self.problem, self.point.logs
         money = logs.y + logs.t
         limit = problem.log_money_of_limits(self.point.at.x, money)
-        entries = problem.A.tocoo()
+        entries = self.entries
         if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all
             np.minimum.at(limit, entries.row, money[problem.user][entries.col])
         if self.alpha < 1:
@@ -275,10 +276,7 @@ class _Path:
         p = np.where(full, at.p, 0.0)
         used = at.x * problem.v / at.t[problem.user] > at.z / self.point.cost
         found = on_sets(problem, at.x, p, used, full, poor_at(problem, p), patience)
-        if found is None:
-            return None
-        error = problem.error(*found[:2])
-        return (found[0], found[1], error) if error <= _EXACT else None
+        return None if found is None else (found[0], found[1], problem.error(*found[:2]))
 
     def end(self) -> tuple[FloatArray, FloatArray]:
         """Tasks and prices of the point as it is; the poor get what they want."""
