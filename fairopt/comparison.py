@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.instance import Instance
-from fairopt.measures import Envy, Violation
+from fairopt.instance import FloatArray, Instance
+from fairopt.measures import Envy, Violation, dominant_shares
 from fairopt.regret import Regret
 from fairopt.wording import did_you_mean, plural
 
@@ -69,6 +69,11 @@ class Row:
     regret: Regret | None = None
     note: str = ""
     violations: tuple[Violation, ...] = ()
+
+    @property
+    def dominant_shares(self) -> FloatArray:
+        """Weighted global dominant share of each user, (users,); empty where there is no allocation."""
+        return np.zeros(0) if self.allocation is None else dominant_shares(self.allocation)
 
     @property
     def tasks(self) -> float:
@@ -155,7 +160,7 @@ class Comparison:
 
     def plot(self) -> Figure:
         """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
-        from fairopt.comparison_plot import plot_comparison
+        from fairopt.plots import plot_comparison
 
         return plot_comparison(self)
 

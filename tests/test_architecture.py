@@ -13,10 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = {
-    8: ("__main__", "cli", "console", "tables", "comparison_table"),
+    8: ("__main__", "cli", "commands"),
     7: ("report", "reproduce", "study", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
-    5: ("solve", "schedule", "regret", "measures", "comparison", "comparison_plot", "specs", "formats"),
+    5: ("solve", "schedule", "regret", "measures", "comparison", "specs", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
@@ -32,17 +32,11 @@ NEIGHBOURS = {
     ("specs", "solve"),
     ("comparison", "measures"),
     ("comparison", "regret"),
-    ("comparison", "comparison_plot"),
-    ("comparison_plot", "measures"),
     ("local_search", "schedule_question"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("__main__", "cli"),
-    ("cli", "console"),
-    ("cli", "tables"),
-    ("console", "tables"),
-    ("cli", "comparison_table"),
-    ("comparison_table", "tables"),
+    ("cli", "commands"),
 }  # on one floor, in this direction only
 DOOR = "fairopt"  # the public door: it opens to every room, and only the top floor goes through it
 PACKAGES = {"models", "solvers"}
@@ -151,7 +145,7 @@ def test_a_wrong_arrow_is_seen(module: str, source: str, complaint: str) -> None
         ("fairopt.program", "from fairopt.instance import Instance"),
         ("fairopt.solve", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
         ("fairopt.models.drfh", "from fairopt.models.notion import ShareNotion"),
-        ("fairopt.cli", "import fairopt as fo\nfrom fairopt import tables"),
+        ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import tables"),
     ],
 )
 def test_a_right_arrow_is_let_through(module: str, source: str) -> None:

@@ -295,7 +295,7 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fairopt.cli.tables.print_allocation", full)
+    monkeypatch.setattr("fairopt.commands.tables.print_allocation", full)
     assert run("solve", three, status=2).stderr == "error: No space left on device\n"
 
 

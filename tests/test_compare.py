@@ -22,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.comparison_table import print_comparison
+from fairopt.commands.comparison_table import print_comparison
 from fairopt.formats.allocations import read
 from fairopt.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
 from fairopt.regret import shortfall

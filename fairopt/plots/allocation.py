@@ -1,46 +1,30 @@
-"""Pictures of an allocation, as matplotlib figures without pyplot: nothing global is touched, and nothing is shown by itself.
+"""An allocation: left, what each user gets; right, what it takes of each server.
 
-Left, what each user gets; right, what it takes of each server. Up to 30 users are bars, more are a curve of sorted shares with the levels
-marked; up to 8 users keep one colour on both sides. The colours are those of Okabe and Ito (2008), which colour-blind readers tell apart;
-hatches tell them apart in print.
+Up to 30 users are bars, more are a curve of sorted shares with the levels marked; up to 8 users keep one colour on both sides.
 """
 
 from __future__ import annotations
 
-import io
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.errors import Unsupported
-from fairopt.files import write_files
 from fairopt.instance import FloatArray
+from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, STYLES, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
-    from fairopt.solvers.trajectory import Path as Trace
 
-__all__ = ["COLOURS", "HATCHES", "figure_format", "percent_axis", "plot_allocation", "plot_trajectory", "save_figure", "short_label"]
+__all__ = ["plot_allocation"]
 
 _BARS = 30  # more users than this are a curve
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # as high as so many bars
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
-_GREY = "#555555"
-_FORMATS = ("svg", "png", "pdf")
-_DATE = {"svg": "Date", "pdf": "CreationDate"}
-_LABEL = 22  # characters of a label that are shown
 _LEVELS = 6  # levels that are marked
-_LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
-_FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
 
 
 def plot_allocation(allocation: Allocation) -> Figure:
@@ -88,78 +72,6 @@ def plot_allocation(allocation: Allocation) -> Figure:
     return figure
 
 
-def plot_trajectory(trace: Trace) -> Figure:
-    """Draw the path of ``allocation.trace``: tasks of each pair, and use of each limit, over t.
-
-    >>> import fairopt as fo
-    >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
-    >>> figure = plot_trajectory(fo.solve(pool, "bbf", solver="trajectory").trace)
-    >>> [axes.get_title(loc="left") for axes in figure.axes]
-    ['Tasks along the trajectory', 'Use of the limits that fill up']
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    full = np.flatnonzero(trace.bottlenecks)
-    several = len({server for _, server in trace.pairs}) > 1
-    for axes, values, names in (
-        (left, trace.x, [f"{user} on {server}" if several else user for user, server in trace.pairs]),
-        (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
-    ):
-        for j, name in enumerate(names):
-            label = short_label(name, 2 * _LABEL) if len(names) <= len(COLOURS) else None
-            axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=("-", "--", "-.", ":")[j % 4], label=label)
-        if 0 < len(names) <= len(COLOURS):  # below: paths that level off leave no corner free
-            axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
-        axes.set_xlabel("t")
-        axes.spines[["top", "right"]].set_visible(False)
-    left.set_ylabel("tasks")
-    left.set_title("Tasks along the trajectory", loc="left")
-    right.set_title("Use of the limits that fill up", loc="left")
-    right.set_ylim(0, 1.05)
-    percent_axis(right.yaxis)
-    return figure
-
-
-def figure_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that a file's name asks for.
-
-    Raises
-    ------
-    Unsupported
-
-    >>> figure_format("shares.PNG")
-    'png'
-    """
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in _FORMATS:
-        raise Unsupported(f'cannot tell which picture "{path}" shall be; end its name in {", ".join("." + known for known in _FORMATS)}')
-    return kind
-
-
-def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .svg, .png or .pdf: the whole file or none, and the same bytes each time.
-
-    Raises
-    ------
-    Unsupported
-        For another suffix.
-    InvalidInstance
-        Where the file cannot be written.
-    """
-    import matplotlib
-
-    kind = figure_format(path)
-    page = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}):  # names inside the file that do not change from run to run
-        figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
-    write_files({Path(path): page.getvalue()})
-
-
-# What is drawn -------------------------------------------------------------------------------------------------------------------
-
-
 def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
     instance = allocation.instance
@@ -174,17 +86,11 @@ def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
 
 
-def short_label(label: str, length: int = _LABEL) -> str:
-    """Shorten a label, and keep matplotlib from reading mathematics into it."""
-    short = label if len(label) <= length else f"{label[: length - 1]}…"
-    return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
-
-
 def _user_bars(axes: Axes, allocation: Allocation) -> None:
     tasks, users = allocation.tasks_per_user, allocation.instance.users
     y = np.arange(len(users))
     apart = len(users) <= len(COLOURS)
-    bars = axes.barh(y, tasks, height=0.7, color=COLOURS[: len(users)] if apart else _GREY, edgecolor="white")
+    bars = axes.barh(y, tasks, height=0.7, color=COLOURS[: len(users)] if apart else GREY, edgecolor="white")
     if apart:
         for bar, hatch in zip(bars, HATCHES, strict=False):
             bar.set_hatch(hatch)
@@ -206,7 +112,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
     ranked = np.sort(values)
     positive = ranked[ranked > 0]
     axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=COLOURS[0], linewidth=1.8)
-    if positive.size and positive[-1] / positive[0] > _LOG_FROM:
+    if positive.size and positive[-1] / positive[0] > LOG_FROM:
         axes.set_yscale("log")
     else:
         axes.set_ylim(0, max(float(ranked[-1]), 1e-12) * 1.1)
@@ -218,10 +124,10 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
         if any(abs(height - other) < 14 for other in drawn):  # pixels: the texts would touch
             continue
         drawn.append(height)
-        axes.axhline(level.value, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
         note = f"level {level.value:.4g}: {plural(len(level.users), 'user')}"
         right = (ranked.size, level.value)  # where the curve has long been above it
-        axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=_GREY)
+        axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=GREY)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel(what)
     axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")
@@ -270,7 +176,7 @@ def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], 
         exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
         order = np.flatnonzero(exists)[np.argsort(used[exists, r])]
         edges = np.concatenate([[0.0], np.cumsum(instance.counts[order])])
-        style = ("-", "--", "-.", ":")[r % 4]
+        style = STYLES[r % 4]
         axes.stairs(
             used[order, r], edges, baseline=None, color=COLOURS[r % len(COLOURS)], linestyle=style, linewidth=1.8, label=short_label(thing)
         )
@@ -285,14 +191,3 @@ def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], 
 
 def _in_use(allocation: Allocation) -> str:
     return "time in use" if allocation.sharing == "tdm" else "in use"
-
-
-def percent_axis(axis: Axis) -> None:
-    """Mark parts of a whole at every quarter; on an axis that goes far beyond the whole, at a few round numbers."""
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
-
-    if axis.get_view_interval()[1] > _FAR_BEYOND:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-        return
-    axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.plots import COLOURS, percent_axis, short_label
+from fairopt.plots.style import COLOURS, LOG_FROM, STYLES, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ _HATCH_OF_KIND = {
     "approximate": "///",
     "given": "xx",
 }
-_LOG_FROM = 50  # ratio of the largest share to the smallest from which the axis is logarithmic
-_STYLES = ("-", "--", "-.", ":")
 
 
 def plot_comparison(comparison: Comparison) -> Figure:
@@ -127,25 +125,23 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
 
 def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     """Draw the weighted dominant shares of each allocation, sorted: who is first differs from curve to curve."""
-    from fairopt.measures import dominant_shares
-
     number = comparison.instance.n_users
     positive: list[float] = []
     for j, row in enumerate(rows):
         assert row.allocation is not None
-        ranked = np.sort(dominant_shares(row.allocation))
+        ranked = np.sort(row.dominant_shares)
         positive += ranked[ranked > 0].tolist()
         axes.stairs(
             ranked,
             np.arange(number + 1),
             baseline=None,
             color=COLOURS[j % len(COLOURS)],
-            linestyle=_STYLES[j % len(_STYLES)],
+            linestyle=STYLES[j % len(STYLES)],
             linewidth=1.6,
             label=_name(row),
         )
     axes.set_xlim(0, number)
-    if positive and max(positive) > _LOG_FROM * min(positive):
+    if positive and max(positive) > LOG_FROM * min(positive):
         axes.set_yscale("log")
         axes.set_ylim(bottom=min(positive) / 2)  # who has nothing is below
     else:

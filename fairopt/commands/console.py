@@ -17,7 +17,7 @@ from rich.status import Status
 from rich.text import Text
 
 import fairopt as fo
-from fairopt import tables
+from fairopt.commands import tables
 from fairopt.files import write_files
 
 __all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "present", "say", "work"]

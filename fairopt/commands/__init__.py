@@ -1,0 +1,1 @@
+"""The commands, one a file, and what they share: options, the console, tables."""

@@ -1,0 +1,96 @@
+"""``fairopt compare``: exact allocations, schedules and the caller's own in one table."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+import fairopt as fo
+from fairopt.commands.comparison_table import print_comparison
+from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.options import File, Json, Sharing
+
+__all__ = ["compare"]
+
+
+def compare(
+    file: File,
+    notions: Annotated[
+        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
+    ] = "drfh",
+    schedules: Annotated[
+        str,
+        typer.Option(
+            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
+        ),
+    ] = "",
+    allocation: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="CSV", help="Your own: columns user, server, tasks, or user and one a server. Several times, if you like."),
+    ] = None,
+    integral: Annotated[bool, typer.Option("--integral", help="Also the best allocation of whole tasks, and regret against that.")] = False,
+    reference: Annotated[
+        str | None, typer.Option(metavar="ID", help="Notion that all regrets are against; default: each schedule's own.")
+    ] = None,
+    sharing: Sharing = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Compare exact allocations of FILE, schedules and your own in one table.
+
+    A row that cannot be computed says why; the exit status is 3 where none can.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
+    check_output(as_json, as_csv, output, plot)
+    instance = work(f"reading {file}", lambda: fo.load(file))
+    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    own: dict[str, Path] = {}
+    for path in allocation or []:
+        own[path.stem if path.stem not in own else str(path)] = path
+    number = len(wanted) * (1 + integral) + len(greedy) + len(own)
+    if not number:
+        raise typer.BadParameter("there is nothing to compare; give --notions, --schedules or --allocation", param_hint="--notions")
+    progress = Progress(console=Console(stderr=True), transient=True)
+    rows = progress.add_task("allocations", total=number)
+    comparison = work(
+        "comparing",
+        lambda: fo.compare(
+            instance,
+            notions=wanted,
+            schedules=greedy,
+            allocations=own,
+            integral=integral,
+            sharing=sharing,  # type: ignore[arg-type]  # compare says what there is
+            time_limit=time_limit,
+            reference=reference,
+            done=lambda name: progress.update(rows, advance=1),
+        ),
+        progress,
+    )
+    if plot is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(comparison.plot(), plot)
+    if as_json:
+        deliver(as_text(comparison.to_dict()), output)
+    elif as_csv:
+        deliver(comparison.to_frame().to_csv(), output)
+    elif output is None:
+        print_comparison(Console(highlight=False), comparison)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        print_comparison(page, comparison)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+    if all(row.allocation is None for row in comparison):
+        raise typer.Exit(3)

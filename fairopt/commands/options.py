@@ -1,0 +1,38 @@
+"""Arguments and options that several commands share, and the files that options name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+import fairopt as fo
+from fairopt.instance import FloatArray
+
+__all__ = ["Csv", "Everything", "File", "Json", "Output", "Plot", "PlotPath", "Sharing", "read_preference", "read_utility"]
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
+Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
+Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
+PlotPath = Annotated[Path | None, typer.Option(metavar="FILE", help="With --solver trajectory: also draw the path to the allocation.")]
+
+
+def read_utility(path: Path, instance: fo.Instance) -> FloatArray:
+    """Read u[n,i], (users, servers): a column "user", then one for each server. Labels must match exactly, in any order."""
+    from fairopt.formats.cells import read_table
+
+    rows = read_table(path, "user").aligned(instance.users, instance.servers)
+    return np.array([[row[server] for server in instance.servers] for row in rows])
+
+
+def read_preference(path: Path, instance: fo.Instance) -> FloatArray:
+    """Read a weight on each user's tasks, (users,): columns user and weight."""
+    from fairopt.formats.cells import read_table
+
+    return np.array([row["weight"] for row in read_table(path, "user").aligned(instance.users, ["weight"])])

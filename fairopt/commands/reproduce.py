@@ -1,0 +1,60 @@
+"""``fairopt reproduce``: what the papers print, beside what comes out here."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from fairopt.commands import tables
+from fairopt.commands.console import as_text, work
+from fairopt.commands.options import Json
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, such as bbf or pdrf-tables; default: all.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials: wider intervals.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the answer is the same with any number.")] = -1,
+    as_json: Json = False,
+) -> None:
+    """Print what the papers publish beside what comes out here.
+
+    The exit status is 0 also where a number differs for a reason that is known and printed, and 1 where one differs unexpectedly.
+    """
+    from fairopt.reproduce import EXPERIMENTS, Verdict
+    from fairopt.reproduce import reproduce as run
+
+    if jobs == 0 or jobs < -1:
+        raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")
+    started = time.perf_counter()
+    number = sum(EXPERIMENTS[name].trials(quick) for name in ids or EXPERIMENTS if name in EXPERIMENTS)
+    progress = Progress(console=Console(stderr=True), transient=True)
+    trials = progress.add_task("random trials", total=number)
+    results = work(
+        "reproducing",
+        lambda: list(run(ids or None, quick=quick, jobs=jobs, done=lambda more: progress.advance(trials, more))),
+        progress if number else None,
+    )
+    seconds = time.perf_counter() - started
+    unexpected = sum(row.verdict is Verdict.DIFFERS for _, rows in results for row in rows)
+    if as_json:
+        experiments = [
+            {
+                "id": experiment.id,
+                "title": experiment.title,
+                "source": experiment.source,
+                "results": [dataclasses.asdict(row) | {"verdict": row.verdict.value} for row in rows],
+            }
+            for experiment, rows in results
+        ]
+        typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
+    else:
+        tables.print_reproduction(Console(highlight=False), results, seconds)
+    if unexpected:
+        raise typer.Exit(1)

@@ -1,0 +1,72 @@
+"""``fairopt schedule``: what a scheduler would do, greedily."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import fairopt as fo
+from fairopt.commands.console import check_output, present, work
+from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, Sharing, read_utility
+
+__all__ = ["schedule"]
+
+
+def schedule(
+    file: File,
+    criterion: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Whose turn it is: a notion that equalises a share, or rpsdsf; see: fairopt notions.",
+            autocompletion=lambda: [*fo.NOTIONS, *fo.CRITERIA],
+        ),
+    ] = "drfh",
+    placement: Annotated[
+        str, typer.Option(metavar="ID", help="Which server; see: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS))
+    ] = "first-fit",
+    metric: Annotated[str | None, typer.Option(metavar="l1|l2|cosine|dot|tightest", help="Of best-fit; l1 is the default.")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="NUMBER", help="Of slots: how many the largest server has (14).")] = None,
+    utility: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Of max-min: worth of a task; a column user, then one a server.")
+    ] = None,
+    ties: Annotated[
+        str, typer.Option(metavar="index|largest-demand|random", help="Who is first of several with the smallest share.")
+    ] = "index",
+    seed: Annotated[int, typer.Option(help="Of random ties and placements.")] = 0,
+    stop: Annotated[
+        str, typer.Option(metavar="exhausted|first-block", help="Stop when nothing fits, or when the task of the lowest user does not.")
+    ] = "exhausted",
+    sharing: Sharing = None,
+    as_json: Json = False,
+    as_csv: Csv = False,
+    everything: Everything = False,
+    output: Output = None,
+    plot: Plot = None,
+) -> None:
+    """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
+
+    Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
+    """
+    check_output(as_json, as_csv, output, plot)
+    started = time.perf_counter()
+    instance = work(f"reading {file}", lambda: fo.load(file))
+    seconds = {"read": time.perf_counter() - started}
+    options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else read_utility(utility, instance)}
+    allocation = work(
+        f"filling by {criterion}, {placement}",
+        lambda: fo.schedule(
+            instance,
+            criterion,
+            placement=placement,
+            ties=ties,  # type: ignore[arg-type]  # schedule says what there is
+            seed=seed,
+            stop=stop,  # type: ignore[arg-type]
+            sharing=sharing,  # type: ignore[arg-type]
+            **{name: value for name, value in options.items() if value is not None},
+        ),
+    )
+    present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)

@@ -1,0 +1,82 @@
+"""What all pictures share: colours, labels, axes, and files that are written whole.
+
+The colours are those of Okabe and Ito (2008), which colour-blind readers tell apart; hatches and line styles tell them apart in print.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairopt.errors import Unsupported
+from fairopt.files import write_files
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "GREY", "HATCHES", "LABEL", "LOG_FROM", "STYLES", "figure_format", "percent_axis", "save_figure", "short_label"]
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
+HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
+STYLES = ("-", "--", "-.", ":")
+GREY = "#555555"
+LABEL = 22  # characters of a label that are shown
+LOG_FROM = 50  # ratio of the largest share to the smallest from which an axis is logarithmic
+_FORMATS = ("svg", "png", "pdf")
+_DATE = {"svg": "Date", "pdf": "CreationDate"}
+_FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
+
+
+def figure_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that a file's name asks for.
+
+    Raises
+    ------
+    Unsupported
+
+    >>> figure_format("shares.PNG")
+    'png'
+    """
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in _FORMATS:
+        raise Unsupported(f'cannot tell which picture "{path}" shall be; end its name in {", ".join("." + known for known in _FORMATS)}')
+    return kind
+
+
+def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as .svg, .png or .pdf: the whole file or none, and the same bytes each time.
+
+    Raises
+    ------
+    Unsupported
+        For another suffix.
+    InvalidInstance
+        Where the file cannot be written.
+    """
+    import matplotlib
+
+    kind = figure_format(path)
+    page = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}):  # names inside the file that do not change from run to run
+        figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
+    write_files({Path(path): page.getvalue()})
+
+
+def short_label(label: str, length: int = LABEL) -> str:
+    """Shorten a label, and keep matplotlib from reading mathematics into it."""
+    short = label if len(label) <= length else f"{label[: length - 1]}…"
+    return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
+
+
+def percent_axis(axis: Axis) -> None:
+    """Mark parts of a whole at every quarter; on an axis that goes far beyond the whole, at a few round numbers."""
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    if axis.get_view_interval()[1] > _FAR_BEYOND:
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        return
+    axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])

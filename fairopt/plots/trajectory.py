@@ -1,0 +1,50 @@
+"""The path of an allocation: tasks of each pair, and the use of each limit that fills up, over t."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairopt.solvers.trajectory import Path as Trace
+
+__all__ = ["plot_trajectory"]
+
+
+def plot_trajectory(trace: Trace) -> Figure:
+    """Draw the path of ``allocation.trace``: tasks of each pair, and use of each limit, over t.
+
+    >>> import fairopt as fo
+    >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
+    >>> figure = plot_trajectory(fo.solve(pool, "bbf", solver="trajectory").trace)
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['Tasks along the trajectory', 'Use of the limits that fill up']
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    full = np.flatnonzero(trace.bottlenecks)
+    several = len({server for _, server in trace.pairs}) > 1
+    for axes, values, names in (
+        (left, trace.x, [f"{user} on {server}" if several else user for user, server in trace.pairs]),
+        (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
+    ):
+        for j, name in enumerate(names):
+            label = short_label(name, 2 * LABEL) if len(names) <= len(COLOURS) else None
+            axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], label=label)
+        if 0 < len(names) <= len(COLOURS):  # below: paths that level off leave no corner free
+            axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        axes.set_xlabel("t")
+        axes.spines[["top", "right"]].set_visible(False)
+    left.set_ylabel("tasks")
+    left.set_title("Tasks along the trajectory", loc="left")
+    right.set_title("Use of the limits that fill up", loc="left")
+    right.set_ylim(0, 1.05)
+    percent_axis(right.yaxis)
+    return figure
