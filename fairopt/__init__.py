@@ -20,6 +20,8 @@ from fairopt.errors import (
     SolverUnavailable,
     Unsupported,
 )
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
 from fairopt.formats import load, save
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
@@ -42,6 +44,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
     "Instance",
     "InvalidInstance",
@@ -57,6 +60,7 @@ __all__ = [
     "WorstCase",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
     "load",
     "precomputed_drf",
