@@ -93,6 +93,7 @@ def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIV
 
     ``shares`` are the weighted dominant shares; ``notion`` may name one that it is to be compared with.
     """
+    tasks = np.array(tasks, dtype=np.float64)  # an allocation freezes what it holds
     excess = allocation_excess(instance, tasks, sharing)
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
