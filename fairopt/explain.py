@@ -29,11 +29,14 @@ from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.explanation import Explanation, Gain
 from fairopt.gains import gains
+from fairopt.question import merged_servers
 from fairopt.room import Room
 from fairopt.sentences import Sentences
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["explain"]
+
+_MANY = 50  # rows of servers; of more, identical ones are told as one
 
 
 def explain(
@@ -46,6 +49,8 @@ def explain(
     done: Callable[[str], object] | None = None,
 ) -> Explanation:
     """Explain what one user gets, what stops it, and what would help.
+
+    Of more than 50 rows of servers, identical ones are told as one ("node-1 and 49 like it"), where the notion treats them alike.
 
     Parameters
     ----------
@@ -88,6 +93,8 @@ def explain(
         raise Unsupported(f"resolves is {resolves!r}; give a whole number >= 0")
     if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
         raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
+    if allocation.instance.n_servers > _MANY:
+        allocation = merged_servers(allocation)
     instance = allocation.instance
     n = instance.index(user)
     other = None if against is None else instance.index(against)

@@ -88,7 +88,7 @@ class Explanation:
         What the user has.
     sentences : tuple of str
     blockers : tuple of Blocker
-        Bottlenecks first, then in the order of what the user runs there.
+        Bottlenecks first, then in the order of what the user runs there; at most 1,000.
     gains : tuple of Gain
         The largest first; those that were not solved by what prices say.
     """

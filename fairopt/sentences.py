@@ -154,12 +154,12 @@ class Sentences:
         if by_resource:
             ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
             everywhere = int(own.sum()) if own.sum() > _NAMES else 0
+            article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"{named(room.resources[r])} on {'all of them' if len(rows) == everywhere else self._rows(rows)}")
-            left = "too little is left of" if self.whole else "nothing is left of"
-            article = " the" if self.allocation.sharing == "tdm" else ""
-            stops = f"{where}What stops it{' there' if where else ''}: {left}{article} {joined(parts)}."
+                parts.append(f"of {article}{named(room.resources[r])} on {'all of them' if len(rows) == everywhere else self._rows(rows)}")
+            left = "too little is left" if self.whole else "nothing is left"
+            stops = f"{where}What stops it{' there' if where else ''}: {left} {', and '.join(parts)}."
             sentences += [stops, self._holders(by_resource)]
         if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
             sentences.append("No single server where it may run is large enough for one of its tasks.")

@@ -453,6 +453,17 @@ def test_schedules_that_end_early_or_cannot_place() -> None:
     assert "There is no exact allocation of rpsdsf to compare with" in told
 
 
+def test_many_identical_servers_are_told_as_one() -> None:
+    """60 servers in a row each are as good as one row that stands for 60."""
+    single = fo.Instance([[4, 8]] * 60, [[1, 1], [1, 3]], users=["A", "B"], resources=["cpu", "gpu"])
+    counted = fo.Instance([[4, 8]], [[1, 1], [1, 3]], counts=[60], users=["A", "B"], resources=["cpu", "gpu"], servers=["s"])
+    told, expected = (fo.explain(fo.solve(instance, "drfh"), "A") for instance in (single, counted))
+    assert [each.server for each in told.blockers] == ["server-1 and 59 like it"]
+    assert [each.by_solving for each in told.gains] == pytest.approx([each.by_solving for each in expected.gains])
+    assert [each.by_price for each in told.gains] == pytest.approx([each.by_price for each in expected.gains])
+    assert told.sentences[1:3] == expected.sentences[1:3]
+
+
 def test_what_is_spread_over_servers() -> None:
     """Two servers with half a task's room each."""
     told = str(fo.explain(fo.schedule(fo.Instance([[3]], [[2]], counts=[2], servers=["s"])), "user-1"))

@@ -16,7 +16,6 @@ from fairopt.commands.console import as_text, check_output, deliver, work
 from fairopt.commands.options import File, Json, Output, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.explanation import Blocker, Gain
-from fairopt.formats import allocations
 from fairopt.models import default_sharing
 from fairopt.question import given
 from fairopt.specs import read_notion, read_schedule
@@ -77,8 +76,9 @@ def explain(
             return fo.schedule(instance, sharing=sharing, **plan)  # type: ignore[arg-type]
         chosen = read_notion(notion or "drfh")[1]
         if allocation is not None:
-            tasks = allocations.read(allocation, instance)
-            return given(instance, tasks, sharing or default_sharing(instance), chosen.name)
+            from fairopt.formats.allocations import read
+
+            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name)
         return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit)  # type: ignore[arg-type]
 
     answer = work("finding the allocation", made)
