@@ -74,22 +74,18 @@ def gains(
     prices = _LevelPrices.of(allocation, user)
     changes = _placement(allocation, user)
     if allocation.instance.servable[user]:
-        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 3 * max(resolves, 2))]
+        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3))]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
     own = float(allocation.tasks_per_user[user])
     found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
 
-    def promise(j: int) -> tuple[float, float]:
-        return -(0.0 if found[j] is None else float(found[j] or 0.0)), -changes[j].hint
-
     # One solve for the weight, some for constraints unless prices rule them out, and the others where they promise most.
-    by_kind: dict[str, list[int]] = {kind: [] for kind in ("weight", "placement")}
-    for j in sorted(range(len(changes)), key=promise):
-        by_kind.setdefault(changes[j].kind, []).append(j)
-    hopeful = [j for j in by_kind["placement"] if found[j] is None or promise(j)[0] < 0]
-    chosen = [*by_kind["weight"][:1], *hopeful[:_FEW]][:resolves]
-    rest = [j for j in sorted(range(len(changes)), key=promise) if j not in chosen]
-    chosen += sorted(rest, key=lambda j: changes[j].kind == "placement")[: resolves - len(chosen)]
+    promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
+    lifted = [j for j in promising if changes[j].kind == "placement"]
+    hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
+    chosen = [*(j for j in promising if changes[j].kind == "weight"), *hopeful[:_FEW]][:resolves]
+    rest = [j for j in promising if j not in chosen]
+    chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
     results = []
     for j, change in enumerate(changes):
         solved, note = (None, "") if j not in chosen else _solved(allocation, user, change, deadline or Deadline(None))
@@ -97,7 +93,7 @@ def gains(
             done(change.words)
         if solved is not None or found[j] is not None or note:
             results.append(Gain(change.words, change.kind, found[j], solved, note))
-    return tuple(sorted(results, key=lambda gain: -gain.best_known))
+    return tuple(sorted(results, key=lambda gain: -_digits(gain.best_known)))
 
 
 def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadline) -> tuple[float | None, str]:
@@ -110,6 +106,11 @@ def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadli
         return None, str(error)
     before, after = float(allocation.tasks_per_user[user]), float(answer.tasks_per_user[user])
     return _clean(after - before, before), ""
+
+
+def _digits(value: float) -> float:
+    """Round to six digits: what differs by less is as good, and stays in order."""
+    return float(f"{value:.6g}")
 
 
 def _clean(difference: float, own: float) -> float:
@@ -175,9 +176,8 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > _NOTHING * value.max()]
     kind = merge(instance).server_group
     first = np.unique(kind, return_index=True)[1]
-    wanted = [*priced, *cells] if prices is not None else [*cells, *priced]
-    chosen = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in wanted))[:most]
-    own = {(int(first[kind[i]]), r) for i, r in cells}
+    own = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in cells))
+    chosen = dict.fromkeys([*own[:most], *[(int(first[kind[i]]), r) for i, r in priced][:most]])
     changes = []
     for i, r in chosen:
         hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without a price of its level, what is near
