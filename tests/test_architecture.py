@@ -28,7 +28,7 @@ FLOORS = {
         "schedule_trials",
         "simulate",
     ),
-    5: ("solve", "schedule", "question", "regret", "measures", "room", "sentences", "comparison", "specs", "formats"),
+    5: ("solve", "schedule", "question", "regret", "measures", "level_prices", "room", "sentences", "comparison", "specs", "formats"),
     4: ("allocation", "explanation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
