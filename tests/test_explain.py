@@ -534,7 +534,7 @@ def test_the_command_prints_sentences_and_tables() -> None:
     """Of a notion with options, and of a schedule. At alpha = 2 x2 = x1 / sqrt(3), and the cpu x1 + 3 x2 = 9: x1 = 3.294."""
     told = run(EXAMPLES / "drf.yaml", "--user", "A", "--notion", "proportional:alpha=2")
     assert told.startswith("A runs 3.29 tasks in the exact allocation of proportional, on server.")
-    assert "what is full of in use its own" in told
+    assert "what leaves no room on in use its own" in told
     assert "by price" not in told
     assert "(alpha 2)" in told
     assert "by price" in run(EXAMPLES / "drf.yaml", "--user", "A", "--notion", "drf")

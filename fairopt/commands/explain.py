@@ -115,7 +115,7 @@ def _print(console: Console, explanation: fo.Explanation) -> None:
 
 
 def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
-    table = simple_table("what is full", "of")
+    table = simple_table("what leaves no room", "on")
     add_numbers(table, "in use", "its own")
     table.add_column(Text("who else holds most"), overflow="fold")
     table.add_column(Text("stops it"))
