@@ -84,9 +84,12 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "fairopt"}), warnings.catch_warnings(record=True) as caught:  # names in it stay the same
         warnings.filterwarnings("always", "Glyph .* missing")
         figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
-    if caught:
-        family = figure.findobj(matplotlib.text.Text)[0].get_fontname()  # type: ignore[attr-defined]
-        log.warning("%s has signs that the font %s lacks, drawn as boxes; set matplotlib's font.family to one that has them", path, family)
+    lacking = [warning for warning in caught if "missing from font" in str(warning.message)]
+    for warning in caught:
+        if warning not in lacking:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        log.warning("%s has signs that its font lacks, drawn as boxes; set matplotlib's font.family to one that has them", path)
     write_files({Path(path): page.getvalue()})
 
 
