@@ -34,7 +34,17 @@ from fairopt.allocation import Allocation
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 
-__all__ = ["Envy", "Violation", "cluster_use", "dominant_shares", "jain_index", "largest_envy", "takes_part", "violations"]
+__all__ = [
+    "Envy",
+    "Violation",
+    "cluster_use",
+    "dominant_shares",
+    "jain_index",
+    "largest_envy",
+    "takes_part",
+    "violations",
+    "with_what_others_hold",
+]
 
 _NONE = 1e-9  # relative: less envy is rounding
 _BLOCK = 4_000_000  # numbers held at a time
@@ -109,7 +119,7 @@ def largest_envy(allocation: Allocation) -> Envy:
     """Return the largest envy of any user towards any other, in tasks."""
     instance, held = allocation.instance, allocation.tasks_per_user
     best, pair = 0.0, None
-    for first, would in _with_what_others_hold(allocation):
+    for first, would in with_what_others_hold(allocation):
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
         envy[~takes_part(instance)[users]] = 0.0
@@ -149,7 +159,7 @@ def _times(instance: Instance, tasks: FloatArray) -> FloatArray:
     return np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates))
 
 
-def _with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
+def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
     instance, x = allocation.instance, allocation.tasks
     number = instance.n_users

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("__main__", "cli", "commands"),
     7: ("report", "reproduce", "study", "worst_case"),
-    6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
+    6: ("audit", "properties", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "question", "regret", "measures", "comparison", "specs", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
@@ -33,6 +33,7 @@ NEIGHBOURS = {
     ("regret", "solve"),
     ("specs", "schedule"),
     ("specs", "solve"),
+    ("audit", "properties"),
     ("comparison", "measures"),
     ("comparison", "regret"),
     ("local_search", "schedule_question"),
