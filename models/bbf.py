@@ -48,6 +48,7 @@ array([0.7, 0.3, 0.3])
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -64,6 +65,7 @@ from fairopt.models.notion import (
     check_preference,
     eligible_pairs,
     preference_per_task,
+    restricted_preference,
     sharing_limits,
 )
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
@@ -101,6 +103,11 @@ class BBF(Notion):
     def merge_alpha(self) -> float | None:
         """None: a request is one task where none are given, and two requests made one would no longer be told apart."""
         return None
+
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> BBF:
+        """Take the preference along."""
+        prefer = restricted_preference(self.prefer, users)
+        return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse several servers and the division of time, as well as what every notion refuses."""

@@ -16,6 +16,7 @@ only by more of a priced limit (`fairopt.certificate` has the inequality and the
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
@@ -31,7 +32,17 @@ from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
 from fairopt.validation import check, numbers, require_labels
 
-__all__ = ["Notion", "Property", "ShareNotion", "Sharing", "check_preference", "default_sharing", "dominant_share", "preference_per_task"]
+__all__ = [
+    "Notion",
+    "Property",
+    "ShareNotion",
+    "Sharing",
+    "check_preference",
+    "default_sharing",
+    "dominant_share",
+    "preference_per_task",
+    "restricted_preference",
+]
 
 Sharing: TypeAlias = Literal["rdm", "tdm"]
 
@@ -70,6 +81,18 @@ class Notion(ABC):
 
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
+
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
+        """Return this notion for an instance whose rows are those of the present one at these positions; None: the same rows.
+
+        Data of the notion's own about users and servers is taken along. The default knows ``utility``; a notion with other such data
+        extends it.
+        """
+        if self.utility is None:
+            return self
+        rows = self.utility if users is None else self.utility[users]
+        columns = rows if servers is None or rows.shape[1] == 1 else rows[:, servers]
+        return dataclasses.replace(self, utility=columns) if columns is not self.utility else self  # type: ignore[type-var]
 
     def merges(self, instance: Instance) -> bool:
         """Do identical rows of this instance merge without changing the answer? They do for every notion that is symmetric in them."""
@@ -197,6 +220,11 @@ def check_preference(prefer: npt.ArrayLike | None, instance: Instance, notion: s
     if weights.shape != (instance.n_users,):
         raise InvalidInstance(f"prefer has shape {weights.shape}; give one weight for each user, shape ({instance.n_users},)")
     check(weights, np.isfinite(weights), "weight of prefer", "finite", instance.users)
+
+
+def restricted_preference(prefer: npt.ArrayLike | None, users: IntArray | None) -> npt.ArrayLike | None:
+    """Return the preference for the users at these positions."""
+    return prefer if users is None or prefer is None or isinstance(prefer, str) else np.asarray(prefer)[users]
 
 
 def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray:

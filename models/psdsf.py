@@ -65,8 +65,8 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.filling import Criterion, Measure
-from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion, Sharing, check_preference, preference_per_task
+from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.models.notion import Property, ShareNotion, Sharing, check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
 
 __all__ = ["PSDSF"]
@@ -142,6 +142,11 @@ class PSDSF(ShareNotion):
     def merge_alpha(self) -> float | None:
         """Identical users need not get the same where one allocation is preferred."""
         return 1.0 if self.prefer is None else None
+
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> PSDSF:
+        """Take the preference along."""
+        prefer = restricted_preference(self.prefer, users)
+        return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse a market or a preference where there is none, as well as what every notion refuses."""
