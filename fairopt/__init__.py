@@ -21,6 +21,8 @@ from fairopt.errors import (
     SolverUnavailable,
     Unsupported,
 )
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
 from fairopt.formats import load, save
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
@@ -44,6 +46,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
     "Instance",
     "InvalidInstance",
@@ -60,6 +63,7 @@ __all__ = [
     "audit",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
     "load",
     "precomputed_drf",

@@ -79,7 +79,7 @@ class Case:
     @cached_property
     def program(self) -> Program | None:
         """The program of the notion, of divisible tasks, if its goal is a leximin (or one level) of shares; else None."""
-        if self.notion is None or self.notion.name not in NOTIONS and not self.exact:
+        if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
         program = self.notion.formulate(self.instance, sharing=self.sharing, integral=False)
         return program if isinstance(program.goal, Leximin | Equalize) else None

@@ -134,7 +134,7 @@ def _leaving(case: Case) -> IntArray:
     question = case.allocation.question
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
-    if question.notion.merge_alpha is None or own is not question.notion and question.notion.utility is None:
+    if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
         return order  # data of the notion's own that tells users apart
     keys += (
         []
