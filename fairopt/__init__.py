@@ -21,6 +21,7 @@ from fairopt.errors import (
     Unsupported,
 )
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -43,6 +44,7 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "FairoptError",
+    "Frontier",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -58,6 +60,7 @@ __all__ = [
     "compare",
     "edrf_rounds",
     "formulate",
+    "frontier",
     "load",
     "precomputed_drf",
     "regret",
