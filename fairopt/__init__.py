@@ -24,6 +24,7 @@ from fairopt.errors import (
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -48,6 +49,7 @@ __all__ = [
     "Comparison",
     "Explanation",
     "FairoptError",
+    "Frontier",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -65,6 +67,7 @@ __all__ = [
     "edrf_rounds",
     "explain",
     "formulate",
+    "frontier",
     "load",
     "precomputed_drf",
     "regret",

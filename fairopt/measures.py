@@ -43,6 +43,7 @@ __all__ = [
     "envy_matrix",
     "jain_index",
     "largest_envy",
+    "shares_per_task",
     "takes_part",
     "violations",
     "with_what_others_hold",
@@ -79,17 +80,25 @@ def takes_part(instance: Instance) -> BoolArray:
     return part
 
 
+def shares_per_task(instance: Instance) -> FloatArray:
+    """Return the weighted global dominant share of one task, (users, 1), or (users, servers) of the cluster's time where there are rates.
+
+    inf where a user may not run. The share of an allocation is the sum of tasks times this.
+    """
+    if instance.rates_per_server is not None:
+        weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
+        return safe_ratio(instance.counts, instance.rates * instance.counts.sum() * weights[:, None])
+    per_task = dominant_share(instance, instance.total_capacity)
+    return (per_task if instance.weights.ndim == 2 else per_task / instance.weights)[:, None]
+
+
 def dominant_shares(allocation: Allocation) -> FloatArray:
     """Return the weighted global dominant share of each user, (users,); of the cluster's time where the instance has rates."""
-    instance = allocation.instance
-    if instance.rates_per_server is not None:
-        time = _times(instance, allocation.tasks) @ instance.counts
-        return safe_ratio(time, instance.counts.sum() * (instance.weights if instance.weights.ndim == 1 else 1.0))
-    per_task = dominant_share(instance, instance.total_capacity)
-    if instance.weights.ndim == 1:
-        per_task = per_task / instance.weights
-    held = allocation.tasks_per_user
-    shares: FloatArray = np.where(held > 0, per_task, 0.0) * held  # a user whom no server suits may have an infinite share per task
+    per_task = shares_per_task(allocation.instance)
+    held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
+    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(
+        axis=1
+    )  # where a user may not run a task may have an infinite share
     return shares
 
 
