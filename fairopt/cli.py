@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
+from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
 from fairopt.commands.registries import notions, placements, schema, solvers
@@ -87,6 +88,7 @@ for _command, _example in (
     (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
+    (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
