@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
+from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
 from fairopt.commands.frontier import frontier
@@ -89,6 +90,7 @@ for _command, _example in (
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
+    (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
