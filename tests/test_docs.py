@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,6 +21,7 @@ import fairopt as fo
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
+EXTENSIONS = DOCS / "_ext"
 NOTION_PAGES = DOCS / "explanation" / "notions"
 WIDTH = "88"  # columns of the terminal that the pages show
 
@@ -57,6 +59,18 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert documented >= set(fo.__all__)
 
 
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
+@pytest.mark.parametrize("path", sorted(EXTENSIONS.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_of_extensions(path: Path) -> None:
+    """What generates pages has examples too."""
+    spec = spec_from_file_location(f"docs_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert doctest.testmod(module).failed == 0
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the pages, warnings being errors."""
@@ -64,7 +78,19 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed: pip install fairopt[docs]")
     folder = tmp_path_factory.mktemp("docs")
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", "-d", str(folder / "doctrees"), str(DOCS), str(folder / "html")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-n",
+        "--keep-going",
+        "-q",
+        "-d",
+        str(folder / "doctrees"),
+        str(DOCS),
+        str(folder / "html"),
+    ]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr

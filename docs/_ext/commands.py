@@ -29,7 +29,9 @@ class Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Write them as Markdown."""
         group: Any = typer.main.get_command(program)
-        return self.parse_text_to_nodes("\n\n".join(section(name, command) for name, command in _leaves("", group)), allow_section_headings=True)
+        return self.parse_text_to_nodes(
+            "\n\n".join(section(name, command) for name, command in _leaves("", group)), allow_section_headings=True
+        )
 
 
 def _leaves(prefix: str, group: Any) -> list[tuple[str, Any]]:

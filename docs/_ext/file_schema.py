@@ -56,7 +56,7 @@ def holds(entry: dict[str, Any]) -> str:
     if "anyOf" in entry or "oneOf" in entry:
         return " or ".join(holds(choice) for choice in entry.get("anyOf", entry.get("oneOf", ())) if choice.get("type") != "null")
     if "$ref" in entry:
-        return _TITLES.get(entry["$ref"].rpartition("/")[2], entry["$ref"].rpartition("/")[2]).removeprefix("A ")
+        return str(entry["$ref"]).rpartition("/")[2].lower()
     kind = entry.get("type", "")
     if kind == "array":
         return f"list of {holds(entry['items'])}"

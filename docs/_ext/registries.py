@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from docutils import nodes
@@ -77,7 +77,7 @@ class PlacementTable(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Write a table as Markdown."""
         rows = ["| placement | which server | source |", "|---|---|---|"]
-        rows += [f"| `{name}` | {kind.title} | {kind.source} |" for name, kind in fo.PLACEMENTS.items()]
+        rows += [f"| `{name}` | {kind.title} | {kind.source} |" for name, kind in fo.PLACEMENTS.items() if isinstance(kind, type)]
         return self.parse_text_to_nodes("\n".join(rows))
 
 
@@ -99,9 +99,9 @@ def head(kind: type[fo.Notion]) -> str:
     >>> print(head(fo.NOTIONS["efficiency"]).splitlines()[2])
     `fo.solve(instance, "efficiency")` takes one weight per user and no options.
     """
-    options = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
-    takes = "one weight per user" + (", or one per user and resource," if kind.weights_per_resource else "")
-    takes += f" and the option{'s' if len(options) > 1 else ''} {', '.join(f'`{name}`' for name in options)}" if options else " and no options"
+    options = [f"`{field.name}`" for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    weights = "one weight per user, or one per user and resource," if kind.weights_per_resource else "one weight per user"
+    takes = f"{weights} and {', '.join(options) if options else 'no options'}"
     call = "schedule" if kind.name in fo.CRITERIA else "solve"
     return f'*{kind.title}.* Source: {kind.source.rstrip(".")}.\n\n`fo.{call}(instance, "{kind.name}")` takes {takes}.'
 
