@@ -26,15 +26,26 @@ Envy(tasks=0.0, user=None, of=None)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
+from fairopt.certificate import Certificate, allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 
-__all__ = ["Envy", "Violation", "cluster_use", "dominant_shares", "jain_index", "largest_envy", "takes_part", "violations"]
+__all__ = [
+    "Envy",
+    "Violation",
+    "cluster_use",
+    "dominant_shares",
+    "given_allocation",
+    "jain_index",
+    "largest_envy",
+    "takes_part",
+    "violations",
+]
 
 _NONE = 1e-9  # relative: less envy is rounding
 _BLOCK = 4_000_000  # numbers held at a time
@@ -79,6 +90,28 @@ def dominant_shares(allocation: Allocation) -> FloatArray:
     held = allocation.tasks_per_user
     shares: FloatArray = np.where(held > 0, per_task, 0.0) * held  # a user whom no server suits may have an infinite share per task
     return shares
+
+
+def given_allocation(instance: Instance, tasks: FloatArray, sharing: str = "rdm") -> Allocation:
+    """Return the allocation of (users, servers) tasks that somebody else made: its shares are weighted dominant ones, it claims no optimum.
+
+    >>> given_allocation(Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), np.array([[2.0], [3.0]]))
+    Allocation(given, sharing rdm, given: A 2, B 3 tasks; excess 2.2e-01, not an optimum)
+    """
+    allocation = Allocation(
+        instance=instance,
+        notion=GIVEN,
+        solver=GIVEN,
+        sharing=sharing,
+        tasks=tasks,
+        shares=np.zeros(instance.n_users),
+        prices=None,
+        levels=(),
+        certificate=Certificate(
+            allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=bool((tasks == np.round(tasks)).all()), greedy=True
+        ),
+    )
+    return replace(allocation, shares=dominant_shares(allocation))
 
 
 def jain_index(values: FloatArray) -> float:
