@@ -21,6 +21,15 @@ from fairopt.errors import (
     Unsupported,
 )
 from fairopt.formats import load, save
+from fairopt.imports import (
+    Import,
+    import_google2011,
+    import_kubernetes,
+    import_openb,
+    import_slurm,
+    import_swf,
+    import_yarn,
+)
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -43,6 +52,7 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "FairoptError",
+    "Import",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -58,6 +68,12 @@ __all__ = [
     "compare",
     "edrf_rounds",
     "formulate",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
     "load",
     "precomputed_drf",
     "regret",

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("__main__", "cli", "commands"),
     7: ("report", "reproduce", "study", "worst_case"),
-    6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
+    6: ("audit", "compare", "frontier", "imports", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "regret", "measures", "comparison", "specs", "formats"),
     4: ("allocation", "merging", "models", "solvers"),
     3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),

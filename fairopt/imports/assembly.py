@@ -3,9 +3,9 @@
 **Servers.** Nodes with the same capacity on which the same users may run are one row, named after the first of them and how many more
 there are: ``cn001 +79``. What runs on them is summed by row.
 
-**Users.** An owner (a namespace, an account) often runs several shapes of tasks, and a user has one. So each (owner, shape, constraints) is a
-user, ``owner/shape``, whose tasks T[n] are those that run and those that wait. The weight phi of the owner is divided among its shapes k
-in proportion to what each asks for in all,
+**Users.** An owner (a namespace, an account) often runs several shapes of tasks, and a user has one. So each (owner, shape,
+constraints) is a user, ``owner/shape``, whose tasks T[n] are those that run and those that wait. The weight phi of the owner is divided
+among its shapes k in proportion to what each asks for in all,
 
     phi[k] = phi * T[k] w[k] / sum_l T[l] w[l],        w[k] = max_r d[k,r] / sum_i counts[i] c[i,r],
 
@@ -42,8 +42,7 @@ __all__ = ["Account", "Demand", "Nodes", "Tasks", "assemble", "natural"]
 Demand: TypeAlias = Literal["shapes", "mean"]
 
 _FITS = 1 + 1e-9
-NOWHERE = -1  # a task that waits
-SOMEWHERE = -2  # one that runs, and the export does not say where
+SOMEWHERE = -1  # where a task runs, if the export does not say
 
 T = TypeVar("T")
 
@@ -155,6 +154,8 @@ class Tasks:
         File and place of the group, for messages.
     running : list of (group, node, number)
         What runs where; a node that is `SOMEWHERE` is not known. The rest waits.
+    placed : bool
+        Whether the export says where tasks run at all.
     """
 
     owner: list[str]
@@ -164,6 +165,7 @@ class Tasks:
     place: IntArray
     where: list[str]
     running: list[tuple[int, int, float]] = field(default_factory=list)
+    placed: bool = True
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
@@ -265,11 +267,9 @@ def assemble(
     current = None
     if rows == 1:
         placed[:, 0] = running
-    if not np.isfinite(number).all():
-        pass  # nobody's tasks are known
-    elif rows == 1 or not somewhere.any():
+    if tasks.placed and (rows == 1 or not somewhere.any()):
         current = given_allocation(instance, placed)
-    else:
+    elif running.any():
         account.note("the exports do not say on which node a task runs, so there is no current allocation")
     account.summary |= {"owners": len(set(owners)), "tasks running": float(running.sum())}
     if np.isfinite(number).all():
@@ -301,7 +301,7 @@ class _Shapes:
         self.owner = [tasks.owner[j] for j in first]
         self.where = [tasks.where[j] for j in first]
         self.demands = tasks.demands[first]
-        self.number = np.bincount(group, weights=tasks.number, minlength=first.size)
+        self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
         self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
         self.held = np.zeros((first.size, len(order)))
         self.somewhere = np.zeros(first.size)

@@ -1,9 +1,9 @@
 """A Kubernetes cluster, from ``kubectl get nodes -o json`` and ``kubectl get pods -A -o json``.
 
-**Nodes.** A node offers its *allocatable*, not its capacity, less the requests of the DaemonSet pods and of the static pods that run on it:
-those belong to the node, and no scheduler could put them elsewhere (``daemonsets="tasks"`` makes them tasks of their namespace). A node
-that is cordoned or not ready offers nothing; what runs there is demand, but held by nobody. CPU is in cores, memory and storage in GiB;
-``pods`` is a resource, and so is every extended one (``nvidia.com/gpu``) that some pod asks for.
+**Nodes.** A node offers its *allocatable*, not its capacity, less the requests of the DaemonSet pods and of the static pods that run on
+it: those belong to the node, and no scheduler could put them elsewhere (``daemonsets="tasks"`` makes them tasks of their namespace). A
+node that is cordoned or not ready offers nothing; what runs there is demand, but held by nobody. CPU is in cores, memory and storage in
+GiB; ``pods`` is a resource, and so is every extended one (``nvidia.com/gpu``) that some pod asks for.
 
 **Pods.** A task is a pod, and asks for its *requests*: where a container names none of a resource, for its limit, else for nothing. With
 the sum over containers c (and over sidecars s, init containers with ``restartPolicy: Always``) and the largest init container,
@@ -30,7 +30,7 @@ from typing import Literal
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import NOWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.assembly import Account, Demand, Nodes, Tasks, assemble
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.result import Import
@@ -170,7 +170,8 @@ def import_kubernetes(
             allowed=np.array([labels.allowed(place) for place in places], bool).reshape(-1, len(open_nodes)),
             place=np.array([row[pod.constraints] for pod in kept], int),
             where=[pod.where for pod in kept],
-            running=[(j, index.get(pod.node, NOWHERE), 1.0) for j, pod in enumerate(kept) if pod.node in index],
+            running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
+            placed=bool(paths),
         ),
         account,
         units={resource: _unit(resource) for resource in resources},

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.formats.cells import to_csv
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.wording import plural
 
@@ -152,6 +151,8 @@ class Import:
 
     def current_csv(self) -> str | None:
         """Return what the running work holds as CSV, columns user, server, tasks, as ``fairopt compare --allocation`` reads it; or None."""
+        from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
+
         if self.current is None:
             return None
         instance, tasks = self.current.instance, self.current.tasks

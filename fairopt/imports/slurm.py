@@ -1,20 +1,20 @@
 """A Slurm cluster, from the JSON of ``scontrol``, ``squeue``, ``sinfo`` (21.08) and slurmrestd (up to 25.11).
 
 **Nodes** (``scontrol show nodes --json``). CPUs as configured less those kept for the system, memory (``real_memory`` less
-``specialized_memory``) in GiB, and a resource for each generic one (``gpu``). A node that is down, drained, failing or not responding offers
-nothing; what runs there is demand, but held by nobody.
+``specialized_memory``) in GiB, and a resource for each generic one (``gpu``). A node that is down, drained, failing or not responding
+offers nothing; what runs there is demand, but held by nobody.
 
-**Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); pending ones ask for
-``tres_req_str``, an array for as many tasks as it has left. A job that is held or waits for another is not demand. A job on one node is one
-task. A job over several nodes is as many tasks as it has Slurm tasks, if its CPUs and GPUs divide evenly, else one for each node; an
-instance does not know that they must start together, so the optimum is a relaxation for them.
+**Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); pending ones
+ask for ``tres_req_str``, an array for as many tasks as it has left. A job that is held or waits for another is not demand. A job on one
+node is one task. A job over several nodes is as many tasks as it has Slurm tasks, if its CPUs and GPUs divide evenly, else one for each
+node; an instance does not know that they must start together, so the optimum is a relaxation for them.
 
 **Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that a newer answer lists), its features with ``&``,
 ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
 
-**Weights** are ``shares_raw`` of the associations. At every level of the tree of accounts below the first, the weight of an account is divided
-among those of its users and accounts that have jobs here, in proportion to their shares. For accounts directly below the root the weight is
-``shares_raw`` itself.
+**Weights** are ``shares_raw`` of the associations. At every level of the tree of accounts below the first, the weight of an account is
+divided among those of its users and accounts that have jobs here, in proportion to their shares. For accounts directly below the root
+the weight is ``shares_raw`` itself.
 """
 
 from __future__ import annotations
