@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check bench picture clean
+.PHONY: demo test check bench picture strip clean
 
 demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, then a paper's example
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -24,6 +24,9 @@ bench: $(INSTALLED)
 
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
+
+strip: $(INSTALLED)  ## takes the outputs out of the notebooks
+	$(BIN)/python notebooks/strip.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage coverage.xml
