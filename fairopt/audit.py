@@ -28,7 +28,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.measures import Violation, violations
 from fairopt.models import Property
 from fairopt.properties import CHECKS, Case, Verdict
-from fairopt.properties.case import ROUNDED, as_asked
+from fairopt.properties.case import ROUNDED, as_asked, quietly
 from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
@@ -174,7 +174,8 @@ def audit(
     case = Case(as_asked(allocation), int(effort), int(seed), int(jobs), time_limit)
     verdicts = {}
     for name in _names(properties):
-        verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
+        with quietly():
+            verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
         if done is not None:
             done(name)
     exceeded = violations(allocation.instance, allocation.tasks, allocation.sharing, ROUNDED)

@@ -2,7 +2,7 @@
 
 It applies where one resource r is dominant for every user,
 
-* *on every server*: d[n,r] / c[i,r] is the largest of its parts of each server i where n may run (Khamse-Ashari et al. 2017, section III-B),
+* *on every server*: d[n,r] / c[i,r] is the largest of its parts of each server where n may run (Khamse-Ashari et al. 2017, section III-B),
 * or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the largest, C the total capacity (Wang, Li and Liang 2014,
   section III-C). The first implies this one then. A notion that looks at servers one by one, such as "psdsf", promises the first only.
 
