@@ -21,6 +21,7 @@ from fairopt.errors import (
     Unsupported,
 )
 from fairopt.formats import load, save
+from fairopt.generators import GENERATORS, generate
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -29,12 +30,14 @@ from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.study import study
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
@@ -58,12 +61,14 @@ __all__ = [
     "compare",
     "edrf_rounds",
     "formulate",
+    "generate",
     "load",
     "precomputed_drf",
     "regret",
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
     "worst_case",
 ]

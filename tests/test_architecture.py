@@ -14,11 +14,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("__main__", "cli", "commands"),
-    7: ("report", "reproduce", "study", "worst_case"),
+    7: ("report", "reproduce", "study", "study_cell", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "regret", "measures", "comparison", "specs", "formats"),
-    4: ("allocation", "merging", "models", "solvers"),
-    3: ("certificate", "conditions", "papers", "plots", "small_instances", "trials"),
+    4: ("allocation", "generators", "merging", "models", "solvers"),
+    3: ("certificate", "conditions", "papers", "plots", "small_instances", "study_store", "study_workers", "trials"),
     2: ("instance", "program", "filling", "validation", "files"),
     1: ("errors", "wording"),
 }
@@ -33,6 +33,7 @@ NEIGHBOURS = {
     ("comparison", "measures"),
     ("comparison", "regret"),
     ("local_search", "schedule_question"),
+    ("study", "study_cell"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("__main__", "cli"),
