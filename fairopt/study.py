@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion, Sharing
 from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
@@ -149,12 +149,11 @@ def study(
                     tell()
                     if stop is not None and stop() and computed < len(missing):
                         raise KeyboardInterrupt
-        except (KeyboardInterrupt, FairoptError) as error:
+        except (KeyboardInterrupt, NoSolution) as error:  # Ctrl-C may end the workers first
             there = f"{total - len(missing) + computed:,} of {plural(total, 'cell')}"
             hint = "nothing is kept without an output" if path is None else f"{there} are in {path}; the same study again does the rest"
-            if isinstance(error, FairoptError) and not (stop is not None and stop()):
-                error.args = (f"{error}; {hint}",)
-                raise
+            if isinstance(error, NoSolution) and not (stop is not None and stop()):
+                raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error
         return frame_of(row for cell in grid.keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
 

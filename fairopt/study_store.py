@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -98,8 +100,10 @@ class Store:
         self.rows: dict[Key, list[Row]] = {}
         self._order: dict[str, int] = {}
         self._changed = False
-        self._started = self._written = time.monotonic()
+        self._started, self._written = time.monotonic(), -math.inf
         self._effort = 0.0
+        self._guard = threading.RLock()
+        self._timer: threading.Timer | None = None
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Store:
@@ -122,7 +126,9 @@ class Store:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        with self._stack:
+        with self._stack, self._guard:
+            if self._timer is not None:
+                self._timer.cancel()
             self.write()
 
     def ask(self, question: dict[str, Any], order: Sequence[str]) -> None:
@@ -132,11 +138,22 @@ class Store:
         self._order = {name: j for j, name in enumerate(order)}
 
     def add(self, cell: Key, rows: list[Row]) -> None:
-        """Take the rows of a cell, and write the file if that was long ago."""
-        self.rows[cell] = rows
-        self._changed = True
-        now = time.monotonic()
-        if now - self._written >= max(_LEAST, _PART * (now - self._started), _EFFORT * self._effort):
+        """Take the rows of a cell, and write the file now or, if that was just done, a little later."""
+        with self._guard:
+            self.rows[cell] = rows
+            self._changed = True
+            now = time.monotonic()
+            due = self._written + max(_LEAST, _PART * (now - self._started), _EFFORT * self._effort)
+            if now >= due:
+                self.write()
+            elif self.path is not None and self._timer is None:  # the next cell may take an hour
+                self._timer = threading.Timer(due - now, self._write_late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _write_late(self) -> None:
+        with self._guard, contextlib.suppress(InvalidInstance):  # said when the next cell is there, or at the end
+            self._timer = None
             self.write()
 
     def write(self) -> None:

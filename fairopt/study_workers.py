@@ -102,12 +102,15 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
     elif backend == "ray":
         ray = _package("ray", backend)
         _package("ray.util.joblib", backend).register_ray()
-        if not ray.is_initialized():
-            try:
-                ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
-            except (ConnectionError, OSError, ValueError) as error:
-                raise Unsupported(f"no Ray cluster answers at {address}: {_first_line(error)}; start one with: ray start --head") from error
-        with parallel_config(backend="ray"):
+        with contextlib.ExitStack() as stack:
+            if not ray.is_initialized():
+                try:
+                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
+                except (OSError, ValueError) as error:  # ConnectionError is one
+                    why = _first_line(error)
+                    raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
+                stack.callback(ray.shutdown)
+            stack.enter_context(parallel_config(backend="ray"))
             yield
     else:
         with parallel_config(backend=backend):

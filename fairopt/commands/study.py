@@ -30,7 +30,8 @@ _ROUNDED = 1e-12  # relative: standard errors below are of rounding
 _LINES = 5  # messages that are printed
 _LEGEND = (
     "± is the standard error over the seeds. efficiency: weighted tasks, of the most that divisible tasks allow. low share: smallest "
-    "weighted dominant share. envy: in tasks. regret: relative shortfall from the exact allocation, level: of the lowest share, worst: the largest."
+    "weighted dominant share. envy: in tasks. regret: relative shortfall from the exact allocation, level: of the lowest share, worst: the "
+    "largest that applies."
 )
 
 
@@ -41,7 +42,7 @@ def study(
     ] = None,
     generate: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Also random ones, drawn from each seed: google:users=50:servers=100. See: fairopt generate."),
+        typer.Option(metavar="SPEC", help="Random ones too, as google:users=50:servers=100, drawn from each seed. See: fairopt generate."),
     ] = None,
     notions: Annotated[
         str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
