@@ -178,7 +178,8 @@ class Store:
         from pyarrow import parquet
 
         try:
-            table = parquet.read_table(path.open("rb"))
+            with path.open("rb") as file:
+                table = parquet.read_table(file)
         except (pyarrow.ArrowException, OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; delete it, or give another output") from error
