@@ -4,22 +4,6 @@ A *cell* of the grid is an instance with a seed, and is computed at once, by `fa
 the schedules that are measured against them. An instance may be given, or drawn from the seed by a generator (`fairopt.generators`).
 The seed is also that of every schedule which does not name its own. Cells do not depend on who computes them or in which order, so the
 table is the same with any number of workers, but for the seconds (and for what a time limit ends).
-
->>> import fairopt as fo
->>> frame = study({"pairs": "kesidis:users=4"}, notions=["drfh", "psdsf"], schedules=["drfh:best-fit"], seeds=range(2), jobs=1)
->>> print(frame[["instance", "seed", "entry", "kind", "tasks", "efficiency", "regret level"]].round(3).to_string(index=False))
-instance  seed         entry   kind  tasks  efficiency  regret level
-   pairs     0          drfh  exact 46.659       0.859           NaN
-   pairs     0         psdsf  exact 44.587       0.821           NaN
-   pairs     0 drfh:best-fit greedy 45.000       0.829         0.082
-   pairs     1          drfh  exact 49.160       0.989           NaN
-   pairs     1         psdsf  exact 45.160       0.909           NaN
-   pairs     1 drfh:best-fit greedy 48.000       0.966         0.059
->>> print(summary(frame).reset_index()[["entry", "seeds", "efficiency", "efficiency error"]].round(3).to_string(index=False))
-        entry  seeds  efficiency  efficiency error
-         drfh      2       0.924             0.065
-        psdsf      2       0.865             0.044
-drfh:best-fit      2       0.897             0.068
 """
 
 from __future__ import annotations
@@ -124,6 +108,23 @@ def study(
         Without the package of the backend.
     NoSolution
         If the workers are lost; what was finished is kept.
+
+    Examples
+    --------
+    >>> frame = study({"pairs": "kesidis:users=4"}, notions=["drfh", "psdsf"], schedules=["drfh:best-fit"], seeds=range(2), jobs=1)
+    >>> print(frame[["instance", "seed", "entry", "kind", "tasks", "efficiency", "regret level"]].round(3).to_string(index=False))
+    instance  seed         entry   kind  tasks  efficiency  regret level
+       pairs     0          drfh  exact 46.659       0.859           NaN
+       pairs     0         psdsf  exact 44.587       0.821           NaN
+       pairs     0 drfh:best-fit greedy 45.000       0.829         0.082
+       pairs     1          drfh  exact 49.160       0.989           NaN
+       pairs     1         psdsf  exact 45.160       0.909           NaN
+       pairs     1 drfh:best-fit greedy 48.000       0.966         0.059
+    >>> print(summary(frame).reset_index()[["entry", "seeds", "efficiency", "efficiency error"]].round(3).to_string(index=False))
+            entry  seeds  efficiency  efficiency error
+             drfh      2       0.924             0.065
+            psdsf      2       0.865             0.044
+    drfh:best-fit      2       0.897             0.068
     """
     check_workers(jobs, backend, address)
     grid = _Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit})

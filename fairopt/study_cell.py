@@ -15,7 +15,7 @@ import numpy as np
 
 from fairopt.compare import compare
 from fairopt.comparison import Row
-from fairopt.errors import InvalidInstance
+from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
 from fairopt.models import Notion
 
@@ -64,7 +64,7 @@ def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
     except KeyboardInterrupt:  # Ctrl-C reaches the workers too
         return cell.name, cell.seed, None
     except Exception as error:  # a generator of the caller's own may raise anything; the other cells are none the worse for it
-        text = str(error) if isinstance(error, InvalidInstance) else f"{type(error).__name__}: {error}"
+        text = str(error) if isinstance(error, FairoptError) else f"{type(error).__name__}: {error}"
         rows = tuple(Row(name, kind, text) for name, kind in cell.entries.items())
     place = {"instance": cell.name, "seed": cell.seed}
     plain = [place | {"entry": name} | _plain(row) for name, row in zip(cell.entries, rows, strict=True)]

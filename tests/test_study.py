@@ -29,7 +29,7 @@ from fairopt.study import summary
 from fairopt.study_store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PATIENCE = 120  # seconds until something that will happen must have happened, on however slow a machine
+PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
 QUICK: dict[str, Any] = {"notions": ["drfh"], "schedules": ["drfh:first-fit"], "jobs": 1}
 
 
@@ -60,7 +60,9 @@ def test_numbers_are_those_of_their_definitions() -> None:
     instance = fo.generate("uniform", users=4, servers=3, size=10, weights=3, seed=5)
     n, k = 4, 3
     limits = [[instance.demands[j // k, r] * (j % k == i) for j in range(n * k)] for i in range(k) for r in range(2)]
-    most = -linprog(-np.repeat(instance.weights, k), A_ub=limits, b_ub=instance.capacities.ravel()).fun
+    best = linprog(-np.repeat(instance.weights, k), A_ub=limits, b_ub=instance.capacities.ravel())
+    assert best.fun is not None
+    most = -best.fun
     exact = fo.solve(instance, "drfh")
     for entry, allocation in {"drfh": exact, "drfh:first-fit": fo.schedule(instance, "drfh")}.items():
         row = frame[frame["entry"] == entry].iloc[0]
@@ -111,7 +113,11 @@ def test_rows_are_in_the_order_of_what_was_asked() -> None:
 def test_the_table_does_not_depend_on_the_workers() -> None:
     """One, two processes, two threads; with instances and schedules that are random."""
     what: dict[str, Any] = {"notions": ["drfh"], "schedules": ["drfh:random", "drfh:first-fit:ties=random"], "seeds": range(4)}
-    sources: dict[str, Any] = {"lambda": lambda seed: drawn(seed + 1), "spec": "constrained:of=google:users=6", "given": drawn(0)}
+    sources: dict[str, Any] = {
+        "lambda": lambda seed: drawn(seed + 1),
+        "spec": "constrained:of=google:users=6:servers=12",
+        "given": drawn(0),
+    }
     one = fo.study(sources, **what, jobs=1)
     same(one, fo.study(sources, **what, jobs=2))
     same(one, fo.study(sources, **what, jobs=2, backend="threading"))
@@ -121,11 +127,11 @@ def test_the_seed_is_that_of_schedules_without_one() -> None:
     """Of a given instance, schedules differ by seed, unless they name their own."""
     instance = fo.generate("google", users=8, servers=20, seed=1)
     frame = fo.study({"x": instance}, notions=[], schedules=["drfh:random", "drfh:random:seed=3"], seeds=range(4), jobs=1)
-    tasks = frame.set_index(["entry", "seed"])["tasks"].unstack()
+    tasks = frame["tasks"].to_numpy().reshape(4, 2)  # seeds, entries
     own = [fo.schedule(instance, "drfh", placement="random", seed=seed).tasks.sum() for seed in range(4)]
-    assert tasks.loc["drfh:random"].tolist() == own
+    assert tasks[:, 0].tolist() == own
     assert len(set(own)) > 1
-    assert set(tasks.loc["drfh:random:seed=3"]) == {own[3]}
+    assert tasks[:, 1].tolist() == [own[3]] * 4
 
 
 def test_what_fails_says_why_and_stops_nothing() -> None:
@@ -139,10 +145,10 @@ def test_what_fails_says_why_and_stops_nothing() -> None:
     frame = fo.study({"weak": weak}, notions=["drf", "drfh"], schedules=["drfh:first-fit"], seeds=range(4), jobs=1).set_index(
         ["seed", "entry"]
     )
-    assert frame["tasks"].isna().groupby("seed").sum().tolist() == [1, 3, 3, 1]
-    assert "one server" in frame.loc[(0, "drf"), "message"]
+    assert frame["tasks"].isna().groupby(level="seed").sum().tolist() == [1, 3, 3, 1]
+    assert "one server" in str(frame.loc[(0, "drf"), "message"])
     assert frame.loc[(1, "drfh"), "message"] == "ZeroDivisionError: no luck"
-    assert "is nan" in frame.loc[(2, "drfh:first-fit"), "message"]
+    assert "is nan" in str(frame.loc[(2, "drfh:first-fit"), "message"])
     assert frame.loc[(1, "drfh:first-fit"), "kind"] == "greedy"
     means = summary(frame.reset_index()).loc["weak"]
     assert means[["seeds", "failed"]].to_numpy().tolist() == [[0, 4], [2, 2], [2, 2]]
@@ -413,8 +419,8 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
 
 def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     """Workers are processes, and hear it too."""
-    command = (sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf")
-    command += ("--seeds", "100000", "--jobs", "2", "-o", "x.parquet")
+    command = [sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf"]
+    command += ["--seeds", "100000", "--jobs", "2", "-o", "x.parquet"]
     with process(*command, folder=tmp_path) as program:
         assert until(lambda: program.poll() is not None or len(pd.read_parquet(tmp_path / "x.parquet")) > 0)
         os.killpg(program.pid, signal.SIGINT)
@@ -564,7 +570,8 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert len(frame) == 18
     means = summary(frame)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "summary.csv", index_col=[0, 1]), means, check_dtype=False)
-    mean, error = means.loc[("kesidis:users=4", "drfh:random"), ["efficiency", "efficiency error"]]
+    drawn_last = means.to_dict("index")["kesidis:users=4", "drfh:random"]
+    mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))
     assert f"{round(100 * mean, digits):.{max(digits, 0)}f} ± {100 * error:.2g}" in text
     data = json.loads(run(*arguments, "-o", tmp_path, "--json").stdout)

@@ -18,7 +18,7 @@ import pytest
 
 import fairopt as fo
 
-PATIENCE = 120  # seconds until something that will happen must have happened, on however slow a machine
+PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
 SPEC = "uniform:users=3:servers=2:size=10"
 
 
@@ -55,7 +55,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, dict[int, subprocess.Popen[byte
         workers = [stack.enter_context(started(folder, f"worker-{j}", "distributed.cli.dask_worker", *options)) for j in range(2)]
         from distributed import Client
 
-        with Client(scheduler_file=str(where), timeout=PATIENCE) as client:
+        with Client(scheduler_file=str(where), timeout=PATIENCE) as client:  # type: ignore[no-untyped-call]
             client.wait_for_workers(2, timeout=PATIENCE)
             address = client.scheduler.address
         yield address, {worker.pid: worker for worker in workers}
@@ -107,7 +107,7 @@ def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     """With how to start one; the message of Dask is in it."""
     pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
     monkeypatch.setattr("fairopt.study_workers._PATIENCE", 0.2)
-    with pytest.raises(fo.Unsupported, match="no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
+    with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, jobs=1, backend="dask", address="tcp://127.0.0.1:1")
 
 
