@@ -19,6 +19,7 @@ import fairopt as fo
 from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
+from fairopt.commands.explain import explain
 from fairopt.commands.frontier import frontier
 from fairopt.commands.generate import generate
 from fairopt.commands.import_ import app as imports
@@ -94,6 +95,7 @@ for _command, _example in (
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
     (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
+    (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
