@@ -28,8 +28,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def _process(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     lines[:] = with_literal_formulas(with_heading_of_examples(lines))
-    if what in ("attribute", "data", "property"):
-        lines.insert(0, "")
+    if what in ("attribute", "data", "property") and lines:
+        lines[:1] = lines[0].replace(": ", ":\n", 1).split("\n")  # what stands before a colon inside a line would be a type
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
