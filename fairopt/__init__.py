@@ -21,7 +21,10 @@ from fairopt.errors import (
     SolverUnavailable,
     Unsupported,
 )
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -44,7 +47,9 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
+    "Frontier",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -60,7 +65,9 @@ __all__ = [
     "audit",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
+    "frontier",
     "load",
     "precomputed_drf",
     "regret",

@@ -16,8 +16,10 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
+from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
+from fairopt.commands.frontier import frontier
 from fairopt.commands.registries import notions, placements, schema, solvers
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
@@ -87,6 +89,8 @@ for _command, _example in (
     (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
+    (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
+    (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
