@@ -25,6 +25,15 @@ from fairopt.explain import explain
 from fairopt.explanation import Explanation
 from fairopt.formats import load, save
 from fairopt.frontier import Frontier, frontier
+from fairopt.imports import (
+    Import,
+    import_google2011,
+    import_kubernetes,
+    import_openb,
+    import_slurm,
+    import_swf,
+    import_yarn,
+)
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -50,6 +59,7 @@ __all__ = [
     "Explanation",
     "FairoptError",
     "Frontier",
+    "Import",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -68,6 +78,12 @@ __all__ = [
     "explain",
     "formulate",
     "frontier",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
     "load",
     "precomputed_drf",
     "regret",

@@ -20,6 +20,7 @@ from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
 from fairopt.commands.frontier import frontier
+from fairopt.commands.import_ import app as imports
 from fairopt.commands.registries import notions, placements, schema, solvers
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
@@ -99,3 +100,4 @@ for _command, _example in (
     (schema, "schema > cluster.schema.json"),
 ):
     app.command(epilog=f"Example: fairopt {_example}")(_command)
+app.add_typer(imports, name="import")

@@ -20,6 +20,7 @@ FLOORS = {
         "compare",
         "explain",
         "frontier",
+        "imports",
         "gains",
         "local_search",
         "precomputed",
