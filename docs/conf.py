@@ -46,8 +46,6 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 add_module_names = False
 
-smartquotes_action = "qe"  # no dashes: options have two
-
 html_theme = "furo"
 html_title = f"fairopt {version}"
 html_static_path = ["_static"]

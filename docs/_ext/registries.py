@@ -120,7 +120,8 @@ def promises(kind: type[fo.Notion]) -> str:
         lines += ["| source | published | here |", "|---|---|---|"]
         for paper, result in printed:
             published = "none" if result.published is None else _numbers(result.published)
-            ours = "the same" if result.ours is None else f"{_numbers(result.ours)} ({' '.join(result.differs.split())})"
+            why = f" ({' '.join(result.differs.split())})" if result.differs else ""
+            ours = "the same" if result.ours is None else f"{_numbers(result.ours)}{why}"
             lines.append(f"| {paper.source}, {result.citation} | {published} | {ours} |")
     return "\n".join(lines)
 
