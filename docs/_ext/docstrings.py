@@ -85,13 +85,13 @@ def with_heading_of_examples(lines: list[str]) -> list[str]:
 
 
 def with_literal_formulas(lines: list[str]) -> list[str]:
-    """Put ``::`` before each indented paragraph that follows prose."""
+    """Make each indented paragraph that follows prose a block."""
     result: list[str] = []
     prose = ""
     for line in lines:
         starts = line.startswith(" ") and result and not result[-1].strip()
         if starts and prose and not prose.startswith(" ") and not prose.endswith("::") and not prose.startswith(_NO_PROSE):
-            result += ["::", ""]
+            result += [".. code-block:: text", ""]
         if line.strip():
             prose = line
         result.append(line)
