@@ -35,6 +35,7 @@ from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.result import Import
 from fairopt.instance import BoolArray
+from fairopt.wording import plural
 
 __all__ = ["import_kubernetes"]
 
@@ -143,10 +144,10 @@ def import_kubernetes(
             homeless += bool(pod.node) and pod.node not in index
             kept.append(pod)
     if homeless:
-        account.note(f"{homeless} pods run on nodes that accept no work: they count as demand, not as held")
+        account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: demand, but not held")
     related = sum(pod.related for pod in kept)
     if related:
-        account.note(f"{related} pods require others near or far (pod affinity, topology spread), which is ignored: a relaxation")
+        account.note(f"{plural(related, 'pod')} with required pod affinity or topology spread, which is ignored: a relaxation")
     classes = Counter(pod.priority for pod in kept if pod.priority)
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
@@ -167,7 +168,7 @@ def import_kubernetes(
             owner=[pod.owner for pod in kept],
             demands=np.array([[_amount(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(-1, len(open_nodes)),
+            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
             place=np.array([row[pod.constraints] for pod in kept], int),
             where=[pod.where for pod in kept],
             running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],

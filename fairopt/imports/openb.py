@@ -142,7 +142,7 @@ def import_openb(
             demands=demands[kept],
             number=number[kept],
             allowed=np.array([[not place or model in place.split("|") for model in models[used]] for place in places], bool).reshape(
-                -1, used.size
+                len(places), used.size
             ),
             place=np.array([row[specs[j]] for j in kept], int),
             where=[rows.place(j) for j in kept.tolist()],

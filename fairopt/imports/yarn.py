@@ -111,7 +111,7 @@ def import_yarn(
             demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
             number=np.array([containers.number for _, containers in groups], float),
             allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
-                -1, len(offered)
+                len(labels), len(offered)
             ),
             place=np.array([row[containers.label] for _, containers in groups], int),
             where=[app.where for app, _ in groups],
