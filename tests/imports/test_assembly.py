@@ -95,7 +95,9 @@ def test_rows_lose_nothing(seed: int) -> None:
         for n in range(len(demand)):
             rows.append(np.where(pairs[:, 0] == n, 1.0, 0.0))
             bounds.append(limit[n])
-        return float(-linprog(-np.ones(len(pairs)), A_ub=np.array(rows), b_ub=bounds).fun)
+        solved = linprog(-np.ones(len(pairs)), A_ub=np.array(rows), b_ub=bounds)
+        assert solved.status == 0
+        return -float(solved.fun or 0.0)
 
     single = most(capacities, demands, allowed[place], number)
     merged = most(instance.row_capacity, instance.demands, instance.eligibility, instance.tasks)

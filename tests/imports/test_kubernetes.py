@@ -147,8 +147,8 @@ def test_a_single_object_and_several_files() -> None:
 
 def test_resources_of_the_whole_pod_win() -> None:
     """Where a pod gives them beside those of its containers."""
-    spec = {"resources": {"requests": {"cpu": "3"}}, "containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]}
-    assert imported([node("a")], [pod("x", **spec)]).instance.demands.tolist() == [[3, 1, 1]]
+    whole, containers = {"requests": {"cpu": "3"}}, [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]
+    assert imported([node("a")], [pod("x", resources=whole, containers=containers)]).instance.demands.tolist() == [[3, 1, 1]]
 
 
 # Constraints ---------------------------------------------------------------------------------------------------------------------

@@ -108,17 +108,13 @@ def test_weights_of_users_are_shares_divided_down_the_tree() -> None:
     assert result.to_frame()["weight"].to_dict() == pytest.approx({"ada": 4.5, "ben": 1.5, "cyd": 1, "dee": 1})
 
 
-def test_partitions_may_come_from_a_file_of_their_own() -> None:
+def test_partitions_may_come_from_a_file_of_their_own(tmp_path: Path) -> None:
     """Nodes that do not list theirs."""
     whole = json.loads(NODES.read_text())
     bare = [{key: value for key, value in each.items() if key != "partitions"} for each in whole["nodes"]]
     expected = by_user(fo.import_slurm(NODES, JOBS))
-    other = NODES.parent / "slurm_partitions.json"
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "nodes.json").write_text(json.dumps({"nodes": bare}))
-        assert by_user(fo.import_slurm(Path(folder, "nodes.json"), JOBS, partitions=other)) == expected
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": bare}))
+    assert by_user(fo.import_slurm(tmp_path / "nodes.json", JOBS, partitions=PARTITIONS)) == expected
 
 
 def test_the_words_of_21_08() -> None:

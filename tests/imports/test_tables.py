@@ -45,9 +45,9 @@ def test_openb_qualities_of_service_divide_their_weight() -> None:
 
 
 def test_openb_at_a_time() -> None:
-    """At 80 s p0, p1, p2 and p3 are there; p5 was deleted at 70."""
+    """At 80 s p0, p1 and p3 are there; p2 was deleted at 60, p5 at 70."""
     result = fo.import_openb(EXPORTS / "openb_nodes.csv", EXPORTS / "openb_pods.csv", at=80)
-    assert result.instance.tasks.sum() == 4
+    assert result.instance.tasks.sum() == 3
     assert not any("G2" in user and user.startswith("BE 1 ") for user in result.instance.users)
 
 
@@ -127,7 +127,7 @@ def test_swf_at_another_moment() -> None:
 def test_swf_groups_queues_and_the_cluster_can_be_given() -> None:
     """Instead of the comments."""
     result = fo.import_swf(EXPORTS / "log.swf", users="queue", nodes=4, processors=32, at=25)
-    assert set(result.owners) == {"queue 0", "queue 1", "queue -1"} - {"queue -1"}
+    assert set(result.owners) == {"queue 0", "queue 1"}
     assert (result.instance.counts.tolist(), result.instance.capacities.tolist()) == ([4], [[8]])
 
 
@@ -139,7 +139,7 @@ def test_swf_the_busiest_moment_is_the_busiest(seed: int) -> None:
 
     rng = np.random.default_rng(seed)
     submit = np.sort(rng.integers(0, 30, 8)).astype(float)
-    end, processors = submit + rng.integers(0, 20, 8), rng.integers(1, 9, 8).astype(float)
+    end, processors = submit + rng.integers(0, 20, 8).astype(float), rng.integers(1, 9, 8).astype(float)
     asked = [float(processors[(submit <= t) & (t < end)].sum()) for t in range(60)]
     moment = _busiest(submit, end, processors)
     assert asked[int(moment)] == max(asked)
