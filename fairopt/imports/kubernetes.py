@@ -143,6 +143,9 @@ def import_kubernetes(
         else:
             homeless += bool(pod.node) and pod.node not in index
             kept.append(pod)
+    reserved = _sum([node.reserved for node in open_nodes])
+    if reserved:
+        account.summary["taken off nodes"] = {resource: _amount(resource, amount) for resource, amount in reserved.items() if amount}
     if homeless:
         account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: demand, but not held")
     related = sum(pod.related for pod in kept)
@@ -280,7 +283,7 @@ def _pod(part: Part, owner: Callable[[Part], str]) -> _Pod:
     spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
     return _Pod(
         part,
-        f"{metadata.get('namespace').text('default')}/{metadata['name'].text()}",
+        f"{metadata.get('namespace').text('') or 'default'}/{metadata['name'].text()}",
         owner(part),
         phase,
         spec.get("nodeName").text(""),
@@ -309,7 +312,7 @@ def _example(nodes: list[_Node]) -> _Pod:
 def _owner(users: str) -> Callable[[Part], str]:
     kind, _, key = users.partition(":")
     if users == "namespace":
-        return lambda pod: pod["metadata"].get("namespace").text("default")
+        return lambda pod: pod["metadata"].get("namespace").text("") or "default"
     if users == "priority":
         return lambda pod: pod["spec"].get("priorityClassName").text("") or "(no class)"
     if kind == "label" and key:

@@ -203,7 +203,7 @@ def _app(part: Part, users: str) -> _App:
                 capability = request["capability"]
                 own = _label(request.get("nodeLabelExpression")) or label
                 containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
-    return _App(part, part["id"].text(), part[users].text(), state, tuple(containers))
+    return _App(part, part["id"].text(), part[users].text() or f"(no {users})", state, tuple(containers))
 
 
 def _label(part: Part) -> str:

@@ -129,6 +129,14 @@ def test_what_runs_is_summed_by_row() -> None:
     assert (imported.current.notion, imported.current.solver) == ("given", "given")
 
 
+def test_a_node_that_holds_more_than_it_has_is_named() -> None:
+    """Six tasks on a node of four; with its empty twin they would fit, so the sum alone would not show it."""
+    nodes = Nodes(["n1", "n2"], np.full((2, 2), 4.0))
+    imported = assemble("test", nodes, tasks([("a", [1, 1], 6)], 2, [(0, 1, 6)]), Account(False), units=UNITS)
+    assert imported.instance.servers == ("n1 +1",)
+    assert imported.notes == ("what runs asks for more than there is on 1 node (n2, for one)",)
+
+
 def test_a_task_that_runs_somewhere_is_placed_only_if_there_is_one_row() -> None:
     """One row: there. Two: nobody knows."""
     groups = [("a", [1.0, 1.0], 5.0)]

@@ -60,6 +60,8 @@ def test_capacity_is_allocatable_less_what_belongs_to_the_node() -> None:
     agent = 100 / 1024
     expected = [[3.65, 8 - agent, 108, 0], [31.9, 128 - agent, 109, 4], [3.4, 16 - agent, 109, 0], [3.4, 16 - agent, 109, 0]]
     assert instance.capacities == pytest.approx(np.array(expected), rel=1e-15)
+    taken = fo.import_kubernetes(NODES, PODS).summary["taken off nodes"]
+    assert taken == {"cpu": 0.65, "memory": 4 * agent, "pods": 5}
 
 
 def test_daemonsets_can_be_tasks() -> None:
