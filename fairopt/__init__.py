@@ -9,6 +9,7 @@ array([10., 10.])
 from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
+from fairopt.audit import Audit, audit
 from fairopt.certificate import Certificate
 from fairopt.compare import compare
 from fairopt.comparison import Comparison
@@ -23,6 +24,17 @@ from fairopt.errors import (
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
+from fairopt.generators import GENERATORS, generate
+from fairopt.imports import (
+    Import,
+    import_google2011,
+    import_kubernetes,
+    import_openb,
+    import_slurm,
+    import_swf,
+    import_yarn,
+)
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -31,21 +43,26 @@ from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.study import study
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
     "Allocation",
+    "Audit",
     "Certificate",
     "CertificateError",
     "Comparison",
     "Explanation",
     "FairoptError",
+    "Frontier",
+    "Import",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -58,16 +75,26 @@ __all__ = [
     "SolverUnavailable",
     "Unsupported",
     "WorstCase",
+    "audit",
     "compare",
     "edrf_rounds",
     "explain",
     "formulate",
+    "frontier",
+    "generate",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
     "load",
     "precomputed_drf",
     "regret",
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
     "worst_case",
 ]
