@@ -169,7 +169,26 @@ def test_an_answer_of_another_kind_or_version(tmp_path: Path) -> None:
             fo.import_kubernetes(path)
 
 
-JUNK = [None, [], {}, -1, 0, 1e300, 10**400, True, "", "x", "1Gi", [None], [{}], {"set": True}, [["a"]], "cn[1-2", "\u0000", "é" * 3]
+JUNK: list[Any] = [
+    None,
+    [],
+    {},
+    -1,
+    0,
+    1e300,
+    10**400,
+    True,
+    "",
+    "x",
+    "1Gi",
+    [None],
+    [{}],
+    {"set": True},
+    [["a"]],
+    "cn[1-2",
+    "\u0000",
+    "é" * 3,
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
