@@ -365,6 +365,26 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     assert pd.read_parquet(there).equals(frame)
 
 
+def test_a_lost_worker_is_said_and_costs_nothing_that_is_finished(tmp_path: Path) -> None:
+    """A worker process dies on a cell: what to do, and the same study with other workers does the rest."""
+    ours, spec = os.getpid(), "uniform:users=3:servers=2"
+
+    def fatal(seed: int) -> fo.Instance:  # a closure: it travels by value
+        import os
+        import signal
+
+        from fairopt.specs import read_generator
+
+        if seed == 4 and os.getpid() != ours:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_generator(spec)(seed)
+
+    options: dict[str, Any] = {"instances": {"x": fatal}, "seeds": range(5), "output": tmp_path / "x.parquet"}
+    with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* fewer of them need less; [0-4] of 5 cells are in .*x.parquet"):
+        fo.study(**options, jobs=2)
+    same(fo.study(**options, jobs=1), fo.study({"x": spec}, seeds=range(5), jobs=1))
+
+
 ENDLESS = """
 import time
 from fairopt.cli import main
