@@ -162,17 +162,17 @@ def study(
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """Return means over the seeds of each instance and entry, and their standard errors, of a study.
 
-    ``seeds`` are those with an allocation, ``failed`` the others; the standard error of x, in the column "x error", is the standard
-    deviation over the seeds divided by the root of their number, NaN of one.
+    ``kind`` names all kinds that there are over the seeds; ``seeds`` are those with an allocation, ``failed`` the others. The standard
+    error of x, in the column "x error", is the standard deviation over the seeds divided by the root of their number; NaN of one.
     """
     import pandas as pd
 
-    measures = [*(name for name in frame.columns if name in MEASURES or name.startswith("use of "))]
+    measures = [name for name in frame.columns if name in MEASURES or name.startswith("use of ")]
     groups = frame.groupby(["instance", "entry"], sort=False)
     parts = {
-        "kind": groups["kind"].first(),
+        "kind": groups["kind"].agg(lambda kinds: " or ".join(kinds.unique())),
         "seeds": groups["tasks"].count(),
-        "failed": groups["tasks"].apply(lambda x: int(x.isna().sum())),
+        "failed": groups["tasks"].apply(lambda tasks: int(tasks.isna().sum())),
     }
     for name in measures:
         parts |= {name: groups[name].mean(), f"{name} error": groups[name].sem()}

@@ -162,6 +162,8 @@ def test_the_summary_is_the_mean_and_its_standard_error() -> None:
     assert means.loc[("x", "drfh:first-fit"), "efficiency"] == pytest.approx(values.mean())
     assert means.loc[("x", "drfh:first-fit"), "efficiency error"] == pytest.approx(values.std(ddof=1) / np.sqrt(5))
     assert summary(frame[frame["seed"] == 0])["efficiency error"].isna().all()
+    frame.loc[frame["entry"].eq("drfh") & frame["seed"].eq(3), "kind"] = "whole tasks, best found"
+    assert summary(frame)["kind"].tolist() == ["exact or whole tasks, best found", "greedy"]  # what is not exact at times is not called so
 
 
 # What is kept --------------------------------------------------------------------------------------------------------------------
