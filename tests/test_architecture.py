@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = {
     8: ("__main__", "cli", "commands"),
-    7: ("report", "reproduce", "study", "study_cell", "worst_case"),
+    7: ("report", "reproduce", "study", "study_cell", "study_grid", "worst_case"),
     6: ("audit", "compare", "frontier", "precomputed", "local_search", "schedule_question", "schedule_trials", "simulate"),
     5: ("solve", "schedule", "regret", "measures", "comparison", "specs", "formats"),
     4: ("allocation", "generators", "merging", "models", "solvers"),
@@ -34,6 +34,8 @@ NEIGHBOURS = {
     ("comparison", "regret"),
     ("local_search", "schedule_question"),
     ("study", "study_cell"),
+    ("study", "study_grid"),
+    ("study_grid", "study_cell"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("__main__", "cli"),
