@@ -25,8 +25,8 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.grid.store import Store
 from fairopt.study import summary
-from fairopt.study_store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
