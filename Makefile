@@ -25,8 +25,8 @@ bench: $(INSTALLED)
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
 
-docs: $(INSTALLED)  ## the pages, in docs/_build/html
-	$(BIN)/python -m sphinx -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+docs: $(INSTALLED)  ## the pages, in docs/_build/html; afresh, as much of them comes from the code
+	$(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 strip: $(INSTALLED)  ## takes the outputs out of the notebooks

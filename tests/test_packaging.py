@@ -18,6 +18,7 @@ import fairopt as fo
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
@@ -25,6 +26,7 @@ PUBLIC = {
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
     "Import",
     "Instance",
@@ -42,6 +44,7 @@ PUBLIC = {
     "WorstCase",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
     "import_google2011",
     "import_kubernetes",
@@ -49,12 +52,14 @@ PUBLIC = {
     "import_slurm",
     "import_swf",
     "import_yarn",
+    "generate",
     "load",
     "precomputed_drf",
     "regret",
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
 }
 
@@ -89,7 +94,21 @@ def test_public_names_are_documented(name: str) -> None:
 
 def test_import_loads_no_solver_and_nothing_that_only_some_need(tmp_path: Path) -> None:
     """``import fairopt`` is what every script pays for."""
-    heavy = ["highspy", "cvxpy", "pyomo", "numba", "joblib", "matplotlib", "pandas", "pydantic", "yaml", "typer"]
+    heavy = [
+        "highspy",
+        "cvxpy",
+        "pyomo",
+        "numba",
+        "joblib",
+        "matplotlib",
+        "pandas",
+        "pydantic",
+        "yaml",
+        "typer",
+        "pyarrow",
+        "filelock",
+        "distributed",
+    ]
     assert python(f"import sys, fairopt; print(sorted(set({heavy}) & set(sys.modules)))", tmp_path) == "[]"
 
 
