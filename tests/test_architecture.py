@@ -23,6 +23,7 @@ FLOORS = {  # a name a line: branches merge
         "reproduce",
         "study",
         "study_cell",
+        "study_grid",
         "worst_case",
     ),
     6: (
@@ -103,6 +104,8 @@ NEIGHBOURS = {
     ("explain", "sentences"),
     ("local_search", "schedule_question"),
     ("study", "study_cell"),
+    ("study", "study_grid"),
+    ("study_grid", "study_cell"),
     ("instance", "validation"),
     ("certificate", "conditions"),
     ("__main__", "cli"),
