@@ -34,7 +34,17 @@ from fairopt.allocation import Allocation
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 
-__all__ = ["Envy", "Violation", "cluster_use", "dominant_shares", "jain_index", "largest_envy", "shares_per_task", "takes_part", "violations"]
+__all__ = [
+    "Envy",
+    "Violation",
+    "cluster_use",
+    "dominant_shares",
+    "jain_index",
+    "largest_envy",
+    "shares_per_task",
+    "takes_part",
+    "violations",
+]
 
 _NONE = 1e-9  # relative: less envy is rounding
 _BLOCK = 4_000_000  # numbers held at a time
@@ -83,7 +93,9 @@ def dominant_shares(allocation: Allocation) -> FloatArray:
     """Return the weighted global dominant share of each user, (users,); of the cluster's time where the instance has rates."""
     per_task = shares_per_task(allocation.instance)
     held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
-    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(axis=1)  # where a user may not run a task may have an infinite share
+    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(
+        axis=1
+    )  # where a user may not run a task may have an infinite share
     return shares
 
 

@@ -70,8 +70,8 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
-        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
     drf: Dominant resource fairness
@@ -164,8 +164,8 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
-        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     Raises
     ------

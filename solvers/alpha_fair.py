@@ -141,7 +141,7 @@ class AlphaFairProblem:
         if not self.flat:
             return self.alpha
         own = self.log_phi - self.alpha * log_t
-        return np.maximum(self.alpha * np.exp(own - np.logaddexp(own, self.log_flat)), _LEAST_FALL)
+        return np.asarray(np.maximum(self.alpha * np.exp(own - np.logaddexp(own, self.log_flat)), _LEAST_FALL))
 
     def residuals(self, at: State) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return what is missing in A x + s = 1, t = V'x, A'p = V y + z and log y + alpha log t = log phi."""

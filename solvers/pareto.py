@@ -1,21 +1,21 @@
 r"""The exact Pareto frontier of two linear goals: the total, and the smallest of the users' shares.
 
-Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who count. With
-one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are a polygon P.
-Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is a chain of
-edges, and its vertices say all.
+Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who
+count. With one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are
+a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is
+a chain of edges, and its vertices say all.
 
 *All vertices, by the slopes of the edges* (Aneja and Nair 1979). Start with a point A of largest m and a point B of largest t. For two
 neighbours A and B found so far, take the weights w >= 0 at which they are worth the same, w.A = w.B, and solve the linear program
 max w.(t, m). If its value is w.A, then no point of P lies above the line AB, and the piece of the frontier between A and B *is* the segment
 AB. If it is larger, the optimum C is on the frontier, above the line, and both pairs (A, C) and (C, B) are looked at in the same way.
 
-*It is complete.* When it ends, every pair of neighbours is an edge that a linear program has proved, from the largest m to the largest t: the
-whole frontier. *It ends*: each C is on a supporting line of P that touches neither A nor B, so it lies on an edge, or at a vertex, of P not
-represented before; each edge with its two vertices can be met no more than three times. C may lie within an edge: its two
-vertices are then found later, as they lie above the lines from C to its neighbours, and C, in line with them, is left out at the end. So
-are ends that another point equals in one goal and exceeds in the other. V vertices take about 2 V programs, each warm-started from the last
-basis, which a change of the goal leaves feasible.
+*It is complete.* When it ends, every pair of neighbours is an edge that a linear program has proved, from the largest m to the largest
+t: the whole frontier. *It ends*: a line that supports P at C touches neither A nor B, so C is at a vertex or on an edge of P where neither
+of them is; after C, no other point within that edge can be an optimum of a later program, but its two vertices can, as they lie above the
+lines from C to its neighbours. So the points found are at most the vertices and one more for each edge. Points in line with
+their neighbours are left out at the end, and so are ends that another point equals in one goal and exceeds in the other. V
+vertices take about 2 V programs, each warm-started from the last basis, which a change of the goal leaves feasible.
 
 *Numbers.* In units of the largest t and m. A point that rises above a line by less than 1e-9 is rounding. Every vertex is reached, as its
 t and m are computed from tasks that fit; and of every edge the prices give a bound by weak duality,
@@ -113,7 +113,9 @@ class _Search:
         columns = np.flatnonzero(largest > 0)
         rows = np.flatnonzero(program.limits.bounds > 0)
         self.scale = largest[columns]
-        self.limits = sp.csr_array(sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None])
+        self.limits = sp.csr_array(
+            sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None]
+        )
         users, self.user = np.unique(program.pair_users[columns], return_inverse=True)
         members = np.flatnonzero(counted[users])
         worth = shares[columns] * self.scale
@@ -146,7 +148,7 @@ class _Search:
         self.solved += 1
         y = np.maximum(outcome.x[:-1], 0.0)
         y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
-        point = np.array([self.scale @ y / self.total_unit, float((self.shares @ y).min())])
+        point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
         prices = np.maximum(outcome.row_duals[: self.limits.shape[0]], 0.0)
         lifts = np.maximum(-outcome.row_duals[self.limits.shape[0] :], 0.0)
         if of_share > 0 and lifts.sum() > 0:

@@ -1,13 +1,14 @@
 """A picture of efficiency against fairness: the exact Pareto frontier, what lies beyond it, and the points on or below.
 
-Alpha-fair allocations and members of a family are joined by lines, in the order in which they were asked for; notions and schedules are marks.
-Points that would lie on top of each other are one mark with all their names. Kinds differ in shape as well as in colour.
+Alpha-fair allocations and members of a family are joined by lines, in the order in which they were asked for; notions and schedules are
+marks. Points that would lie on top of each other share one label. Kinds differ in shape as well as in colour.
 """
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ __all__ = ["plot_frontier"]
 _LOOK = {  # kind: mark, colour, line, what it is called
     "notion": ("o", COLOURS[0], "none", "notions"),
     "alpha": ("D", COLOURS[5], "--", "alpha-fair"),
-    "fds": ("^", COLOURS[2], "-.", "FDS"),
-    "gfj": ("v", COLOURS[3], ":", "GFJ"),
+    "fds": ("^", COLOURS[2], "-.", "FDS ($\\beta$, $\\lambda$)"),
+    "gfj": ("v", COLOURS[3], ":", "GFJ ($\\beta$, $\\lambda$)"),
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
 }
 _SAME = 0.012  # parts of the width and height within which points are one mark
@@ -58,7 +59,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.set_ylim(-0.04 * top, top)
     outline = np.vstack([(min(left, 0.0), frontier.largest_share), frontier.vertices, (frontier.largest_total, 0.0)])
     beyond = np.vstack([outline, (frontier.largest_total, -top), (2 * right, -top), (2 * right, 2 * top), (min(left, 0.0), 2 * top)])
-    axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="//", linewidth=0, zorder=0)
+    axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="/", linewidth=0, zorder=0)
     axes.plot(*outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)  # on its ends one goal is lost for nothing
     axes.plot(*frontier.vertices.T, color="black", linewidth=1.8, marker=".", markersize=7, label="exact frontier", zorder=3)
     lines = [outline]
@@ -71,7 +72,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
                 *places[own].T,
                 color=colour,
                 marker=mark,
-                markersize=7,
+                markersize=6.5 if style == "none" else 8.5,  # both show where they coincide
                 markeredgecolor="white",
                 markeredgewidth=0.6,
                 linestyle=style,
@@ -112,14 +113,16 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
     """Mark the prices at the top and on the right."""
     from matplotlib.ticker import PercentFormatter
 
-    total, share = frontier.largest_total, frontier.largest_share
-    across = axes.secondary_xaxis("top", functions=(lambda value: 1 - value / total, lambda price: (1 - price) * total))
-    up = axes.secondary_yaxis("right", functions=(lambda value: 1 - value / share, lambda price: (1 - price) * share))
+    def price(best: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        return lambda value: 1 - value / best, lambda missing: (1 - missing) * best
+
+    across = axes.secondary_xaxis("top", functions=price(frontier.largest_total))
+    up = axes.secondary_yaxis("right", functions=price(frontier.largest_share))
     across.set_xlabel("price of fairness")
     up.set_ylabel("price of efficiency")
     for axis in (across.xaxis, up.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-        axis.set_ticks([mark for mark in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)])
+        axis.set_ticks(np.linspace(0, 1, 6))
     for side in (across, up):
         side.tick_params(colors=GREY, labelsize=8)
         side.spines[:].set_visible(False)
@@ -143,11 +146,12 @@ def _label(points: list[FrontierPoint]) -> str:
     alphas = [point.name.removeprefix("alpha=").replace("inf", "∞") for point in points if point.kind == "alpha"]
     names = [_short(point) for point in points if point.kind != "alpha"]
     if alphas:
-        names.append(f"α = {', '.join(alphas)}")
+        names.append(f"$\\alpha$ = {', '.join(alphas)}")
     return "\n".join(textwrap.wrap(", ".join(names), _WRAP, break_on_hyphens=False))
 
 
 def _short(point: FrontierPoint) -> str:
     if point.kind in ("fds", "gfj"):  # the shape says which
-        return short_label(point.name.partition(":")[2].replace("beta=", "β ").replace(":lam=", ", λ "))
+        beta, lam = (word.partition("=")[2] for word in point.name.split(" ")[0].split(":")[1:])
+        return f"({beta}, {lam})"
     return short_label(point.name, 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,27 +20,30 @@ _ANGLES = np.deg2rad(np.arange(0, 360, 20))
 _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) from the mark
 _GAP = 2.0  # points around a label
 _LEADER = 14.0  # from this distance on a line leads to the mark
-_COVERED, _CROSSED, _OUTSIDE = 40.0, 4.0, 200.0  # what a covered mark or label, a crossed line, and the border cost, in distances
+_COVERED, _CROSSED, _OUTSIDE = 60.0, 12.0, 400.0  # what a covered mark or label, a crossed line, and the border cost, in distances
 
 
-def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = (), size: float = 8.5) -> None:
+def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = ()) -> None:
     """Write a label beside each point, in data coordinates, clear of the other labels, all points and, where it can be, of the lines.
 
-    The limits and the layout of the axes must be final. Labels that are given first choose first.
+    The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patheffects import withStroke
 
     figure = axes.get_figure(root=True)
     assert figure is not None
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     scale = figure.dpi / 72.0
-    marks = axes.transData.transform(points) / scale
+    own = axes.transData.transform(points) / scale
+    marks = np.vstack([own, *(axes.transData.transform(line) / scale for line in lines)])
     frame = axes.get_window_extent(renderer)
     border = np.array([frame.x0, frame.y0, frame.x1, frame.y1]) / scale
     crossed = np.concatenate([_along(axes.transData.transform(line) / scale) for line in lines]) if lines else np.empty((0, 2))
     taken: list[FloatArray] = []
-    for j, (text, (x, y)) in enumerate(zip(labels, marks, strict=True)):
-        note = axes.annotate(text, points[j], xytext=(0, 0), textcoords="offset points", fontsize=size, va="center", ha="center", zorder=6)
+    for j, (text, (x, y)) in enumerate(zip(labels, own, strict=True)):
+        note = axes.annotate(text, points[j], xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
+        note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # legible where it cannot avoid a line
         extent = note.get_window_extent(renderer)
         width, height = extent.width / scale, extent.height / scale
         best, place, leads = np.inf, (0.0, 0.0), 0.0
@@ -62,7 +66,10 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
             axes.annotate(
                 "",
                 points[j],
-                xytext=(place[0] - np.sign(place[0]) * min(width / 2, abs(place[0])), place[1] - np.sign(place[1]) * min(height / 2, abs(place[1]))),
+                xytext=(
+                    place[0] - np.sign(place[0]) * min(width / 2, abs(place[0])),
+                    place[1] - np.sign(place[1]) * min(height / 2, abs(place[1])),
+                ),
                 textcoords="offset points",
                 arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2},
                 zorder=2,
@@ -72,7 +79,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
 
 def _along(line: FloatArray) -> FloatArray:
     """Return points every few points of type along a polyline."""
-    pieces = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 4))) for a, b in zip(line[:-1], line[1:], strict=True)]
+    pieces = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 4))) for a, b in itertools.pairwise(line)]
     return np.concatenate(pieces) if pieces else line
 
 
