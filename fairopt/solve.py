@@ -110,8 +110,8 @@ def to_pyomo(
     What ``model.write(path)`` can write is Pyomo's:
 
     * leximins, totals, and alternatives as a MILP: ``.lp``, ``.mps`` and ``.nl``;
-    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market), which are not linear: ``.nl`` and what else may hold
-      nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
+    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market) and trade-offs (fds, gfj), which are not linear: ``.nl`` and
+      what else may hold nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
     * disjunctions (``transformation=None``): nothing, until they are transformed. **Beware of** ``.mps``, which Pyomo writes *without*
       them and without a word: another, larger set of allocations. ``.lp`` and ``.nl`` are errors.
 

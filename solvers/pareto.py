@@ -42,6 +42,7 @@ __all__ = ["Pareto", "pareto_frontier"]
 
 _ROUNDING = 1e-9  # part of the largest total and share
 _ALLOWED = 1e-8
+_MAGNIFIED = 1e4  # a goal in larger numbers has prices of more digits, as the solver's tolerances do not grow with it
 _PRIMAL = 4  # HiGHS's number for primal simplex: a new goal leaves the basis feasible
 
 
@@ -143,14 +144,14 @@ class _Search:
     def best(self, of_total: float, of_share: float) -> FloatArray:
         """Return (total, smallest share) of an optimum for these weights, and take note of what the prices leave open."""
         per_column = of_total * self.scale / self.total_unit
-        self.model.set_costs(np.append(per_column, of_share))
+        self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
         outcome = solved(self.model.run(self.deadline.left), self.deadline, {"programs": self.solved})
         self.solved += 1
         y = np.maximum(outcome.x[:-1], 0.0)
         y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
         point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
-        prices = np.maximum(outcome.row_duals[: self.limits.shape[0]], 0.0)
-        lifts = np.maximum(-outcome.row_duals[self.limits.shape[0] :], 0.0)
+        prices = np.maximum(outcome.row_duals[: self.limits.shape[0]], 0.0) / _MAGNIFIED
+        lifts = np.maximum(-outcome.row_duals[self.limits.shape[0] :], 0.0) / _MAGNIFIED
         if of_share > 0 and lifts.sum() > 0:
             lifts = lifts * (of_share / lifts.sum())
         reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices

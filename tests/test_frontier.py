@@ -370,7 +370,7 @@ def test_labels_of_a_crowd_do_not_overlap() -> None:
         assert (box[:2] >= frame[:2]).all(), text
         assert (box[2:] <= frame[2:]).all(), text
         assert not ((marks > box[:2]) & (marks < box[2:])).all(axis=1).any(), text
-    words = ", ".join(text.replace("\n", " ") for text, _ in placed)
+    words = ", ".join(text.replace("\n", " ").replace("\u00a0", " ") for text, _ in placed)
     for name in ("drfh", "per-server-drf", "uniform", "tsf:first-fit", "(2, -4)", "= 0.5"):
         assert name in words
 

@@ -32,7 +32,8 @@ _LOOK = {  # kind: mark, colour, line, what it is called
     "gfj": ("v", COLOURS[3], ":", "GFJ ($\\beta$, $\\lambda$)"),
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
 }
-_SAME = 0.012  # parts of the width and height within which points are one mark
+_FAMILIES = ("fds", "gfj")
+_SAME = 0.016  # parts of the width and height within which points are one mark
 _WRAP = 34  # characters of a line of a label
 
 
@@ -61,7 +62,15 @@ def plot_frontier(frontier: Frontier) -> Figure:
     beyond = np.vstack([outline, (frontier.largest_total, -top), (2 * right, -top), (2 * right, 2 * top), (min(left, 0.0), 2 * top)])
     axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="/", linewidth=0, zorder=0)
     axes.plot(*outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)  # on its ends one goal is lost for nothing
-    axes.plot(*frontier.vertices.T, color="black", linewidth=1.8, marker=".", markersize=7, label="exact frontier", zorder=3)
+    ring = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 13,
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.8,
+    }  # of one vertex, seen around any mark
+    look: dict[str, Any] = {"linewidth": 1.8, "marker": ".", "markersize": 7} if len(frontier.vertices) > 1 else ring
+    axes.plot(*frontier.vertices.T, color="black", label="exact frontier", zorder=3, **look)
     lines = [outline]
     for kind, (mark, colour, style, name) in _LOOK.items():
         own = np.array([point.kind == kind for point in points], bool)
@@ -83,7 +92,8 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("tasks in all")
     axes.set_ylabel("smallest weighted dominant share")
-    axes.xaxis.set_major_formatter("{x:,.6g}")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no factor above the axis, where the prices stand
     instance = frontier.instance
     whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
     axes.set_title(f"Efficiency against fairness: {whole}", loc="left", fontweight="bold")
@@ -142,16 +152,21 @@ def _groups(places: FloatArray, axes: Axes) -> list[list[int]]:
 
 
 def _label(points: list[FrontierPoint]) -> str:
-    """Return the names of the points of one mark, the alpha-fair ones as one list."""
-    alphas = [point.name.removeprefix("alpha=").replace("inf", "∞") for point in points if point.kind == "alpha"]
-    names = [_short(point) for point in points if point.kind != "alpha"]
-    if alphas:
-        names.append(f"$\\alpha$ = {', '.join(alphas)}")
+    """Return the names of the points of one mark, those of a path as one list."""
+    names = [short_label(point.name, 30) for point in points if point.kind in ("notion", "greedy")]
+    paths = {kind: [point.name for point in points if point.kind == kind] for kind in ("alpha", *_FAMILIES)}
+    for kind, members in paths.items():
+        if members and kind == "alpha":
+            values = [name.removeprefix("alpha=").replace("inf", "$\\infty$") for name in members]
+            names.append(f"$\\alpha$\u00a0=\u00a0{', '.join(values)}")
+        elif members:
+            pairs = [f"({beta},\u00a0{lam})" for beta, lam in map(_member, members)]
+            alone = len(members) == len(points)  # then the shape says which family it is
+            names.append(("" if alone else f"{kind.upper()}\u00a0") + ", ".join(pairs))
     return "\n".join(textwrap.wrap(", ".join(names), _WRAP, break_on_hyphens=False))
 
 
-def _short(point: FrontierPoint) -> str:
-    if point.kind in ("fds", "gfj"):  # the shape says which
-        beta, lam = (word.partition("=")[2] for word in point.name.split(" ")[0].split(":")[1:])
-        return f"({beta}, {lam})"
-    return short_label(point.name, 30)
+def _member(name: str) -> tuple[str, str]:
+    """Return beta and lambda of "fds:beta=2:lam=-1 (2)"."""
+    _, beta, lam = name.split(" ")[0].split(":")
+    return beta.partition("=")[2], lam.partition("=")[2]

@@ -274,3 +274,12 @@ def test_only_engines_that_can() -> None:
         fo.solve(POOL, "fds", solver="pyomo")
     with pytest.raises(fo.Unsupported, match="no engine can solve a program with a goal that weighs"):
         fo.solve(POOL, "fds", integral=True)
+
+
+def test_the_model_of_pyomo_has_the_same_goal() -> None:
+    """x y at beta = 2, lambda = -1: its logarithm, halved."""
+    pyo = pytest.importorskip("pyomo.environ")
+    model = fo.to_pyomo(POOL, "gfj", beta=2, lam=-1)
+    for variable, tasks in zip(model.x.values(), (4.0, 0.5), strict=True):
+        variable.set_value(tasks)
+    assert pyo.value(model.goal) == pytest.approx(np.log(4.0 * 0.5) / 2)
