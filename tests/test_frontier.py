@@ -338,6 +338,14 @@ def test_status_of_bad_input(arguments: list[str], status: int, message: str) ->
     assert message in " ".join(output.replace("│", " ").split())
 
 
+def test_families_on_the_command_line() -> None:
+    """solve takes beta and lambda too, and compare does in the names."""
+    users = json.loads(run("solve", EXAMPLES / "kesidis.yaml", "--notion", "gfj", "--beta", "2", "--lam", "-4", "--json").stdout)["users"]
+    data = json.loads(run("compare", EXAMPLES / "kesidis.yaml", "--notions", "gfj:beta=2:lam=-4", "--json").stdout)
+    assert [user["tasks"] for user in users] == pytest.approx([user["tasks"] for user in data["rows"][0]["users"]])
+    assert "lam is 3, but at beta = 2" in run("solve", EXAMPLES / "kesidis.yaml", "--notion", "gfj", "--lam", "3", status=2).output
+
+
 # The picture ---------------------------------------------------------------------------------------------------------------------
 
 
