@@ -133,6 +133,23 @@ def test_all_of_many_vertices() -> None:
     np.testing.assert_array_equal(bends, near)
 
 
+def test_weights_over_six_decades() -> None:
+    """A user of weight 1000 counts with a millionth of what one of weight 1/1000 has: every edge is proved all the same."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        instance = fo.Instance(
+            rng.uniform(1, 9, (4, 3)),
+            rng.uniform(0.1, 2, (7, 3)),
+            weights=10 ** rng.uniform(-3, 3, 7),
+            tasks=np.where(rng.random(7) < 0.3, rng.uniform(0, 4, 7), np.inf),
+        )
+        found = fo.frontier(instance, alphas=[], notions=["drfh"])
+        assert found.gap <= 2e-9
+        assert found["drfh"].price_of_efficiency == 0
+        middle = found.vertices.mean(axis=0)[0]
+        assert found.share_at(middle) == pytest.approx(largest_share(instance, middle, "rdm"), rel=1e-5)
+
+
 @pytest.mark.parametrize("alphas", [[0, 1, float("inf")]])
 @pytest.mark.parametrize("of", ["tasks", "shares"])
 @given(instance=instances(max_users=4, max_servers=3))
