@@ -21,7 +21,20 @@ from fairopt.errors import (
     SolverUnavailable,
     Unsupported,
 )
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
+from fairopt.generators import GENERATORS, generate
+from fairopt.imports import (
+    Import,
+    import_google2011,
+    import_kubernetes,
+    import_openb,
+    import_slurm,
+    import_swf,
+    import_yarn,
+)
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -30,12 +43,14 @@ from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.study import study
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
@@ -44,7 +59,10 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
+    "Frontier",
+    "Import",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -60,13 +78,23 @@ __all__ = [
     "audit",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
+    "frontier",
+    "generate",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
     "load",
     "precomputed_drf",
     "regret",
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
     "worst_case",
 ]

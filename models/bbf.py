@@ -69,6 +69,7 @@ from fairopt.models.notion import (
     sharing_limits,
 )
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
+from fairopt.wording import percent
 
 __all__ = ["BBF"]
 
@@ -120,6 +121,11 @@ class BBF(Notion):
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
         check_preference(self.prefer, instance, self.name)
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Its entitlement."""
+        part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.effortless].sum())
+        return f"its entitlement: all that it asks for, or {percent(part)} of some resource that is used up"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the weighted Nash optimum, or the union of polytopes that holds all fair allocations."""

@@ -31,14 +31,17 @@ from fairopt.filling import Criterion
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
 from fairopt.validation import check, numbers, require_labels
+from fairopt.wording import figure, joined, named, percent
 
 __all__ = [
     "Notion",
     "Property",
     "ShareNotion",
     "Sharing",
+    "alone_on_each",
     "check_preference",
     "default_sharing",
+    "dominant_part",
     "dominant_share",
     "preference_per_task",
     "restricted_preference",
@@ -78,6 +81,8 @@ class Notion(ABC):
     source: ClassVar[str]
     satisfies: ClassVar[Mapping[Property, str]] = {}
     weights_per_resource: ClassVar[bool] = False
+    share_is_part: ClassVar[bool] = False
+    """Is a share a part of something, which is written in percent?"""
 
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
@@ -133,6 +138,13 @@ class Notion(ABC):
         """
         return None
 
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Say against what a task of a user (a position) is measured: the end of a sentence that begins "alice is measured by".
+
+        For people who ask `fairopt.explain` why they get what they get. The default names the notion; say more in your own.
+        """
+        return f"the rules of {self.name} ({self.title})"
+
     def criterion(self, instance: Instance) -> Criterion:
         """Return the share by which progressive filling says whose turn it is.
 
@@ -153,6 +165,16 @@ class ShareNotion(Notion):
     @abstractmethod
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return the share that one task is worth, before weights, (users,) or (users, servers)."""
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Say what share a task is worth, from the least to the most where it differs from server to server."""
+        share = self.share_per_task(instance)[user]
+        worth = np.asarray(share[instance.eligibility[user]] if share.ndim else share, float)
+        write = percent if self.share_is_part else figure
+        if not worth.size:
+            return super().yardstick(instance, user)
+        low, high = write(float(worth.min())), write(float(worth.max()))
+        return f"the shares of its tasks: each counts {low}" + (f" to {high}, from server to server" if high != low else "")
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the goal; the default is `Leximin`."""
@@ -199,6 +221,26 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
     ratio = safe_ratio(instance.demands, capacity)
     share: FloatArray = (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
     return share
+
+
+def dominant_part(instance: Instance, user: int, capacity: FloatArray, whole: str) -> str:
+    """Say which resource of ``whole`` dominates the demand of a user, and what part of it a task takes; ``capacity`` is (resources,)."""
+    parts = safe_ratio(instance.demands[user], capacity)
+    weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
+    order = np.argsort(-weighted, kind="stable")
+    first = named(instance.resources[order[0]])
+    others = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
+    also = f" ({joined(others[:3])})" if others else ""
+    for_weight = " for its weights" if instance.weights.ndim == 2 else ""
+    return f"its share of {whole}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"
+
+
+def alone_on_each(instance: Instance, user: int, most: int = 3) -> str:
+    """Say how many tasks a user could run on each server row if it had it to itself, the largest first."""
+    rates = instance.rates[user]
+    order = [i for i in np.argsort(-rates, kind="stable") if rates[i] > 0]
+    listed = [f"{figure(rates[i])} on {named(instance.servers[i])}" for i in order[:most]]
+    return joined([*listed, *([f"fewer on {len(order) - most:,} more"] if len(order) > most else [])]) or "none"
 
 
 # What notions with several fair allocations share ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +35,9 @@ from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.equilibrium_equations import solve_structure
 from fairopt.solvers.smoothed_equilibrium import approach
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["BestResponse", "Sweeps"]
 
@@ -58,12 +61,30 @@ class Sweeps:
     ----------
     changes : array (sweeps,)
         Largest change of an x[n,i], relative to the x[n] of its user. The last is that of the exact finish.
+    violations : array (sweeps,)
+        Largest violation of the equilibrium's condition, relative, after the sweeps where it was looked at; else not a number.
     tasks : array (recorded sweeps, users)
         x[n] after each sweep, of the rows that were solved (merged); the first ones, where there are very many.
+    users : tuple of str
+        Names of these rows.
     """
 
     changes: FloatArray
+    violations: FloatArray
     tasks: FloatArray
+    users: tuple[str, ...]
+
+    def plot(self) -> Figure:
+        """Draw change and violation over the sweeps, on a logarithmic axis, and the tasks; returns a matplotlib figure.
+
+        >>> import fairopt as fo
+        >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
+        >>> [axes.get_xlabel() for axes in fo.solve(instance, "psdsf").trace.plot().axes]
+        ['sweeps of all servers', 'sweeps of all servers']
+        """
+        from fairopt.plots import plot_convergence
+
+        return plot_convergence(self)
 
 
 class BestResponse(Backend):
@@ -97,7 +118,7 @@ class BestResponse(Backend):
             if change <= _STILL or sweep >= due or deadline.left == 0.0:
                 due = min(2 * sweep, sweep + _EVERY)
                 near = state.plain()
-                reached = nearest = state.residual(near)
+                reached = nearest = state.violations[-1] = state.residual(near)
                 for x in [near, *(state.finishes() if reached > _AIM else [])]:
                     worst = state.residual(x)
                     if worst < residual:
@@ -124,7 +145,7 @@ class BestResponse(Backend):
                 f'try another order ("random", another seed) or a larger tolerance',
                 known,
             )
-        state.finished(best)
+        state.finished(best, residual)
         return Solution(best, iterations=sweep, programs_solved=0, trace=state.trace())
 
 
@@ -168,6 +189,7 @@ class _State:
         self.total = np.zeros(self.tasks.size)
         self.x_before, self.before = self.x.copy(), list[FloatArray]()  # where the servers were before the last sweeps
         self.changes: list[float] = []
+        self.violations: list[float] = []
         self.record_of_tasks: list[FloatArray] = []
 
     @property
@@ -249,22 +271,25 @@ class _State:
     def record(self, change: float) -> None:
         """Keep a row of the record."""
         self.changes.append(change)
+        self.violations.append(np.nan)
         self.before = [*self.before[-2:], self.x_before]
         self.x_before = self.x.copy()
         if (len(self.record_of_tasks) + 1) * self.total.size <= _KEPT:
             self.record_of_tasks.append(self.total.copy())
 
-    def finished(self, x: FloatArray) -> None:
+    def finished(self, x: FloatArray, residual: float) -> None:
         """Record the way from the last sweep to the answer."""
         now = self.program.per_user(x)
         before = self.total[self.program.pair_users]
         change = np.abs(x - self.plain()) / np.maximum(np.maximum(now[self.program.pair_users], before), 1e-300)
         self.total = now
         self.record(float(change.max(initial=0.0)))
+        self.violations[-1] = residual
 
     def trace(self) -> Sweeps:
         """Return the record."""
-        return Sweeps(np.array(self.changes), np.array(self.record_of_tasks).reshape(-1, self.tasks.size))
+        tasks = np.array(self.record_of_tasks).reshape(-1, self.tasks.size)
+        return Sweeps(np.array(self.changes), np.array(self.violations), tasks, self.program.users)
 
 
 def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:

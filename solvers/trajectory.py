@@ -26,10 +26,12 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
@@ -68,6 +70,8 @@ class Path:
     multipliers : array (steps, limits)
         1 / (c(t) (1 - utilization)), of limits scaled to 1 and weights that sum to 1: they tend to prices of the whole of each limit.
         Infinite at t = 0, where c = 0.
+    parts : array (limits, pairs)
+        A: the part of each limit that a task of each pair takes, so that utilization = A x; 0 for a limit of 0.
     bottlenecks : bool array (limits,)
         Which limits are full at the end.
     pairs : tuple of (str, str)
@@ -80,6 +84,7 @@ class Path:
     x: FloatArray
     utilization: FloatArray
     multipliers: FloatArray
+    parts: FloatArray
     bottlenecks: BoolArray
     pairs: tuple[tuple[str, str], ...]
     limits: tuple[str, ...]
@@ -96,6 +101,12 @@ class Path:
         from fairopt.plots import plot_trajectory
 
         return plot_trajectory(self)
+
+    def plot_polytope(self, points: Mapping[str, npt.ArrayLike] | None = None) -> Figure:
+        """Draw the path inside the polytope of two or three pairs, and other allocations by name: `fairopt.plots.plot_polytope`."""
+        from fairopt.plots import plot_polytope
+
+        return plot_polytope(self, points)
 
 
 class Trajectory(Backend):
@@ -213,6 +224,8 @@ def _path(program: Program, problem: CentralPath, t: FloatArray, states: FloatAr
         utilization[step, rows] = problem.a @ y
         c = problem.c(y, s)
         multipliers[step, rows] = 1 / (c * s) if c > 0 else np.inf
+    parts = np.zeros(multipliers.shape[1:] + x.shape[1:])
+    parts[rows] = program.limits.matrix[rows].toarray() / program.limits.bounds[rows, None]
     full = np.zeros(len(program.limits), bool)
     full[rows] = end.s <= _FULL
     return Path(
@@ -220,6 +233,7 @@ def _path(program: Program, problem: CentralPath, t: FloatArray, states: FloatAr
         x,
         utilization,
         multipliers,
+        parts,
         full,
         tuple((program.users[n], program.servers[i]) for n, i in zip(program.pair_users, program.pair_servers, strict=True)),
         tuple(program.limit_name(row) for row in range(len(program.limits))),

@@ -418,12 +418,42 @@ def test_no_path_where_there_is_none(tmp_path: Path) -> None:
     """Another engine, another suffix, no room for anybody."""
     target = tmp_path / "path.svg"
     assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "proportional", "--plot-path", target, status=2).stderr)
+    assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "psdsf", "--plot-polytope", target, status=2).stderr)
+    market = ("--notion", "psdsf", "--formulation", "market", "--sharing", "tdm", "--plot-path", target)
+    assert "keeps no way to its answer" in flat(run("solve", PAPER, *market, status=2).stderr)
     assert "end its name in" in flat(run("solve", PAPER, "--solver", "trajectory", "--plot-path", "path.bmp", status=2).stderr)
     fo.save(fo.Instance([[1]], [[1]], tasks=[0]), tmp_path / "nothing.yaml")
     for rest, status in ((["--plot-path", target], 2), ([], 0)):
         done = run("solve", tmp_path / "nothing.yaml", "--notion", "proportional", "--solver", "trajectory", *rest, status=status)
         assert ("no path to draw" in flat(done.stderr)) == (status == 2)
     assert not target.exists()
+
+
+def test_the_sweeps_of_psdsf_are_drawn(tmp_path: Path) -> None:
+    """The same picture as in Python."""
+    run("solve", PAPER, "--notion", "psdsf", "--plot-path", tmp_path / "sweeps.svg")
+    save_figure(fo.solve(fo.load(PAPER), "psdsf").trace.plot(), tmp_path / "python.svg")
+    assert (tmp_path / "sweeps.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
+
+
+def test_the_path_in_its_polytope_is_drawn_beside_drf(tmp_path: Path) -> None:
+    """Where two or three users share one pool; for more there is a message."""
+    example = EXAMPLES / "bbf-section-4.yaml"
+    run("solve", example, "--notion", "bbf", "--solver", "trajectory", "--plot-polytope", tmp_path / "polytope.svg")
+    trace = fo.solve(fo.load(example), "bbf", solver="trajectory").trace
+    save_figure(trace.plot_polytope({"DRF": [2 / 3, 2 / 3]}), tmp_path / "paper.svg")  # section 4 of Dolev et al. prints this point
+    ours, paper = ((tmp_path / name).read_text() for name in ("polytope.svg", "paper.svg"))
+    assert ours == paper
+    ring = ("--notion", "bbf", "--solver", "trajectory", "--plot-polytope", tmp_path / "ring.svg")
+    assert "this path moves 4" in flat(run("solve", EXAMPLES / "bbf-ring.yaml", *ring, status=2).stderr)
+
+
+@pytest.mark.parametrize("command", ["solve", "schedule"])
+def test_envy_is_drawn(command: str, three: Path, tmp_path: Path) -> None:
+    """Of an exact allocation and of a schedule."""
+    run(command, three, "--plot-envy", tmp_path / "envy.png")
+    assert (tmp_path / "envy.png").read_bytes().startswith(b"\x89PNG")
+    assert "end its name in" in flat(run(command, three, "--plot-envy", "envy.bmp", status=2).stderr)
 
 
 # A process of its own ------------------------------------------------------------------------------------------------------------

@@ -150,3 +150,11 @@ def test_a_share_that_is_the_number_of_tasks_is_not_noted() -> None:
     """Efficiency counts tasks; a max-min notion has shares beside."""
     assert not [text for text in texts(plot_allocation(allocate(3, 2, "efficiency"))) if "(share" in text]
     assert len([text for text in texts(plot_allocation(allocate(3, 2, "tsf"))) if "(share" in text]) == 3
+
+
+def test_a_sign_that_the_font_lacks_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """In words, and the picture is there."""
+    save_figure(plot_allocation(fo.solve(fo.Instance([[1]], [[1]], users=["学生"]), "drf")), tmp_path / "a.png")
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "has signs that its font lacks" in message
+    assert (tmp_path / "a.png").exists()

@@ -20,7 +20,7 @@ import fairopt as fo
 from fairopt.commands import tables
 from fairopt.files import write_files
 
-__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "present", "say", "work"]
+__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "draw_envy", "present", "say", "work"]
 
 T = TypeVar("T")
 
@@ -74,6 +74,17 @@ def present(
         page = Console(file=io.StringIO(), width=100, highlight=False)
         tables.print_allocation(page, allocation, seconds, everything=everything)
         deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def draw_envy(allocation: fo.Allocation, path: Path) -> None:
+    """Write the picture of who envies whom."""
+    from fairopt.measures import envy_matrix
+    from fairopt.plots import plot_envy, save_figure
+
+    def draw() -> None:
+        save_figure(plot_envy(envy_matrix(allocation), allocation.instance.users, allocation.notion), path)
+
+    work("drawing who envies whom", draw)
 
 
 def say(kind: str, message: str) -> None:

@@ -11,7 +11,20 @@ import typer
 import fairopt as fo
 from fairopt.instance import FloatArray
 
-__all__ = ["Csv", "Everything", "File", "Json", "Output", "Plot", "PlotPath", "Sharing", "read_preference", "read_utility"]
+__all__ = [
+    "Csv",
+    "Everything",
+    "File",
+    "Json",
+    "Output",
+    "Plot",
+    "PlotEnvy",
+    "PlotPath",
+    "PlotPolytope",
+    "Sharing",
+    "read_preference",
+    "read_utility",
+]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
 Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
@@ -20,7 +33,13 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
-PlotPath = Annotated[Path | None, typer.Option(metavar="FILE", help="With --solver trajectory: also draw the path to the allocation.")]
+PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
+PlotPath = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Also draw the way to the answer: of --solver trajectory its path, of psdsf its sweeps.")
+]
+PlotPolytope = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path in its polytope.")
+]
 
 
 def read_utility(path: Path, instance: fo.Instance) -> FloatArray:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import check_output, present, work
-from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, Sharing, read_utility
+from fairopt.commands.console import check_output, check_picture, draw_envy, present, work
+from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, PlotEnvy, Sharing, read_utility
 
 __all__ = ["schedule"]
 
@@ -46,12 +46,14 @@ def schedule(
     everything: Everything = False,
     output: Output = None,
     plot: Plot = None,
+    plot_envy: PlotEnvy = None,
 ) -> None:
     """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
 
     Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
     """
     check_output(as_json, as_csv, output, plot)
+    check_picture(plot_envy, "--plot-envy")
     started = time.perf_counter()
     instance = work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -69,4 +71,6 @@ def schedule(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
+    if plot_envy is not None:
+        draw_envy(allocation, plot_envy)
     present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)

@@ -6,11 +6,26 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import check_output, check_picture, present, work
-from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, PlotPath, Sharing, read_preference, read_utility
+from fairopt.commands.console import check_output, check_picture, draw_envy, present, work
+from fairopt.commands.options import (
+    Csv,
+    Everything,
+    File,
+    Json,
+    Output,
+    Plot,
+    PlotEnvy,
+    PlotPath,
+    PlotPolytope,
+    Sharing,
+    read_preference,
+    read_utility,
+)
+from fairopt.instance import FloatArray
 
 __all__ = ["solve"]
 
@@ -85,16 +100,23 @@ def solve(
     everything: Everything = False,
     output: Output = None,
     plot: Plot = None,
+    plot_envy: PlotEnvy = None,
     plot_path: PlotPath = None,
+    plot_polytope: PlotPolytope = None,
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
     check_output(as_json, as_csv, output, plot)
-    check_picture(plot_path, "--plot-path")
-    if plot_path is not None and solver != "trajectory":
-        raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-path")
+    for path, option in ((plot_envy, "--plot-envy"), (plot_path, "--plot-path"), (plot_polytope, "--plot-polytope")):
+        check_picture(path, option)
+    if plot_path is not None and solver != "trajectory" and notion != "psdsf":
+        raise typer.BadParameter(
+            "only two engines keep the way to their answer; add --solver trajectory, or ask for psdsf", param_hint="--plot-path"
+        )
+    if plot_polytope is not None and solver != "trajectory":
+        raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
     instance = work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -120,10 +142,37 @@ def solve(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
-    if plot_path is not None:
-        from fairopt.plots import save_figure
-
-        if allocation.trace is None:
-            raise fo.InvalidInstance(f"{file} leaves no room for any task, so that there is no path to draw; leave --plot-path out")
-        save_figure(allocation.trace.plot(), plot_path)
+    if plot_envy is not None:
+        draw_envy(allocation, plot_envy)
+    if plot_path is not None or plot_polytope is not None:
+        _draw_path(allocation, plot_path, plot_polytope)
     present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+
+
+def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | None) -> None:
+    """Draw the way to the answer, and inside its polytope beside what DRF gives."""
+    from fairopt.plots import save_figure
+
+    trace = allocation.trace
+    if trace is None:
+        if allocation.tasks.any():
+            raise fo.Unsupported(f'the engine "{allocation.solver}" keeps no way to its answer; leave --plot-path out')
+        raise fo.InvalidInstance(
+            "there is no room for any task, so that there is no path to draw; leave --plot-path and --plot-polytope out"
+        )
+    if path is not None:
+        save_figure(trace.plot(), path)
+    if polytope is not None:
+        save_figure(trace.plot_polytope(_beside(allocation)), polytope)
+
+
+def _beside(allocation: fo.Allocation) -> dict[str, FloatArray]:
+    """Return what DRF gives the pairs of a path, by name; nothing where identical users went the path as one."""
+    instance, pairs = allocation.instance, allocation.trace.pairs
+    if len(pairs) != instance.eligibility.sum():
+        return {}
+    # Where no tasks are given, a request under bbf is one task.
+    tasks = np.where(np.isfinite(instance.tasks), instance.tasks, 1.0) if allocation.notion == "bbf" else instance.tasks
+    drf = fo.solve(instance.replace(tasks=tasks), "drfh", sharing=allocation.sharing)  # type: ignore[arg-type]
+    held = [drf.tasks[instance.users.index(user), instance.servers.index(server)] for user, server in pairs]
+    return {"DRF" if instance.counts.sum() == 1 else "DRFH": np.array(held)}

@@ -4,7 +4,25 @@ from __future__ import annotations
 
 from fairopt.plots.allocation import plot_allocation
 from fairopt.plots.comparison import plot_comparison
+from fairopt.plots.convergence import plot_convergence
+from fairopt.plots.envy import plot_envy
+from fairopt.plots.frontier import plot_frontier
+from fairopt.plots.polytope import plot_polytope
+from fairopt.plots.shares import plot_shares
 from fairopt.plots.style import figure_format, save_figure
 from fairopt.plots.trajectory import plot_trajectory
+from fairopt.plots.utilization import plot_utilization
 
-__all__ = ["figure_format", "plot_allocation", "plot_comparison", "plot_trajectory", "save_figure"]
+__all__ = [
+    "figure_format",
+    "plot_allocation",
+    "plot_comparison",
+    "plot_convergence",
+    "plot_envy",
+    "plot_frontier",
+    "plot_polytope",
+    "plot_shares",
+    "plot_trajectory",
+    "plot_utilization",
+    "save_figure",
+]

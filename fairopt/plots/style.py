@@ -6,23 +6,44 @@ The colours are those of Okabe and Ito (2008), which colour-blind readers tell a
 from __future__ import annotations
 
 import io
+import logging
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
+from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "GREY", "HATCHES", "LABEL", "LOG_FROM", "STYLES", "figure_format", "percent_axis", "save_figure", "short_label"]
+    from fairopt.allocation import Allocation
+
+__all__ = [
+    "COLOURS",
+    "GREY",
+    "HATCHES",
+    "LABEL",
+    "LOG_FROM",
+    "STYLES",
+    "WHITE_TO_DARK",
+    "figure_format",
+    "headline",
+    "percent_axis",
+    "save_figure",
+    "short_label",
+]
+
+log = logging.getLogger(__name__)
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
 STYLES = ("-", "--", "-.", ":")
 GREY = "#555555"
+WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from nothing to much
 LABEL = 22  # characters of a label that are shown
 LOG_FROM = 50  # ratio of the largest share to the smallest from which an axis is logarithmic
 _FORMATS = ("svg", "png", "pdf")
@@ -60,8 +81,15 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
     kind = figure_format(path)
     page = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}):  # names inside the file that do not change from run to run
+    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}), warnings.catch_warnings(record=True) as caught:  # names in it stay the same
+        warnings.filterwarnings("always", "Glyph .* missing")
         figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
+    lacking = [warning for warning in caught if "missing from font" in str(warning.message)]
+    for warning in caught:
+        if warning not in lacking:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        log.warning("%s has signs that its font lacks, drawn as boxes; set matplotlib's font.family to one that has them", path)
     write_files({Path(path): page.getvalue()})
 
 
@@ -69,6 +97,15 @@ def short_label(label: str, length: int = LABEL) -> str:
     """Shorten a label, and keep matplotlib from reading mathematics into it."""
     short = label if len(label) <= length else f"{label[: length - 1]}…"
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
+
+
+def headline(figure: Figure, allocation: Allocation) -> None:
+    """Say above a picture which allocation of what it shows."""
+    instance = allocation.instance
+    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
+    how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
+    title = f"{allocation.notion}{how}: {whole}, sharing {allocation.sharing}"
+    figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
 
 
 def percent_axis(axis: Axis) -> None:

@@ -1,0 +1,114 @@
+"""What each user gets: its share, or its tasks, as bars; of many users a curve of sorted shares with the levels marked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, short_label
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairopt.allocation import Allocation
+
+__all__ = ["draw_users", "plot_shares", "rows_of_users"]
+
+_BARS = 30  # more users than this are a curve
+_CURVE_HEIGHT = 12  # as high as so many bars
+_LEVELS = 6  # levels that are marked
+
+
+def plot_shares(allocation: Allocation) -> Figure:
+    """Draw the share of each user, U[n] / phi[n] of the notion, and its tasks beside; tasks alone where a notion has no such share.
+
+    Up to 30 users are bars, in the order of the instance; more are a curve of sorted shares with the levels at which most users stop.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> axes, = plot_shares(fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")).axes
+    >>> [text.get_text() for text in axes.texts]
+    ['0.6667  (3 tasks)', '0.6667  (2 tasks)']
+    """
+    from matplotlib.figure import Figure
+
+    rows = rows_of_users(allocation)
+    figure = Figure(figsize=(7.0, max(1.4 + 0.25 * rows, 2.4)), layout="constrained")
+    axes = figure.subplots()
+    if draw_users(axes, allocation, first="share"):
+        axes.set_ylim(rows - 0.5, -0.6)
+    headline(figure, allocation)
+    return figure
+
+
+def rows_of_users(allocation: Allocation) -> int:
+    """Return how many bars high the picture of the users is."""
+    number = allocation.instance.n_users
+    return number if number <= _BARS else _CURVE_HEIGHT
+
+
+def draw_users(axes: Axes, allocation: Allocation, first: str = "tasks") -> bool:
+    """Draw the users as bars, of "tasks" or "share", or as a curve of shares; return whether they are bars."""
+    few = allocation.instance.n_users <= _BARS
+    if few:
+        _user_bars(axes, allocation, first)
+        axes.tick_params(axis="y", length=0)
+    else:
+        _user_curve(axes, allocation)
+    axes.spines[["top", "right"]].set_visible(False)
+    return few
+
+
+def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
+    tasks, shares, users = allocation.tasks_per_user, allocation.shares_to_show, allocation.instance.users
+    lengths = tasks if first == "tasks" or shares is None else shares
+    y = np.arange(len(users))
+    apart = len(users) <= len(COLOURS)
+    bars = axes.barh(y, lengths, height=0.7, color=COLOURS[: len(users)] if apart else GREY, edgecolor="white")
+    if apart:
+        for bar, hatch in zip(bars, HATCHES, strict=False):
+            bar.set_hatch(hatch)
+    notes = [f"{value:.4g}" for value in tasks]
+    if shares is not None and lengths is tasks:
+        notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, shares, strict=True)]
+    elif shares is not None:
+        notes = [f"{share:.4g}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
+    axes.bar_label(bars, notes, padding=4, fontsize=9)
+    axes.set_yticks(y, [short_label(user) for user in users])
+    axes.set_xlim(0, max(float(lengths.max()), 1e-12) * 1.45)  # room for the notes
+    axes.set_xlabel("tasks" if lengths is tasks else "share")
+    axes.set_title("Tasks of each user" if lengths is tasks else "Share of each user", loc="left")
+
+
+def _user_curve(axes: Axes, allocation: Allocation) -> None:
+    """Draw sorted shares (tasks, where shares are per server), and the levels at which most users stop."""
+    shares = allocation.shares_to_show
+    what, values = ("tasks", allocation.tasks_per_user) if shares is None else ("share", shares)
+    ranked = np.sort(values)
+    positive = ranked[ranked > 0]
+    axes.stairs(ranked, np.arange(ranked.size + 1), baseline=None, color=COLOURS[0], linewidth=1.8)
+    if positive.size and positive[-1] / positive[0] > LOG_FROM:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, max(float(ranked[-1]), 1e-12) * 1.1)
+    axes.set_xlim(0, ranked.size)
+    drawn: list[float] = []
+    span = axes.transData
+    for level in sorted(allocation.levels, key=lambda level: -len(level.users))[:_LEVELS]:
+        height = float(span.transform((0.0, level.value))[1])
+        if any(abs(height - other) < 14 for other in drawn):  # pixels: the texts would touch
+            continue
+        drawn.append(height)
+        axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        note = f"level {level.value:.4g}: {plural(len(level.users), 'user')}"
+        right = (ranked.size, level.value)  # where the curve has long been above it
+        axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=GREY)
+    axes.set_xlabel("users, from the lowest")
+    axes.set_ylabel(what)
+    axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")

@@ -1,0 +1,149 @@
+"""What is used of each server class: a bar for each resource, stacked by user; of many servers a curve for each resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairopt.allocation import Allocation
+
+__all__ = ["draw_servers", "plot_utilization", "rows_of_servers"]
+
+_ROWS = 40  # more bars of servers than this are curves
+_CURVE_HEIGHT = 12  # as high as so many bars
+
+
+def plot_utilization(allocation: Allocation) -> Figure:
+    """Draw the part of each resource (under time division: of the time) that is in use on each server class.
+
+    Up to 40 bars are stacked by user (up to 8 users), else coloured by resource; more are curves over the servers, from the least used.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> axes, = plot_utilization(fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")).axes
+    >>> [text.get_text() for text in axes.texts]
+    ['100.0 %', '77.8 %']
+    """
+    from matplotlib.figure import Figure
+
+    rows = rows_of_servers(allocation)
+    figure = Figure(figsize=(7.0, max(1.4 + 0.25 * rows, 2.4)), layout="constrained")
+    axes = figure.subplots()
+    if draw_servers(axes, allocation, legend=True):
+        axes.set_ylim(rows - 0.5, -0.6)
+    headline(figure, allocation)
+    return figure
+
+
+def rows_of_servers(allocation: Allocation) -> int:
+    """Return how many bars high the picture of the servers is."""
+    bars = _bars(allocation)
+    return bars if bars <= _ROWS else _CURVE_HEIGHT
+
+
+def draw_servers(axes: Axes, allocation: Allocation, *, legend: bool = False) -> bool:
+    """Draw the servers as bars or as curves, with a legend of the users or without; return whether they are bars."""
+    things, layers = _layers(allocation)
+    few = _bars(allocation) <= _ROWS
+    if few:
+        _server_bars(axes, allocation, things, layers, legend)
+        axes.tick_params(axis="y", length=0)
+    else:
+        _server_curves(axes, allocation, things, layers.sum(axis=0))
+    axes.spines[["top", "right"]].set_visible(False)
+    return few
+
+
+def _bars(allocation: Allocation) -> int:
+    """Return how many bars there are, and a line more for the name of each server with several."""
+    instance = allocation.instance
+    things = 1 if allocation.sharing == "tdm" else instance.n_resources
+    return instance.n_servers * (things + (things > 1))
+
+
+def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
+    """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
+    instance = allocation.instance
+    apart = instance.n_users <= len(COLOURS)
+    if allocation.sharing == "tdm":
+        rates = instance.rates
+        time = np.divide(allocation.tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))
+        return ("time",), (time if apart else time.sum(axis=0, keepdims=True))[:, :, None]
+    if not apart:
+        return instance.resources, allocation.utilization[None]
+    usage = allocation.tasks[:, :, None] * instance.demands[:, None, :]
+    return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
+
+
+def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray, legend: bool) -> None:
+    """Draw a bar for each server and thing, stacked by user or coloured by thing; a server's name stands above its bars."""
+    instance = allocation.instance
+    ticks: list[str] = []
+    positions: list[int] = []  # of the bars, server by server
+    headers: list[int] = []
+    for name, count in zip(instance.servers, instance.counts, strict=True):
+        title = short_label(name) if count == 1 else f"{short_label(name)}  x {count:,.0f}"
+        if len(things) > 1:
+            headers.append(len(ticks))
+            ticks.append(title)
+        positions.extend(range(len(ticks), len(ticks) + len(things)))
+        ticks.extend([short_label(thing) for thing in things] if len(things) > 1 else [title])
+    y = np.array(positions)
+    exists = np.ones(y.size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
+    axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
+    start = np.zeros(y.size)
+    for n, layer in enumerate(layers.reshape(len(layers), -1)):
+        if len(layers) > 1:
+            name = short_label(instance.users[n])
+            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor="white", label=name)
+        else:
+            colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
+            axes.barh(y, layer, height=0.8, color=colours)
+        start += layer
+    for position, part, there in zip(y, start, exists, strict=True):
+        note = f"{100 * part:.1f} %" if there else "none here"
+        axes.annotate(note, (1.0 if there else 0.0, position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(np.arange(len(ticks)), ticks)
+    for header in headers:
+        axes.get_yticklabels()[header].set_fontweight("bold")
+    axes.set_xlim(0, 1.13)
+    percent_axis(axes.xaxis)
+    axes.set_xlabel(_in_use(allocation) + (", by the users on the left" if len(layers) > 1 and not legend else ""))
+    if legend and len(layers) > 1:
+        axes.figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    axes.set_title("Use of each server", loc="left")
+
+
+def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
+    """Draw the sorted utilization of all servers that have a thing, one curve each."""
+    instance = allocation.instance
+    for r, thing in enumerate(things):
+        exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
+        order = np.flatnonzero(exists)[np.argsort(used[exists, r])]
+        edges = np.concatenate([[0.0], np.cumsum(instance.counts[order])])
+        style = STYLES[r % 4]
+        axes.stairs(
+            used[order, r], edges, baseline=None, color=COLOURS[r % len(COLOURS)], linestyle=style, linewidth=1.8, label=short_label(thing)
+        )
+    axes.set_ylim(0, 1.05)
+    axes.set_xlim(left=0)
+    percent_axis(axes.yaxis)
+    axes.set_xlabel("servers, from the least used")
+    axes.set_ylabel(_in_use(allocation))
+    axes.figure.legend(loc="outside lower right", ncols=4, frameon=False)
+    axes.set_title("Use of each server", loc="left")
+
+
+def _in_use(allocation: Allocation) -> str:
+    return "time in use" if allocation.sharing == "tdm" else "in use"
