@@ -149,6 +149,8 @@ def _whole(case: Case) -> Verdict:
         found, proved = _best_of_whole(case)
     except FairoptError as error:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
+    if found is None and proved:
+        return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and none that keeps to them gives everybody as much.")
     verdict = None if found is None else _verdict(case, found, "nobody can gain without another's loss, by branch and cut.", _WHOLE)
     if verdict is not None and (verdict.holds is False or proved):
         return verdict
@@ -214,5 +216,5 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     np.add.at(tasks, two, np.asarray(best))
     tasks[~case.part] = case.allocation.tasks[~case.part]
     if (tasks.sum(axis=1) < held - 0.5)[case.part].any():
-        return None, False
+        return None, proved
     return tasks, proved
