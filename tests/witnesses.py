@@ -53,7 +53,7 @@ def largest_gain(instance: fo.Instance, floors: np.ndarray, user: int, sharing: 
     answer = linprog(
         [-float(n == user) for n, _ in pairs], A_ub=np.vstack([matrix, own]), b_ub=np.concatenate([bounds, -floors]), method="highs"
     )
-    return -float(answer.fun) - float(floors[user]) if answer.status == 0 else -np.inf
+    return -np.inf if answer.fun is None or answer.status != 0 else -float(answer.fun) - float(floors[user])
 
 
 def envy(allocation: fo.Allocation, n: int, m: int) -> float:
