@@ -18,6 +18,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyObject
 from sphinx.environment import BuildEnvironment
+from sphinx.util.inspect import TypeAliasForwardRef
 
 _NO_PROSE = (".. ", "* ", "- ", ">>> ", "... ", ":")
 
@@ -26,6 +27,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Do it before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", _process, priority=400)
     app.connect("autodoc-process-signature", _signature)
+    TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # type: ignore[method-assign]  # of an alias in a union, it is what is written
     for kind in PyObject.doc_field_types:
         if kind.name == "variable":
             kind.label = "Attributes"
@@ -48,12 +50,12 @@ def _signature(
 def short(signature: str | None) -> str | None:
     """Write types by their names alone, and a default that is made anew each time as ``...``.
 
-    >>> short("(x: TypeAliasForwardRef('ArrayLike') | None, of: ~fairopt.instance.Instance, more: dict = <factory>)")
-    '(x: ArrayLike | None, of: Instance, more: dict = ...)'
+    >>> short("(of: ~fairopt.instance.Instance, more: dict = <factory>)")
+    '(of: Instance, more: dict = ...)'
     """
     if signature is None:
         return None
-    return re.sub(r"TypeAliasForwardRef\('(\w+)'\)|~(?:\w+\.)+(\w+)", r"\1\2", signature).replace("<factory>", "...")
+    return re.sub(r"~(?:\w+\.)+(\w+)", r"\1", signature).replace("<factory>", "...")
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
