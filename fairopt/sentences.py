@@ -157,7 +157,7 @@ class Sentences:
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"of {article}{named(room.resources[r])} on {'all of them' if len(rows) == everywhere else self._rows(rows)}")
+                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == everywhere else self._rows(rows)}")
             left = "too little is left" if self.whole else "nothing is left"
             stops = f"{where}What stops it{' there' if where else ''}: {left} {', and '.join(parts)}."
             sentences += [stops, self._holders(by_resource)]

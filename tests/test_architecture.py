@@ -42,6 +42,7 @@ FLOORS = {  # a name a line: branches merge
     5: (
         "comparison",
         "formats",
+        "level_prices",
         "measures",
         "question",
         "regret",
