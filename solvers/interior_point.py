@@ -52,7 +52,7 @@ class InteriorPoint(Backend):
     """Alpha-fair goals, and their trade-offs with the total, by a primal-dual interior point of fairopt's own."""
 
     name = "interior-point"
-    title = "Interior point: alpha-fair goals, exact for any alpha"
+    title = "Interior point: alpha-fair goals, and trade-offs with the total, exact for any alpha"
     features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
