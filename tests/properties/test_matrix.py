@@ -163,7 +163,7 @@ REFUTED: dict[str, tuple[fo.Instance, str, dict[str, Any], str, float | None]] =
 def test_what_is_refuted_is_found(name: str) -> None:
     """With the size that the numbers of the source give."""
     instance, notion, options, refuted, size = REFUTED[name]
-    audit = fo.audit(fo.solve(instance, notion, **options), [refuted], effort=25)
+    audit = fo.audit(fo.solve(instance, notion, **options), [refuted], effort=40)
     assert audit.violated == [refuted]
     assert size is None or audit[refuted].violation == pytest.approx(size, rel=1e-6)
     assert audit[refuted].violation > 0
