@@ -9,6 +9,7 @@ array([10., 10.])
 from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
+from fairopt.audit import Audit, audit
 from fairopt.certificate import Certificate
 from fairopt.compare import compare
 from fairopt.comparison import Comparison
@@ -39,6 +40,7 @@ __all__ = [
     "PLACEMENTS",
     "SOLVERS",
     "Allocation",
+    "Audit",
     "Certificate",
     "CertificateError",
     "Comparison",
@@ -55,6 +57,7 @@ __all__ = [
     "SolverUnavailable",
     "Unsupported",
     "WorstCase",
+    "audit",
     "compare",
     "edrf_rounds",
     "formulate",

@@ -13,7 +13,7 @@ array([[1.        , 0.77777778]])
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["GIVEN", "Allocation", "Level"]
+    from fairopt.models import Notion
+    from fairopt.solvers import Chooser, Placement
+
+__all__ = ["GIVEN", "Allocation", "Exact", "Greedy", "Level"]
 
 GIVEN = "given"  # notion and solver of an allocation that somebody else made: no optimum, no schedule
 
@@ -46,6 +49,27 @@ class Level:
     value: float
     users: tuple[str, ...]
     prices: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exact:
+    """What `fairopt.solve` was asked for: the notion with its options, and what its caller chose. `fairopt.question` asks it again."""
+
+    notion: Notion
+    solver: str | None = None
+    integral: bool = False
+    tolerance: float = 1e-8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Greedy:
+    """What `fairopt.schedule` was asked for: the criterion and the placement with their options, ties, seed and where to stop."""
+
+    notion: Notion
+    placement: str | Placement | Chooser
+    ties: Literal["index", "largest-demand", "random"]
+    seed: int
+    stop: Literal["exhausted", "first-block"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -76,6 +100,8 @@ class Allocation:
     trace : object
         A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. A trajectory
         draws itself, ``trace.plot()``. Of a schedule, the order of its placements.
+    question : Exact, Greedy or None
+        What it is the answer to, with all options; None for allocations that somebody else made.
     """
 
     instance: Instance
@@ -90,6 +116,7 @@ class Allocation:
     seconds: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
+    question: Exact | Greedy | None = None
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.prices):

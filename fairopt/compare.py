@@ -32,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.allocation import GIVEN, Allocation
-from fairopt.certificate import Certificate, allocation_excess
 from fairopt.comparison import BEST_FOUND, Comparison, Row
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.measures import cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.question import given
 from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
 from fairopt.solve import best_found, notion_of, solve
@@ -189,23 +189,8 @@ class _Work:
         return self._measured(name, kind, allocation, seconds, against or own, whole=self.integral)
 
     def given(self, name: str, tasks: FloatArray | Allocation, against: Notion | None) -> Row:
-        allocation = tasks if isinstance(tasks, Allocation) else self._allocation(tasks)
+        allocation = tasks if isinstance(tasks, Allocation) else given(self.instance, tasks, self.sharing)
         return self._measured(name, GIVEN, allocation, float("nan"), against, whole=self.integral)
-
-    def _allocation(self, tasks: FloatArray) -> Allocation:
-        excess = allocation_excess(self.instance, tasks, self.sharing)
-        allocation = Allocation(
-            instance=self.instance,
-            notion=GIVEN,
-            solver=GIVEN,
-            sharing=self.sharing,
-            tasks=tasks,
-            shares=np.zeros(self.instance.n_users),
-            prices=None,
-            levels=(),
-            certificate=Certificate(excess, np.nan, np.nan, whole_tasks=bool((tasks == np.round(tasks)).all()), greedy=True),
-        )
-        return dataclasses.replace(allocation, shares=dominant_shares(allocation))
 
     def _solved(self, notion: Notion, whole: bool) -> Allocation:
         key = (*_identity(notion), whole)

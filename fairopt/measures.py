@@ -34,7 +34,18 @@ from fairopt.allocation import Allocation
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 
-__all__ = ["Envy", "Violation", "cluster_use", "dominant_shares", "envy_matrix", "jain_index", "largest_envy", "takes_part", "violations"]
+__all__ = [
+    "Envy",
+    "Violation",
+    "cluster_use",
+    "dominant_shares",
+    "envy_matrix",
+    "jain_index",
+    "largest_envy",
+    "takes_part",
+    "violations",
+    "with_what_others_hold",
+]
 
 _NONE = 1e-9  # relative: less envy is rounding
 _BLOCK = 4_000_000  # numbers held at a time
@@ -163,7 +174,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users from the first, their envy towards everybody, (block, users); 0 where it is rounding."""
     instance, held = allocation.instance, allocation.tasks_per_user
     idle = ~takes_part(instance)
-    for first, would in _with_what_others_hold(allocation):
+    for first, would in with_what_others_hold(allocation):
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
         envy[idle[users]] = 0.0
@@ -171,7 +182,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
         yield first, np.where(envy > _NONE * would, envy, 0.0)
 
 
-def _with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
+def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
     instance, x = allocation.instance, allocation.tasks
     number = instance.n_users

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import Allocation, Greedy
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.filling import FITS, Criterion, Filling, Measure
@@ -193,6 +193,7 @@ def schedule(
             "blocked_by": None if filled.blocked_by is None else instance.users[filled.blocked_by],
         },
         trace=Record(instance, filled.users, filled.servers) if record else None,
+        question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Level
+from fairopt.allocation import Allocation, Exact, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
@@ -236,6 +236,7 @@ def solve(
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(solution),
         trace=solution.trace,
+        question=Exact(chosen, solver, integral, tolerance),
     )
 
 
@@ -269,6 +270,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
         levels=(),
         certificate=certificate,
         details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
+        question=Exact(notion, integral=True),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "plural", "some"]
+__all__ = ["did_you_mean", "figure", "joined", "named", "percent", "plural", "some"]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -37,3 +37,41 @@ def some(labels: Sequence[str], most: int = 5) -> str:
     """
     rest = len(labels) - most
     return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them.
+
+    >>> joined(["a"]), joined(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def named(label: str) -> str:
+    """Return a label as a sentence can hold it: in quotes where it is not one plain word, control characters as escapes.
+
+    >>> named("node-1.rack"), named("the red team")
+    ('node-1.rack', '"the red team"')
+    """
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+    plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
+    return shown if plain else f'"{shown}"'
+
+
+def figure(value: float) -> str:
+    """Return a number in three digits, all of them before the point.
+
+    >>> [figure(value) for value in (12583.4, 21.6667, 0.0123456, 3.0)]
+    ['12,583', '21.7', '0.0123', '3']
+    """
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def percent(part: float) -> str:
+    """Return a part in percent, in three digits.
+
+    >>> percent(5 / 7), percent(1.0)
+    ('71.4 %', '100 %')
+    """
+    return f"{figure(100 * part)} %"

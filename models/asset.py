@@ -21,8 +21,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Property, ShareNotion
+from fairopt.wording import joined, named, percent
 
 __all__ = ["Asset"]
 
@@ -42,8 +45,15 @@ class Asset(ShareNotion):
         Property.SINGLE_RESOURCE_FAIRNESS: _SOURCE,
         Property.POPULATION_MONOTONICITY: _SOURCE,
     }
+    share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """sum_r d[n,r] / sum_i counts[i] c[i,r]."""
         share: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
         return share
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """The sum of the shares of all resources."""
+        parts = safe_ratio(instance.demands[user], instance.total_capacity)
+        listed = [f"{percent(parts[r])} of its {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]
+        return f"its shares of the whole cluster, added up: a task takes {percent(parts.sum())}, which is {joined(listed)}"

@@ -48,6 +48,7 @@ array([0.7, 0.3, 0.3])
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -64,9 +65,11 @@ from fairopt.models.notion import (
     check_preference,
     eligible_pairs,
     preference_per_task,
+    restricted_preference,
     sharing_limits,
 )
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
+from fairopt.wording import percent
 
 __all__ = ["BBF"]
 
@@ -102,6 +105,11 @@ class BBF(Notion):
         """None: a request is one task where none are given, and two requests made one would no longer be told apart."""
         return None
 
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> BBF:
+        """Take the preference along."""
+        prefer = restricted_preference(self.prefer, users)
+        return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
+
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse several servers and the division of time, as well as what every notion refuses."""
         super().check(instance, sharing)
@@ -113,6 +121,11 @@ class BBF(Notion):
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
         check_preference(self.prefer, instance, self.name)
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Its entitlement."""
+        part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.effortless].sum())
+        return f"its entitlement: all that it asks for, or {percent(part)} of some resource that is used up"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare the weighted Nash optimum, or the union of polytopes that holds all fair allocations."""

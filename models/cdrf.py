@@ -27,6 +27,7 @@ from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Property, ShareNotion
+from fairopt.wording import figure, percent
 
 __all__ = ["CDRF"]
 
@@ -46,7 +47,14 @@ class CDRF(ShareNotion):
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
+    share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / sum_i gamma[n,i]; inf for a user who cannot run anywhere, who has no column."""
         return safe_ratio(1.0, instance.rates.sum(axis=1))
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """The tasks that it could run alone, within its constraints."""
+        alone = float(instance.rates[user].sum())
+        part = percent(float(safe_ratio(1.0, alone)))
+        return f"the {figure(alone)} tasks that it could run alone, on the servers where it may run: each counts {part}"

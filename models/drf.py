@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion, Sharing, dominant_share
+from fairopt.models.notion import Property, ShareNotion, Sharing, dominant_part, dominant_share
 
 __all__ = ["DRF"]
 
@@ -44,6 +44,7 @@ class DRF(ShareNotion):
         Property.POPULATION_MONOTONICITY: _SOURCE,
     }
     weights_per_resource = True
+    share_is_part = True
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse several servers, as well as what every notion refuses."""
@@ -57,3 +58,7 @@ class DRF(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """max_r d[n,r] / c[r]."""
         return dominant_share(instance, instance.total_capacity)
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """The dominant share of the server."""
+        return dominant_part(instance, user, instance.total_capacity, "the server")

@@ -28,7 +28,7 @@ from typing import ClassVar, Literal
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion, dominant_share
+from fairopt.models.notion import Property, ShareNotion, dominant_part, dominant_share
 from fairopt.program import Equalize, Goal, Leximin
 
 __all__ = ["DRFH"]
@@ -60,6 +60,7 @@ class DRFH(ShareNotion):
         Property.POPULATION_MONOTONICITY: f"{_PAPER}, proposition 7",
     }
     weights_per_resource = True
+    share_is_part = True
 
     def __post_init__(self) -> None:
         if self.formulation not in ("leximin", "equalize"):
@@ -68,6 +69,10 @@ class DRFH(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """max_r d[n,r] / sum_i counts[i] c[i,r]."""
         return dominant_share(instance, instance.total_capacity)
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """The dominant share of the whole cluster."""
+        return dominant_part(instance, user, instance.total_capacity, "the whole cluster")
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin, or one common level."""

@@ -30,6 +30,7 @@ import numpy as np
 from fairopt.instance import FloatArray, Instance
 from fairopt.models.notion import Property, ShareNotion
 from fairopt.program import Goal, Total
+from fairopt.wording import figure
 
 __all__ = ["Efficiency"]
 
@@ -50,6 +51,10 @@ class Efficiency(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1: tasks count."""
         return np.ones(instance.n_users)
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """What it adds to the total."""
+        return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
 
     def goal(self, weights: FloatArray) -> Goal:
         """The sum."""

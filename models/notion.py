@@ -16,6 +16,7 @@ only by more of a priced limit (`fairopt.certificate` has the inequality and the
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
@@ -30,8 +31,21 @@ from fairopt.filling import Criterion
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
 from fairopt.validation import check, numbers, require_labels
+from fairopt.wording import figure, joined, named, percent
 
-__all__ = ["Notion", "Property", "ShareNotion", "Sharing", "check_preference", "default_sharing", "dominant_share", "preference_per_task"]
+__all__ = [
+    "Notion",
+    "Property",
+    "ShareNotion",
+    "Sharing",
+    "alone_on_each",
+    "check_preference",
+    "default_sharing",
+    "dominant_part",
+    "dominant_share",
+    "preference_per_task",
+    "restricted_preference",
+]
 
 Sharing: TypeAlias = Literal["rdm", "tdm"]
 
@@ -67,9 +81,23 @@ class Notion(ABC):
     source: ClassVar[str]
     satisfies: ClassVar[Mapping[Property, str]] = {}
     weights_per_resource: ClassVar[bool] = False
+    share_is_part: ClassVar[bool] = False
+    """Is a share a part of something, which is written in percent?"""
 
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
+
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
+        """Return this notion for an instance whose rows are those of the present one at these positions; None: the same rows.
+
+        Data of the notion's own about users and servers is taken along. The default knows ``utility``; a notion with other such data
+        extends it.
+        """
+        if self.utility is None:
+            return self
+        rows = self.utility if users is None else self.utility[users]
+        columns = rows if servers is None or rows.shape[1] == 1 else rows[:, servers]
+        return dataclasses.replace(self, utility=columns) if columns is not self.utility else self  # type: ignore[type-var]
 
     def merges(self, instance: Instance) -> bool:
         """Do identical rows of this instance merge without changing the answer? They do for every notion that is symmetric in them."""
@@ -110,6 +138,13 @@ class Notion(ABC):
         """
         return None
 
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Say against what a task of a user (a position) is measured: the end of a sentence that begins "alice is measured by".
+
+        For people who ask `fairopt.explain` why they get what they get. The default names the notion; say more in your own.
+        """
+        return f"the rules of {self.name} ({self.title})"
+
     def criterion(self, instance: Instance) -> Criterion:
         """Return the share by which progressive filling says whose turn it is.
 
@@ -130,6 +165,16 @@ class ShareNotion(Notion):
     @abstractmethod
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return the share that one task is worth, before weights, (users,) or (users, servers)."""
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Say what share a task is worth, from the least to the most where it differs from server to server."""
+        share = self.share_per_task(instance)[user]
+        worth = np.asarray(share[instance.eligibility[user]] if share.ndim else share, float)
+        write = percent if self.share_is_part else figure
+        if not worth.size:
+            return super().yardstick(instance, user)
+        low, high = write(float(worth.min())), write(float(worth.max()))
+        return f"the shares of its tasks: each counts {low}" + (f" to {high}, from server to server" if high != low else "")
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the goal; the default is `Leximin`."""
@@ -178,6 +223,26 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
     return share
 
 
+def dominant_part(instance: Instance, user: int, capacity: FloatArray, whole: str) -> str:
+    """Say which resource of ``whole`` dominates the demand of a user, and what part of it a task takes; ``capacity`` is (resources,)."""
+    parts = safe_ratio(instance.demands[user], capacity)
+    weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
+    order = np.argsort(-weighted, kind="stable")
+    first = named(instance.resources[order[0]])
+    others = [f"{percent(parts[r])} of its {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
+    also = f" ({joined(others[:3])})" if others else ""
+    for_weight = " for its weights" if instance.weights.ndim == 2 else ""
+    return f"its share of {whole}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"
+
+
+def alone_on_each(instance: Instance, user: int, most: int = 3) -> str:
+    """Say how many tasks a user could run on each server row if it had it to itself, the largest first."""
+    rates = instance.rates[user]
+    order = [i for i in np.argsort(-rates, kind="stable") if rates[i] > 0]
+    listed = [f"{figure(rates[i])} on {named(instance.servers[i])}" for i in order[:most]]
+    return joined([*listed, *([f"fewer on {len(order) - most:,} more"] if len(order) > most else [])]) or "none"
+
+
 # What notions with several fair allocations share ---------------------------------------------------------------------------------
 
 
@@ -197,6 +262,11 @@ def check_preference(prefer: npt.ArrayLike | None, instance: Instance, notion: s
     if weights.shape != (instance.n_users,):
         raise InvalidInstance(f"prefer has shape {weights.shape}; give one weight for each user, shape ({instance.n_users},)")
     check(weights, np.isfinite(weights), "weight of prefer", "finite", instance.users)
+
+
+def restricted_preference(prefer: npt.ArrayLike | None, users: IntArray | None) -> npt.ArrayLike | None:
+    """Return the preference for the users at these positions."""
+    return prefer if users is None or prefer is None or isinstance(prefer, str) else np.asarray(prefer)[users]
 
 
 def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray:

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Property, ShareNotion, alone_on_each
 from fairopt.program import Goal, Leximin, Separate
 
 __all__ = ["PerServerDRF"]
@@ -41,6 +41,7 @@ class PerServerDRF(ShareNotion):
     title = "DRF on each server separately"
     source = "Wang, Li and Liang (2014), section III-D"
     satisfies: ClassVar = {Property.SHARING_INCENTIVE: _SOURCE, Property.ENVY_FREENESS: _SOURCE}
+    share_is_part = True
 
     def merges(self, instance: Instance) -> bool:
         """Only where no user runs out of tasks: servers take them in order, and identical ones would all come first."""
@@ -54,3 +55,7 @@ class PerServerDRF(ShareNotion):
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin of each server by itself."""
         return Separate(Leximin(weights))
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """What it could run alone, server by server."""
+        return f"what it could run alone on each server, for each server by itself: {alone_on_each(instance, user)}"

@@ -47,10 +47,11 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, Instance
 from fairopt.models.given_utility import GivenUtility
 from fairopt.models.notion import Property
 from fairopt.program import AlphaFair, Goal, Total
+from fairopt.wording import figure
 
 __all__ = ["Proportional"]
 
@@ -96,6 +97,14 @@ class Proportional(GivenUtility):
     def merge_alpha(self) -> float:
         """Identical users divide by phi^(1/alpha)."""
         return self.alpha
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """What one more task is worth when it has some."""
+        if self.alpha == 0:
+            return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
+        worth = "its tasks" if self.utility is None else "what its tasks are worth"
+        counts = "by the part that it adds to those it has" if self.alpha == 1 else f"the more the fewer it has (alpha {self.alpha:g})"
+        return f"{worth}: one more counts {counts}"
 
     def goal(self, weights: FloatArray) -> Goal:
         """Alpha-fair; linear for alpha = 0."""

@@ -65,8 +65,16 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.filling import Criterion, Measure
-from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion, Sharing, check_preference, preference_per_task
+from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.models.notion import (
+    Property,
+    ShareNotion,
+    Sharing,
+    alone_on_each,
+    check_preference,
+    preference_per_task,
+    restricted_preference,
+)
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
 
 __all__ = ["PSDSF"]
@@ -121,6 +129,7 @@ class PSDSF(ShareNotion):
         Property.BOTTLENECK_FAIRNESS: _THEOREM,
         Property.SINGLE_RESOURCE_FAIRNESS: _THEOREM,
     }
+    share_is_part = True
 
     def __post_init__(self) -> None:
         if self.formulation not in ("equilibrium", "market"):
@@ -143,6 +152,11 @@ class PSDSF(ShareNotion):
         """Identical users need not get the same where one allocation is preferred."""
         return 1.0 if self.prefer is None else None
 
+    def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> PSDSF:
+        """Take the preference along."""
+        prefer = restricted_preference(self.prefer, users)
+        return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
+
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse a market or a preference where there is none, as well as what every notion refuses."""
         super().check(instance, sharing)
@@ -162,6 +176,11 @@ class PSDSF(ShareNotion):
         held, gamma = tasks.sum(axis=1)[:, None], instance.weights[:, None] * instance.rates
         virtual: FloatArray = np.divide(held, gamma, out=np.zeros(tasks.shape), where=gamma > 0)
         return virtual
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """What it could run alone, server by server; all its tasks count at each."""
+        alone = alone_on_each(instance, user)
+        return f"all its tasks, wherever they run, at each server against those that it could run there alone: {alone}"
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin of each server, given the others; or the market's sum."""

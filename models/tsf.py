@@ -26,6 +26,7 @@ from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Property, ShareNotion
+from fairopt.wording import figure, percent
 
 __all__ = ["TSF"]
 
@@ -44,7 +45,14 @@ class TSF(ShareNotion):
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
+    share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / sum_i gamma0[n,i]."""
         return safe_ratio(1.0, instance.unconstrained_rates.sum(axis=1))
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """The tasks that it could run alone, without constraints."""
+        alone = float(instance.unconstrained_rates[user].sum())
+        part = percent(float(safe_ratio(1.0, alone)))
+        return f"the {figure(alone)} tasks that it could run alone, if it were free to use every server: each counts {part}"

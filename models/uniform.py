@@ -33,6 +33,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, task_limits
 from fairopt.program import LimitKind, Limits, Program, Total
+from fairopt.wording import joined, percent
 
 __all__ = ["Uniform"]
 
@@ -60,6 +61,11 @@ class Uniform(Notion):
                 "under time division a user has one slice of each server's time, but the instance has weights per resource; "
                 "give weights of shape (users,), or use sharing='rdm'"
             )
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Its slice."""
+        part = (instance.weights / instance.weights.sum(axis=0))[user]
+        return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of every server"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Declare one limit per pair, its slice, and the total of the tasks as the goal."""

@@ -1,0 +1,200 @@
+"""Which properties an allocation has, by how many tasks it misses the others, and what proves it.
+
+The properties and what is measured of each are defined in `fairopt.properties`, a file each. All violations are in tasks; every one comes with
+a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance(
+...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2],
+...     users=["a", "b", "c"], resources=["cpu", "memory", "bandwidth"])
+>>> verdict = audit(fo.solve(instance, "tsf"), ["bottleneck-fairness"])["bottleneck-fairness"]
+>>> verdict.holds, round(verdict.violation, 6)
+(False, 1.0)
+>>> print(verdict.witness.text)
+"a" has a use of memory by weight of 4 and can have 6: 3 tasks instead of 2; those who lose are "c" 8 to 6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.measures import Violation, violations
+from fairopt.models import Property
+from fairopt.properties import CHECKS, Case, Verdict
+from fairopt.properties.case import ROUNDED
+from fairopt.wording import did_you_mean, plural, some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Audit", "audit"]
+
+_WORDS = {True: "holds", False: "violated", None: "-"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Mapping[str, Verdict]):
+    """The verdicts on one allocation, by property.
+
+    Attributes
+    ----------
+    allocation : Allocation
+    verdicts : dict
+    violations : tuple of Violation
+        Limits that the allocation does not keep.
+    """
+
+    allocation: Allocation
+    verdicts: dict[str, Verdict]
+    violations: tuple[Violation, ...]
+
+    def __getitem__(self, name: str) -> Verdict:
+        key = name.value if isinstance(name, Property) else name
+        if key not in self.verdicts:
+            raise KeyError(f'there is no property "{key}"{did_you_mean(str(key), self.verdicts)}; there are {", ".join(self.verdicts)}')
+        return self.verdicts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.verdicts)
+
+    def __len__(self) -> int:
+        return len(self.verdicts)
+
+    @property
+    def violated(self) -> list[str]:
+        """The properties that are violated."""
+        return [name for name, verdict in self.verdicts.items() if verdict.holds is False]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per property: holds, violation (tasks), promised, searched, statement, witness (its sentences)."""
+        import pandas as pd
+
+        rows = [
+            {
+                "holds": verdict.holds,
+                "violation": verdict.violation,
+                "promised": verdict.promised,
+                "searched": verdict.searched,
+                "statement": verdict.statement,
+                "witness": "" if verdict.witness is None else verdict.witness.text,
+            }
+            for verdict in self.verdicts.values()
+        ]
+        index = pd.Index(list(self.verdicts), name="property")
+        return pd.DataFrame(rows, index=index, columns=["holds", "violation", "promised", "searched", "statement", "witness"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: None where there is no number."""
+        return {
+            "notion": self.allocation.notion,
+            "solver": self.allocation.solver,
+            "sharing": self.allocation.sharing,
+            "violated": self.violated,
+            "violations": [dataclasses.asdict(violation) for violation in self.violations],
+            "properties": [verdict.to_dict() for verdict in self.verdicts.values()],
+        }
+
+    def __repr__(self) -> str:
+        instance = self.allocation.instance
+        width = max(map(len, self.verdicts), default=0)
+        lines = [
+            f"Audit of {self.allocation.notion} by {self.allocation.solver}: {plural(instance.n_users, 'user')}, "
+            f"{plural(instance.counts.sum(), 'server')}, sharing {self.allocation.sharing}"
+        ]
+        for name, verdict in self.verdicts.items():
+            size = f"{verdict.violation:.4g} tasks" if verdict.holds is False else ""
+            lines.append(f"{name:<{width}}  {_WORDS[verdict.holds]:<8}  {size:<14}  {verdict.statement}".rstrip())
+            if verdict.witness is not None:
+                lines.append(f"{'':<{width}}  {verdict.witness.text}")
+        if self.violations:
+            lines.append(f"The allocation exceeds {some([str(violation) for violation in self.violations], 3)}.")
+        return "\n".join(lines)
+
+
+def audit(
+    allocation: Allocation,
+    properties: str | Property | Sequence[str | Property] | None = None,
+    *,
+    effort: int = 200,
+    seed: int = 0,
+    jobs: int = 1,
+    time_limit: float | None = None,
+    done: Callable[[str], object] | None = None,
+) -> Audit:
+    """Judge an allocation: which properties it has, and by how many tasks it misses the others.
+
+    Parameters
+    ----------
+    allocation : Allocation
+        Of `solve` or `schedule`, or one of your own (``fairopt.question.given``), also if it exceeds a limit: that is said.
+    properties : sequence of str or Property, optional
+        Some of the keys of ``fairopt.properties.CHECKS``; the default is all.
+    effort : int
+        How many lies are tried, and how many users are made to leave, at most: each is a solve of its own.
+    seed : int
+        Of the lies. The verdict is the same for a seed, with any number of workers, unless time ends a search.
+    jobs : int
+        Worker processes of both searches; -1 for one on each core.
+    time_limit : float, optional
+        Seconds for each property. The default is a minute for each search (lies, users who leave, whole tasks), and no limit for the rest.
+    done : function, optional
+        Called with the name of each property when it is judged.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        For what is no allocation, an unknown property, an option out of range.
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    >>> audit(fo.solve(pool, "efficiency"), ["pareto", "strategy-proofness"]).violated
+    ['strategy-proofness']
+    """
+    if not isinstance(allocation, Allocation):
+        raise InvalidInstance(
+            f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
+            "(fairopt.question.given makes one of an array of tasks)"
+        )
+    for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+            raise Unsupported(f"{word} is {value!r}; give a whole number >= {lowest}")
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
+        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
+    case = Case(allocation, int(effort), int(seed), int(jobs), time_limit)
+    verdicts = {}
+    for name in _names(properties):
+        verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
+        if done is not None:
+            done(name)
+    exceeded = violations(allocation.instance, allocation.tasks, allocation.sharing, ROUNDED)
+    return Audit(allocation, verdicts, tuple(exceeded))
+
+
+def _names(properties: str | Property | Sequence[str | Property] | None) -> list[str]:
+    """Return the properties asked for, in the order of `CHECKS`."""
+    if properties is None:
+        return list(CHECKS)
+    wanted = [properties] if isinstance(properties, str | Property) else list(properties)
+    names = [each.value if isinstance(each, Property) else each for each in wanted]
+    for name in names:
+        if name not in CHECKS:
+            raise Unsupported(f'there is no property "{name}"{did_you_mean(str(name), CHECKS)}; there are {", ".join(CHECKS)}')
+    return [name for name in CHECKS if name in names]
+
+
+def _promise(case: Case, name: str) -> str | None:
+    """Return where it is proved that the notion has the property: of exact allocations of divisible tasks."""
+    if case.notion is None or not case.exact:
+        return None
+    return {prop.value: source for prop, source in case.notion.satisfies.items()}.get(name)

@@ -1,0 +1,33 @@
+"""The properties that an allocation can have, one a file, and what shows it if it has one not.
+
+`CHECKS` maps each identifier to a function that judges a `Case`; `fairopt.audit` goes through them in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairopt.properties import (
+    bottleneck_fairness,
+    envy_freeness,
+    max_min,
+    no_justified_complaints,
+    pareto,
+    population_monotonicity,
+    psdsf,
+    sharing_incentive,
+    single_resource_fairness,
+    strategy_proofness,
+)
+from fairopt.properties.case import Case
+from fairopt.properties.verdict import Verdict, Witness
+
+__all__ = ["CHECKS", "Case", "Verdict", "Witness"]
+
+CHECKS: dict[str, Callable[[Case], Verdict]] = {
+    check.NAME: check.check
+    for check in (
+        *(sharing_incentive, envy_freeness, pareto, bottleneck_fairness, single_resource_fairness),
+        *(population_monotonicity, strategy_proofness, no_justified_complaints, psdsf, max_min),
+    )
+}

@@ -1,0 +1,79 @@
+"""Bottleneck fairness: where all users want the same resource most, it is shared max-min fairly.
+
+It applies where one resource r is dominant for every user,
+
+* *server by server*: d[n,r] / c[i,r] is the largest of its parts on every server i where n may run (Khamse-Ashari et al. 2017, section
+  III-B), or
+* *of the whole cluster*: d[n,r] / C[r] is, C the total capacity (Wang, Li and Liang 2014, section III-C). Without placement constraints the
+  first implies this one.
+
+Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n] (`fairopt.properties.max_min`). Where
+both apply to different resources, the first counts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import BoolArray, safe_ratio
+from fairopt.properties.case import Case, listed
+from fairopt.properties.max_min import judge
+from fairopt.properties.verdict import Verdict, does_not_apply, holds
+
+__all__ = ["NAME", "check", "judge_resource"]
+
+NAME = "bottleneck-fairness"
+_SAME = 1e-9  # relative: ties between resources
+
+
+def check(case: Case) -> Verdict:
+    """Find the resource, and judge how it is shared."""
+    instance = case.instance
+    if not case.members.size:
+        return holds(NAME, "Nobody takes part.")
+    if instance.rates_per_server is not None:
+        return does_not_apply(NAME, "Does not apply: the instance brings rates, and what is shared is time.")
+    at_servers, in_all = _dominant_at_servers(case), _dominant_in_all(case)
+    if not (at_servers.any() or in_all.any()):
+        ratio = safe_ratio(instance.demands[case.members], instance.total_capacity).argmax(axis=1)
+        wanted = [f"{instance.resources[r]} for {case.name(case.members[ratio == r][0])}" for r in np.unique(ratio)]
+        reason = f"dominant are {listed(wanted)}" if len(wanted) > 1 else "it is not the same on all servers"
+        return does_not_apply(NAME, f"Does not apply: no one resource is dominant for every user; {reason}.")
+    r = int((at_servers if at_servers.any() else in_all).argmax())
+    where = "on every server where it may run" if at_servers[r] else "in the whole cluster, though not on every server,"
+    return judge_resource(case, NAME, r, f"{instance.resources[r]} is dominant for every user {where}. ")
+
+
+def judge_resource(case: Case, name: str, r: int, why: str) -> Verdict:
+    """Judge the max-min fairness of one resource, d[n,r] x[n] / phi[n]."""
+    from dataclasses import replace
+
+    instance = case.instance
+    weights = instance.weights if instance.weights.ndim == 1 else instance.weights[:, r]
+    share = np.broadcast_to((instance.demands[:, r] / weights)[:, None], instance.eligibility.shape)
+    verdict = judge(case, name, share, f"use of {instance.resources[r]}{' by weight' if (weights != 1).any() else ''}")
+    return replace(verdict, statement=why + verdict.statement)
+
+
+def _dominant_in_all(case: Case) -> BoolArray:
+    """Which resources are dominant in the whole cluster for everybody, (resources,)."""
+    instance = case.instance
+    parts = safe_ratio(instance.demands, instance.total_capacity) / instance.weights.reshape(instance.n_users, -1)
+    parts = parts[case.members]
+    dominant: BoolArray = (parts >= parts.max(axis=1, keepdims=True) * (1 - _SAME)).all(axis=0)
+    return dominant
+
+
+def _dominant_at_servers(case: Case) -> BoolArray:
+    """Which resources are dominant for everybody wherever it may run, (resources,)."""
+    instance = case.instance
+    largest = np.zeros((case.members.size, instance.n_servers))
+    weights = np.broadcast_to(instance.weights.reshape(instance.n_users, -1), instance.demands.shape)
+
+    def parts(r: int) -> np.ndarray:
+        return safe_ratio((instance.demands[:, r] / weights[:, r])[case.members, None], instance.capacities[:, r])
+
+    for r in range(instance.n_resources):
+        largest = np.maximum(largest, parts(r))
+    allowed = instance.eligibility[case.members]
+    return np.array([bool((parts(r) >= largest * (1 - _SAME))[allowed].all()) for r in range(instance.n_resources)])

@@ -1,0 +1,74 @@
+"""Envy-freeness: nobody would run more with what another holds, by weight.
+
+User n envies m by
+
+    min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
+
+tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks count
+(Khamse-Ashari et al. 2017, section II-A, server by server; `fairopt.measures`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fairopt.instance import FloatArray, safe_ratio
+from fairopt.measures import with_what_others_hold
+from fairopt.properties.case import Case, amount, capped, listed
+from fairopt.properties.verdict import Verdict, Witness, holds, violated
+
+__all__ = ["NAME", "check"]
+
+NAME = "envy-freeness"
+
+
+def check(case: Case) -> Verdict:
+    """Let every user look at every other."""
+    instance = case.instance
+    best, pair, enviers = 0.0, (0, 0), 0
+    for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
+        users = np.arange(first, first + len(would))
+        would = np.where(np.isfinite(would), would, 0.0)  # what is held where its holder may not run is nobody's
+        envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
+        envy[np.arange(users.size), users] = 0.0
+        envy[~case.part[users]] = 0.0
+        envy[envy <= case.slack[users, None]] = 0.0
+        enviers += int(envy.any(axis=1).sum())
+        worst = np.unravel_index(envy.argmax(), envy.shape)
+        if envy[worst] > best:
+            best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
+    if not enviers:
+        return holds(NAME, "Nobody would run more with what another holds, scaled by weight, on the servers where it may run.")
+    n, m = pair
+    held = case.allocation.tasks[m]
+    where = np.flatnonzero((held > 0) & instance.eligibility[n])
+    most = where[np.argsort(-held[where], kind="stable")]
+    weights = instance.weights
+    scale = "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {amount(weights[n])}/{amount(weights[m])} for the weights,"
+    scale = ", times the weights of each resource," if weights.ndim == 2 else scale
+    witness = Witness(
+        f"{case.name(n)} runs {amount(case.value[n])} tasks and would run {amount(case.value[n] + best)} with what {case.name(m)} holds{scale} "
+        f"where {case.name(n)} may run: the resources of {listed([f'{amount(held[i])} tasks on {instance.servers[i]}' for i in most])}.",
+        (instance.users[n], instance.users[m]),
+        tuple(instance.servers[i] for i in most),
+    )
+    return violated(NAME, best, f"{enviers:,} {'user envies' if enviers == 1 else 'users envy'} another.", witness)
+
+
+def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
+    """The same where a task is worth more on some servers: a user at a time, as each fills the servers in an order of its own."""
+    assert case.worth is not None
+    instance, x = case.instance, case.allocation.tasks
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    for n in case.members:
+        scale = weights[n] / weights
+        if case.sharing == "tdm":
+            could = scale * safe_ratio(x, instance.rates) * instance.rates[n]
+        else:
+            asks = instance.demands[n] > 0
+            ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
+            could = x * ratio.min(axis=1)[:, None]
+        could = np.where(instance.eligibility[n], could, 0.0)
+        yield int(n), capped(could, case.worth[n], float(instance.tasks[n]))[None, :]

@@ -1,0 +1,176 @@
+"""U-max-min fairness: nobody can rise without lowering one at or below its own share.
+
+U[n] = sum_i u[n,i] x[n,i] / phi[n] is the notion's own share where its goal is a leximin of shares, and the weighted global dominant share
+of all other allocations (Kesidis et al. 2018, definition 1 and equation (3)).
+
+An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove it,
+where it has any (`fairopt.certificate`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n] that has
+more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and is the
+witness. The violation is what n gains.
+
+*Whole tasks* are compared with the exact leximin of whole tasks, whose shares are unique as a sorted list: where the lists differ first, the
+exact one is larger. The violation is what a user gains that lies below it in one and above in the other.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.certificate import certify
+from fairopt.errors import FairoptError, NoSolution
+from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.models import Notion
+from fairopt.models.notion import dominant_share
+from fairopt.program import LimitKind, Program, Solution, Stage
+from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.solve import notion_of, solve
+
+__all__ = ["NAME", "check", "judge"]
+
+NAME = "max-min"
+_SAME = 1e-8  # relative: whole tasks differ by more
+_WHOLE = "Judged among whole tasks: "
+
+
+def check(case: Case) -> Verdict:
+    """Judge the notion's own shares, or dominant shares."""
+    instance = case.instance
+    if case.program is not None:
+        share = np.zeros(instance.eligibility.shape)
+        share[case.program.pair_users, case.program.pair_servers] = case.program.utilities
+        weights = case.program.goal.weights  # type: ignore[union-attr]
+        return judge(case, NAME, share / weights[:, None], f"share under {case.program.name}")
+    if instance.rates_per_server is not None:
+        time_part = safe_ratio(instance.counts / instance.counts.sum(), instance.rates)
+        return judge(case, NAME, time_part / instance.weights.reshape(instance.n_users, -1)[:, :1], "part of all time")
+    per_task = dominant_share(instance, instance.total_capacity)
+    share = per_task / instance.weights if instance.weights.ndim == 1 else per_task
+    return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), "dominant share")
+
+
+def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
+    """Say whether an allocation is max-min fair in shares of (users, servers) a task, weights included; ``what`` they are."""
+    if not case.members.size:
+        return holds(name, "Nobody takes part.")
+    instance = case.instance
+    usable = instance.eligibility & case.part[:, None]
+    share = np.where(usable & np.isfinite(share) & (share > 0), share, 1.0)
+    program = _leximin(share).formulate(_bare(case), sharing=case.sharing, integral=False)
+    if case.whole:
+        return _whole(case, name, share, what)
+    if case.feasible and _proved(case, program):
+        return holds(name, f"Nobody's {what} can rise without lowering one at or below it: the prices of the levels prove it.")
+    try:
+        exact = solve(_bare(case), _leximin(share), sharing=case.sharing, time_limit=case.time_limit)
+    except FairoptError as error:
+        return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
+    own, best = (_shares(share, tasks, case) for tasks in (case.allocation.tasks, exact.tasks))
+    per_task = np.where(usable, share, 0.0).max(axis=1)
+    gain = np.where(case.part, (best - own) / per_task, 0.0)
+    rising = np.flatnonzero(gain > case.slack)
+    if not rising.size:
+        if case.feasible:
+            return holds(name, f"Nobody's {what} can rise without lowering one at or below it: all have the exact ones.")
+        return does_not_apply(name, "The allocation exceeds its limits, and nobody has less than the exact allocation gives.")
+    n = int(rising[own[rising].argmin()])
+    losing = np.flatnonzero(gain < -case.slack)
+    if (own[losing] <= own[n]).any():
+        return does_not_apply(name, "The allocation exceeds its limits, so that its shares say nothing of what could rise.")
+    return violated(
+        name,
+        gain[n],
+        f"{case.name(n)} can rise without lowering anybody at or below its {what}.",
+        _witness(case, exact.tasks, own, best, n, what),
+    )
+
+
+def _witness(case: Case, tasks: FloatArray, own: FloatArray, best: FloatArray, n: int, what: str) -> Witness:
+    losing = np.flatnonzero(case.part & (case.values(tasks) < case.value - case.slack))
+    order = losing[np.argsort(own[losing], kind="stable")]
+    told = [f"{case.name(m)} {amount(own[m])} to {amount(best[m])}" for m in order]
+    others = f"; those who lose are {listed(told)}" if told else "; nobody loses"
+    return Witness(
+        f"{case.name(n)} has a {what} of {amount(own[n])} and can have {amount(best[n])}: {amount(case.values(tasks)[n])} tasks instead of "
+        f"{amount(case.value[n])}{others}.",
+        (case.instance.users[n], *(case.instance.users[m] for m in order)),
+        tasks=tasks.copy(),
+    )
+
+
+def _leximin(share: FloatArray) -> Notion:
+    return notion_of("max-min", utility=share)
+
+
+def _bare(case: Case) -> Instance:
+    """Return the instance without weights, which are in the shares."""
+    return case.instance.replace(weights=None)
+
+
+def _shares(share: FloatArray, tasks: FloatArray, case: Case) -> FloatArray:
+    shares: FloatArray = np.where(case.part, (np.where(tasks > 0, share, 0.0) * tasks).sum(axis=1), 0.0)
+    return shares
+
+
+def _proved(case: Case, program: Program) -> bool:
+    """Do the prices of the allocation's levels prove these shares? They are taken for what they are, and checked."""
+    levels = case.allocation.levels
+    if not levels or any(level.prices is None for level in levels):
+        return False
+    limits = program.limits
+    x = case.allocation.tasks[program.pair_users, program.pair_servers]
+    shares = program.per_user(program.utilities * x)
+    position = {user: n for n, user in enumerate(case.instance.users)}
+    stages = []
+    for level in levels:
+        members = np.array([position[user] for user in level.users], dtype=np.int64)
+        prices = np.zeros(len(limits))
+        rows = np.flatnonzero(limits.kinds != LimitKind.TASKS)
+        assert level.prices is not None
+        prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
+        if members.size:
+            stages.append(Stage(float(shares[members].min()), members, prices))
+    stages.sort(key=lambda stage: stage.value)
+    return certify(program, Solution(x, tuple(stages))).worst <= case.tolerance
+
+
+def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
+    deadline = case.deadline()
+    proved = True
+    try:
+        exact: Allocation | FloatArray = solve(
+            _bare(case), _leximin(share), sharing=case.sharing, integral=True, time_limit=max(deadline - time.monotonic(), 1e-3)
+        ).tasks
+    except NoSolution as error:
+        if "tasks" not in error.known:
+            return does_not_apply(name, f"{_WHOLE}undecided: {error}")
+        exact, proved = error.known["tasks"], False
+    except FairoptError as error:
+        return does_not_apply(name, f"{_WHOLE}undecided: {error}")
+    tasks = np.asarray(exact)
+    own, best = (_shares(share, each, case) for each in (case.allocation.tasks, tasks))
+    low, high = np.sort(own[case.part]), np.sort(best[case.part])
+    different = np.flatnonzero(np.abs(high - low) > _SAME * np.maximum(high, low))
+    if different.size and high[different[0]] > low[different[0]]:
+        k = int(different[0])
+        level = low[k]
+        rises = np.flatnonzero(case.part & (own <= level * (1 + _SAME)) & (best > level * (1 + _SAME)))
+        gain = case.values(tasks) - case.value
+        n = int(rises[gain[rises].argmax()])
+        return violated(
+            name,
+            gain[n],
+            f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {amount(high[k])}, here "
+            f"{amount(low[k])}.",
+            _witness(case, tasks, own, best, n, what),
+        )
+    if not proved:
+        return does_not_apply(
+            name, f"{_WHOLE}undecided: branch and cut found nothing better in its time, and did not prove that nothing is."
+        )
+    if different.size and not case.feasible:
+        return does_not_apply(name, f"{_WHOLE}the allocation exceeds its limits, and its shares are more than any that keeps to them has.")
+    return holds(name, f"{_WHOLE}sorted, the shares are those of the exact leximin ({what}).")

@@ -1,0 +1,64 @@
+"""No justified complaints: everybody has all that it asked for, or its entitlement of something that is full.
+
+One pool. User n is entitled to e[n] = phi[n] / sum phi. It has no justified complaint if it has all its tasks, or if some resource j that it
+uses is full and x[n] d[n,j] / c[j] >= e[n] (Dolev et al. 2012, equation (2)). Under "bbf" a user without a limit on its tasks asks for one;
+elsewhere it asks for ever more. Sums are over the users who may run and demand something.
+
+The violation is what n lacks of its entitlement at its best full resource, in tasks; of a user who uses nothing that is full, what it could
+simply run more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+
+__all__ = ["NAME", "check"]
+
+NAME = "no-justified-complaints"
+
+
+def check(case: Case) -> Verdict:
+    """Let everybody complain."""
+    instance, allocation = case.instance, case.allocation
+    if (instance.counts > 0).sum() != 1:
+        return does_not_apply(NAME, f"Does not apply: it is about one pool, and there are {instance.counts.sum():,.0f} servers.")
+    if case.sharing == "tdm":
+        return does_not_apply(NAME, "Does not apply: it is about resources, and time is shared.")
+    if instance.weights.ndim == 2:
+        return does_not_apply(NAME, "Does not apply: an entitlement is one weight, and there is one for each resource.")
+    asks = np.where(np.isfinite(instance.tasks) | (allocation.notion != "bbf"), instance.tasks, 1.0)
+    pool = int(np.flatnonzero(instance.counts > 0)[0])
+    capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
+    entitled = (
+        instance.weights / instance.weights[instance.servable & ~instance.effortless].sum() if case.members.size else instance.weights
+    )
+    used = held @ instance.demands
+    full = (capacity > 0) & (used >= capacity * (1 - case.tolerance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        due = np.where(
+            (instance.demands > 0) & full, entitled[:, None] * capacity / instance.demands, np.inf
+        )  # tasks, at each full resource
+        room = np.where(instance.demands > 0, (capacity - used) / instance.demands, np.inf).min(axis=1)
+    bound = (instance.demands > 0) & full
+    lack = np.where(bound.any(axis=1), due.min(axis=1) - held, room)
+    lack = np.where(case.part, np.minimum(lack, asks - held), 0.0)
+    complaints = np.flatnonzero(lack > case.slack)
+    if not complaints.size:
+        return holds(NAME, "Everybody has all its tasks, or its entitlement of a resource that is full.")
+    n = int(complaints[lack[complaints].argmax()])
+    if bound[n].any():
+        parts = [
+            f"{amount(held[n] * instance.demands[n, j] / capacity[j])} of {instance.resources[j]} (for {amount(entitled[n])} it lacks "
+            f"{amount(due[n, j] - held[n])} tasks)"
+            for j in np.flatnonzero(bound[n])
+        ]
+        text = f"{case.name(n)} is entitled to {amount(entitled[n])} of something that is full, and has {listed(parts)}."
+    else:
+        text = f"{case.name(n)} runs {amount(held[n])} tasks, and nothing that it uses is full: {amount(lack[n])} more would fit."
+    witness = Witness(text, (instance.users[n],), (instance.servers[pool],))
+    return violated(
+        NAME, lack[n], f"{complaints.size:,} {'user has' if complaints.size == 1 else 'users have'} a justified complaint.", witness
+    )

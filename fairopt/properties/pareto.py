@@ -1,0 +1,232 @@
+"""Pareto optimality: nobody can run more unless another runs less.
+
+*Proved by prices.* Let p >= 0 be prices of what is shared and q[n] = min over the servers i where n may run of (sum_r p[i,r] d[n,r]) / v[n,i],
+the cheapest unit of worth for n. Every feasible allocation with V'[m] >= V[m] for all m has
+
+    p.c >= sum_m q[m] V'[m] >= sum_m q[m] V[m] + q[n] (V'[n] - V[n]),      so      V'[n] - V[n] <= (p.c - sum_m q[m] V[m]) / q[n].
+
+Any prices will do. Those that came with the allocation, of each level of a leximin, bound what a user can gain in an array operation. A user
+with all its tasks gains nothing. Only where they leave room, a linear program looks for an improvement:
+
+    maximise   sum_n (V'[n] - V[n]) / R[n]     subject to   V' >= V,   and all limits of the instance,
+
+and an answer of 0 is the proof. What it finds is the witness: a *better allocation for all*.
+
+*Whole tasks* are judged among whole tasks: a task that fits into what is left over is an improvement; if no allocation of divisible tasks
+has a whole task more in all, it is optimal; else branch and cut decides, or its time ends, and the verdict is None. (It solves
+"efficiency" with two users for each one: the first has the x[n] tasks, each of which counts more than all that the second could add.)
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from fairopt.allocation import Allocation
+from fairopt.errors import FairoptError, NoSolution
+from fairopt.instance import FloatArray, Instance
+from fairopt.merging import merge
+from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.solve import solve
+
+__all__ = ["NAME", "check"]
+
+NAME = "pareto"
+_WHOLE = "Judged among whole tasks: "
+
+
+def check(case: Case) -> Verdict:
+    """Prove it by prices, or look for an improvement."""
+    if not case.members.size:
+        return holds(NAME, "Nobody takes part.")
+    if case.whole:
+        return _whole(case)
+    if case.feasible and (_most_gain(case) <= case.slack)[case.part].all():
+        return holds(NAME, "Nobody can gain without another's loss: the prices of the allocation prove it.")
+    tasks = _improvement(case, np.where(case.part, 1 / np.maximum(case.reach, 1e-300), 0.0))
+    if isinstance(tasks, str):
+        return does_not_apply(NAME, tasks)
+    return _verdict(case, tasks, "Nobody can gain without another's loss: a linear program finds no improvement.", "")
+
+
+def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
+    """Say who gains how much."""
+    gain = np.where(case.part, case.values(tasks) - case.value, 0.0)
+    gains = np.flatnonzero(gain > case.slack)
+    if not gains.size:
+        return holds(NAME, how + none)
+    order = gains[np.argsort(-gain[gains], kind="stable")]
+    who = [f"{case.name(n)} {amount(gain[n])} tasks ({amount(case.value[n])} to {amount(case.value[n] + gain[n])})" for n in order]
+    witness = Witness(
+        f"The allocation beside it gives {listed(who)} more, and takes nothing from anybody.",
+        tuple(case.instance.users[n] for n in order),
+        tasks=tasks,
+    )
+    return violated(
+        NAME, gain[order[0]], f"{how}{gains.size:,} {'user' if gains.size == 1 else 'users'} can gain without another's loss.", witness
+    )
+
+
+def _most_gain(case: Case) -> FloatArray:
+    """Return a bound of what each user could gain in an improvement, by the prices that came with the allocation, (users,)."""
+    instance, allocation = case.instance, case.allocation
+    bound = np.where(case.complete | ~case.part, 0.0, np.inf)
+    for prices in [*(level.prices for level in allocation.levels), allocation.prices]:
+        if prices is None:
+            continue
+        prices = np.maximum(prices, 0.0)
+        if case.sharing == "tdm":
+            rates = instance.rates
+            cost = np.divide(prices[:, 0], rates, out=np.full(rates.shape, np.inf), where=rates > 0)
+            spent = float(prices.sum())
+        else:
+            cost = np.where(instance.eligibility, instance.demands @ prices.T, np.inf)
+            spent = float((prices * instance.row_capacity).sum())
+        if case.worth is not None:
+            cost = np.divide(cost, case.worth, out=np.full(cost.shape, np.inf), where=case.worth > 0)
+        cheapest = np.where(case.part, cost.min(axis=1), 0.0)
+        gap = max(spent - float(cheapest @ case.value), 0.0)
+        bound = np.minimum(bound, np.divide(gap, cheapest, out=np.full(bound.size, np.inf), where=cheapest > 0))
+    return bound
+
+
+# Divisible tasks -----------------------------------------------------------------------------------------------------------------
+
+
+def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
+    """Maximise sum of goal[n] V[n] over all that hurts nobody; return the tasks, (users, servers), or why there is no answer."""
+    rows = np.arange(case.instance.n_users)[:, None] * 2.0
+    merging = merge(case.instance.replace(weights=None), rows if case.worth is None else rows + case.worth)  # servers: no two users alike
+    small = merging.instance
+    users, servers = np.nonzero(small.eligibility & case.part[:, None])
+    rates = small.rates[users, servers]
+    unit = np.minimum(rates, small.tasks[users])  # columns are parts of what a pair could run alone
+    worth = np.ones(users.size) if case.worth is None else np.asarray(merging.restrict(case.worth))[users, servers]
+    floors = case.value / (1.0 + case.excess) if case.feasible else case.value
+    pairs = np.arange(users.size)
+    scale = np.maximum(case.reach, 1e-300)
+    own = sp.csr_array((-(worth * unit) / scale[users], (users, pairs)), shape=(small.n_users, pairs.size))
+    shared, bounds = _shared(case, small, users, servers, unit)
+    limited = np.flatnonzero(np.isfinite(small.tasks) & case.part)
+    count = sp.csr_array((unit / small.tasks[users], (users, pairs)), shape=(small.n_users, pairs.size))[limited]
+    answer = linprog(
+        -(goal[users] * worth * unit),
+        A_ub=sp.vstack([shared, count, own[case.members]], format="csc"),
+        b_ub=np.concatenate([bounds, np.ones(limited.size), -(floors / scale)[case.members]]),
+        bounds=(0.0, 1.0),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+        | ({} if case.time_limit is None else {"time_limit": case.time_limit}),
+    )
+    if answer.status == 1:
+        return f"Undecided: the linear program had no answer within {case.time_limit:g} s."
+    if answer.status == 2:
+        return "The allocation exceeds its limits, and no allocation that keeps to them gives everybody as much."
+    if answer.x is None:
+        return f"Undecided: the linear program was not solved ({answer.message})."
+    table = np.zeros((small.n_users, small.n_servers))
+    table[users, servers] = answer.x * unit
+    return merging.spread(table)
+
+
+def _shared(case: Case, small: Instance, users: FloatArray, servers: FloatArray, unit: FloatArray) -> tuple[sp.csr_array, FloatArray]:
+    """Return the limits of resources or time, each divided by its bound."""
+    pairs = np.arange(users.size)
+    if case.sharing == "tdm":
+        matrix = sp.csr_array((unit / small.rates[users, servers], (servers, pairs)), shape=(small.n_servers, pairs.size))
+        return matrix, np.ones(small.n_servers)
+    width = small.n_resources
+    rows = (np.asarray(servers)[:, None] * width + np.arange(width)).ravel()
+    capacity = small.row_capacity[servers]
+    entries = np.divide(small.demands[users] * unit[:, None], capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    matrix = sp.csr_array((entries.ravel(), (rows, np.repeat(pairs, width))), shape=(small.n_servers * width, pairs.size))
+    matrix.eliminate_zeros()
+    return matrix, np.ones(matrix.shape[0])
+
+
+# Whole tasks ---------------------------------------------------------------------------------------------------------------------
+
+
+def _whole(case: Case) -> Verdict:
+    tasks = _one_more(case)
+    if tasks is not None:
+        return _verdict(case, tasks, "", _WHOLE)
+    if case.feasible:
+        relaxed = _improvement(case, case.part.astype(float))
+        if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
+            return holds(NAME, f"{_WHOLE}even divisible tasks, a relaxation, could not be one more without another's loss.")
+    try:
+        found, proved = _best_of_whole(case)
+    except FairoptError as error:
+        return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
+    verdict = None if found is None else _verdict(case, found, "nobody can gain without another's loss, by branch and cut.", _WHOLE)
+    if verdict is not None and (verdict.holds is False or proved):
+        return verdict
+    return does_not_apply(
+        NAME, f"{_WHOLE}undecided: branch and cut found no improvement in its time, and did not prove that there is none."
+    )
+
+
+def _one_more(case: Case) -> FloatArray | None:
+    """Return the allocation with as many more tasks of one user as fit into what is left of a single server, if one does."""
+    instance, tasks = case.instance, case.allocation.tasks
+    if case.sharing == "tdm":
+        free = 1.0 - case.allocation.time_utilization
+        fits = np.floor(free * np.where(np.isfinite(instance.rates), instance.rates, 0.0) * (1 + 1e-9) + 1e-9)
+    else:
+        free = instance.row_capacity - case.allocation.usage
+        fits = np.full(tasks.shape, np.inf)
+        for r in range(instance.n_resources):
+            asks = np.flatnonzero(instance.demands[:, r] > 0)
+            fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + 1e-9))
+    single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # of a row of several, nothing says what is left of each
+    fits = np.where(
+        single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + 1e-9), 0.0)[:, None]), 0.0
+    )
+    if not fits.any():
+        return None
+    n, i = np.unravel_index(fits.argmax(), fits.shape)
+    better = tasks.copy()
+    better[n, i] += fits[n, i]
+    return better
+
+
+def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
+    """Return the best allocation of whole tasks that hurts nobody, and whether it is proved to be the best."""
+    instance = case.instance
+    held = np.round(case.allocation.tasks_per_user)
+    more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + 1e-9) - held
+    two = np.concatenate([case.members, case.members])
+    owned = np.concatenate([held[case.members], np.maximum(more, 0.0)[case.members]])
+    dear = float(owned[case.members.size :].sum()) + 1.0
+    names = [f"{instance.users[n]} ({word})" for word in ("held", "more") for n in case.members]
+    doubled = Instance(
+        instance.capacities,
+        instance.demands[two],
+        weights=np.repeat([dear, 1.0], case.members.size),
+        eligibility=instance.eligibility[two],
+        counts=instance.counts,
+        tasks=owned,
+        rates=None if instance.rates_per_server is None else instance.rates_per_server[two],
+        users=names,
+        servers=instance.servers,
+        resources=instance.resources,
+    )
+    limit = max(case.deadline() - time.monotonic(), 1e-3)
+    proved = True
+    try:
+        best: Allocation | FloatArray = solve(doubled, "efficiency", integral=True, sharing=case.sharing, time_limit=limit).tasks
+    except NoSolution as error:
+        if "tasks" not in error.known:
+            return None, False
+        best, proved = error.known["tasks"], False
+    tasks = np.zeros(case.allocation.tasks.shape)
+    np.add.at(tasks, two, np.asarray(best))
+    tasks[~case.part] = case.allocation.tasks[~case.part]
+    if (tasks.sum(axis=1) < held - 0.5)[case.part].any():
+        return None, False
+    return tasks, proved

@@ -1,0 +1,182 @@
+"""Population monotonicity: if a user leaves, nobody who stays runs less.
+
+The same is asked again, of the same notion or schedule with the same options, without each user in turn (Wang, Li and Liang 2014, section
+III-C). Three things are proved and need no solve:
+
+* identical users of an exact allocation of divisible tasks (same demand, weight, tasks and servers) leave alike;
+* what happens among users who share no server with others, directly or through third users, is not felt elsewhere;
+* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it has tasks left. For let s be the
+  shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is max-min
+  fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k had tasks left. So with one level there is
+  nothing to solve.
+
+``effort`` bounds the number of solves, those first who use most. If not all were made and none shows a loss, the verdict is None.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from fairopt.allocation import Allocation, Greedy
+from fairopt.errors import FairoptError
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.models import ShareNotion
+from fairopt.properties.case import Case, amount, listed, quietly
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.question import rerun
+
+__all__ = ["NAME", "check", "without"]
+
+NAME = "population-monotonicity"
+
+
+def check(case: Case) -> Verdict:
+    """Ask again without each user."""
+    if case.allocation.question is None:
+        return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so it cannot be made again without a user.")
+    if case.members.size < 2:
+        return holds(NAME, "Nobody is left when one leaves.")
+    leaving = _leaving(case)
+    if not leaving.size:
+        return holds(NAME, "Nobody can lose when another leaves: there is nobody with tasks left at a lower level of the leximin.", 0)
+    end = case.deadline()
+    worst, tried, failed, witness = 0.0, 0, "", None
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    at_once = 1 if case.jobs == 1 else 4 * effective_n_jobs(case.jobs)
+    queue = leaving[: case.effort]
+    with Parallel(n_jobs=case.jobs) as workers:
+        for first in range(0, queue.size, at_once):
+            if first and time.monotonic() > end:
+                break
+            some = queue[first : first + at_once]
+            left = max(end - time.monotonic(), 1e-3) if case.time_limit is not None else None
+            for z, answer in zip(some, workers(delayed(_answer)(case.allocation, int(z), left) for z in some), strict=True):
+                if isinstance(answer, FairoptError):
+                    failed = str(answer)
+                    continue
+                tried += 1
+                loss, found = _loss(case, int(z), answer)
+                if loss > worst:
+                    worst, witness = loss, found
+    greedy = isinstance(case.allocation.question, Greedy)
+    how = "the schedule made again" if greedy else "solved again"
+    if witness is not None:
+        return violated(
+            NAME, worst, f"Somebody runs less when another leaves ({how} without {tried:,} users, one at a time).", witness, tried
+        )
+    if tried == leaving.size:
+        return holds(NAME, f"Nobody runs less when another leaves: {how} without each, {tried:,} in all that could matter.", tried)
+    why = f"one could not be solved: {failed}" if failed else "the rest were not tried; raise effort or the time limit"
+    return does_not_apply(NAME, f"Undecided: no loss in {tried:,} of {leaving.size:,} users who could leave ({how}); {why}.", tried)
+
+
+def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
+    """Return the instance without user z, and the positions of the others."""
+    stay = np.flatnonzero(np.arange(instance.n_users) != z)
+    return Instance(
+        instance.capacities,
+        instance.demands[stay],
+        weights=instance.weights[stay],
+        eligibility=None if instance.placement is None else instance.placement[stay],
+        counts=instance.counts,
+        tasks=instance.tasks[stay],
+        rates=None if instance.rates_per_server is None else instance.rates_per_server[stay],
+        users=[instance.users[n] for n in stay],
+        servers=instance.servers,
+        resources=instance.resources,
+    ), stay
+
+
+def _answer(allocation: Allocation, z: int, time_limit: float | None) -> FloatArray | FairoptError:
+    instance, stay = without(allocation.instance, z)
+    try:
+        with quietly():
+            return rerun(allocation, instance, users=stay, time_limit=time_limit).tasks
+    except FairoptError as error:
+        return error
+
+
+def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[float, Witness | None]:
+    reduced, stay = without(case.instance, z)
+    full = np.zeros_like(case.allocation.tasks)
+    full[stay] = tasks
+    after = case.values(full)
+    loss = np.where(case.part & (np.arange(after.size) != z), case.value - after, 0.0)
+    losers = np.flatnonzero(loss > case.slack)
+    if not losers.size:
+        return 0.0, None
+    order = losers[np.argsort(-loss[losers], kind="stable")]
+    told = [f"{case.name(n)} runs {amount(after[n])} tasks instead of {amount(case.value[n])}" for n in order]
+    users = (*(case.instance.users[n] for n in order), case.instance.users[z])
+    return float(loss[order[0]]), Witness(f"Without {case.name(z)}, {listed(told)}.", users, tasks=tasks.copy(), instance=reduced)
+
+
+# Who has to be tried ---------------------------------------------------------------------------------------------------------------
+
+
+def _leaving(case: Case) -> IntArray:
+    """Return one user of each kind whose leaving could cost somebody something, those who use most first."""
+    instance = case.instance
+    leaving = case.part & (_felt(case) > 0)
+    use = case.allocation.tasks_per_user / np.maximum(case.reach, 1e-300)
+    order = case.members[np.argsort(-use[case.members], kind="stable")]
+    order = order[leaving[order]]
+    if not case.exact:
+        return order
+    keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
+    keys += [] if instance.rates_per_server is None else [instance.rates_per_server]
+    question = case.allocation.question
+    assert question is not None
+    own = question.notion.restricted(users=np.arange(instance.n_users))
+    if question.notion.merge_alpha is None or own is not question.notion and question.notion.utility is None:
+        return order  # data of the notion's own that tells users apart
+    keys += (
+        []
+        if question.notion.utility is None
+        else [np.broadcast_to(question.notion.utility, (instance.n_users, question.notion.utility.shape[1]))]
+    )
+    table = np.hstack([np.asarray(key, float) for key in keys])[order]
+    _, first = np.unique(table, axis=0, return_index=True)
+    return order[np.sort(first)]
+
+
+def _felt(case: Case) -> FloatArray:
+    """Return how many others could lose by each user's leaving, (users,)."""
+    losing = _may_lose(case)
+    instance = case.instance
+    rows, columns = np.nonzero(instance.eligibility & case.part[:, None])
+    size = instance.n_users + instance.n_servers
+    graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
+    _, group = connected_components(graph, directed=False)
+    local = case.exact and case.program is not None
+    own = group[: instance.n_users] if local else np.zeros(instance.n_users, int)
+    others: FloatArray = np.bincount(own, weights=losing, minlength=int(own.max()) + 1)[own] - losing
+    return others
+
+
+def _may_lose(case: Case) -> BoolArray:
+    """Who could lose at all, (users,): in a leximin, those above somebody with tasks left."""
+    program, notion = case.program, case.notion
+    if not case.exact or program is None or not isinstance(notion, ShareNotion) or not _own_share(case, notion):
+        return case.part.copy()
+    x = case.allocation.tasks[program.pair_users, program.pair_servers]
+    shares = program.per_user(program.utilities * x) / program.goal.weights  # type: ignore[union-attr]
+    rising = case.part & ~case.complete
+    if not rising.any():
+        return np.zeros(shares.size, bool)
+    return case.part & (shares > shares[rising].min() * (1 + 10 * case.tolerance))
+
+
+def _own_share(case: Case, notion: ShareNotion) -> bool:
+    """Does the share of a task stay the same when a user leaves? It does for every notion here; another's is asked."""
+    z = int(case.members[0])
+    reduced, stay = without(case.instance, z)
+    restricted = notion.restricted(users=stay)
+    assert isinstance(restricted, ShareNotion)
+    return bool(np.array_equal(restricted.share_per_task(reduced), notion.share_per_task(case.instance)[stay]))

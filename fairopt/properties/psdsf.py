@@ -1,0 +1,122 @@
+"""The PS-DSF condition: nobody can gain at a server without taking from one at or below its share there.
+
+With s[n,i] = x[n] / (phi[n] gamma[n,i]), user n has a *bottleneck* at server i if something that it uses there is full, and nobody who holds
+some of it there has a larger s[m,i]. An allocation is PS-DSF if and only if every user has a bottleneck at every server where it may run, or
+all its tasks (Khamse-Ashari et al. 2017, definition 5, theorems 1 and 2; under time division what is used is time).
+
+The violation is the largest number z of tasks that some n could add on some i with what is free there and what it takes from users who stay
+at or above the share s[n,i] that n then has: the largest z with
+
+    z d[n,r] <= free[i,r] + sum over m of d[m,r] min(x[m,i], max(0, x[m] - S phi[m] gamma[m,i])),    S = (x[n] + z) / (phi[n] gamma[n,i]),
+
+for every r that n uses; at most T[n] - x[n]. Parts of tasks count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+
+__all__ = ["NAME", "check"]
+
+NAME = "psdsf"
+_HALVINGS = 60
+
+
+def check(case: Case) -> Verdict:
+    """Look at every server."""
+    instance = case.instance
+    if instance.weights.ndim == 2:
+        return does_not_apply(NAME, "Does not apply: it takes one weight per user, and there is one for each resource.")
+    best, where, lacking = 0.0, (0, 0), np.zeros(instance.n_users, bool)
+    for i in range(instance.n_servers):
+        server = _Server(case, i)
+        open_to = np.flatnonzero(instance.eligibility[:, i] & case.part & ~case.complete)
+        bounds = server.at_most(open_to)
+        suspects = bounds > case.slack[open_to]
+        order = open_to[suspects][np.argsort(-bounds[suspects], kind="stable")]
+        for n, bound in zip(order, np.sort(bounds[suspects])[::-1], strict=True):
+            if bound <= best and lacking[n]:
+                continue
+            gain = server.gain(int(n), float(bound))
+            lacking[n] |= gain > case.slack[n]
+            if gain > max(best, float(case.slack[n])):
+                best, where = gain, (int(n), i)
+    if not lacking.any():
+        return holds(NAME, "Everybody has a bottleneck at every server where it may run, or all its tasks.")
+    n, i = where
+    witness = _Server(case, i).witness(n, best)
+    return violated(
+        NAME, best, f"{lacking.sum():,} {'user has' if lacking.sum() == 1 else 'users have'} no bottleneck at some server.", witness
+    )
+
+
+class _Server:
+    """One server: what is free, and who holds what."""
+
+    def __init__(self, case: Case, i: int) -> None:
+        self.case, self.i = case, i
+        instance, x = case.instance, case.allocation.tasks
+        self.gamma = case.rates[:, i]
+        self.needs = safe_ratio(self.gamma > 0, self.gamma)[:, None] if case.sharing == "tdm" else instance.demands
+        self.capacity = np.ones(1) if case.sharing == "tdm" else instance.row_capacity[i]
+        self.unit = instance.weights * self.gamma  # tasks for one unit of share
+        self.total = case.allocation.tasks_per_user
+        self.holders: IntArray = np.flatnonzero((x[:, i] > 1e-9 * self.gamma) & (self.gamma > 0))
+        self.x = x[:, i]
+        self.free = np.maximum(self.capacity - self.x @ self.needs, 0.0)
+
+    def share(self, n: IntArray | int) -> FloatArray:
+        """s[n,i]."""
+        shares: FloatArray = self.total[n] / self.unit[n]
+        return shares
+
+    def _room(self, level: FloatArray) -> FloatArray:
+        """What is free or held above each level, (levels, resources)."""
+        holders = self.holders
+        above = np.minimum(self.x[holders], np.maximum(self.total[holders] - level[:, None] * self.unit[holders], 0.0))
+        room: FloatArray = self.free + above @ self.needs[holders]
+        return room
+
+    def at_most(self, users: IntArray) -> FloatArray:
+        """Return a bound of what each user could add: of what is held above its present share."""
+        needs = self.needs[users]
+        room = self._room(self.share(users))
+        tasks = np.divide(room, needs, out=np.full(room.shape, np.inf), where=needs > 0).min(axis=1, initial=np.inf)
+        return np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
+
+    def gain(self, n: int, bound: float) -> float:
+        """Return z, by bisection between nothing and a bound."""
+        low, high, used = 0.0, bound, self.needs[n] > 0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            room = self._room(np.array([(self.total[n] + middle) / self.unit[n]]))[0]
+            if (room >= middle * self.needs[n])[used].all():
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def witness(self, n: int, gain: float) -> Witness:
+        """Say of every resource that the user uses who holds it above its share, or that it is free."""
+        case, instance = self.case, self.case.instance
+        things = ("time",) if case.sharing == "tdm" else instance.resources
+        own = float(self.share(n))
+        reasons, others = [], []
+        for r in np.flatnonzero(self.needs[n] > 0):
+            holders = self.holders[self.needs[self.holders, r] > 0]
+            above = holders[self.share(holders) > own * (1 + 1e-12)]
+            m = int(above[self.share(above).argmax()]) if above.size else -1
+            if self.free[r] > case.tolerance * self.capacity[r]:
+                reasons.append(f"{amount(self.free[r])} of {amount(self.capacity[r])} {things[r]} is free")
+            elif m >= 0:
+                reasons.append(f"{things[r]} is held by {case.name(m)} at {amount(self.share(m))}")
+                others.append(instance.users[m])
+        text = (
+            f"On {instance.servers[self.i]} {case.name(n)} has a share of {amount(own)} ({amount(self.total[n])} tasks of "
+            f"{amount(self.unit[n])}), and {listed(reasons)}: {amount(gain)} more tasks, and everybody who gives way stays at or above it."
+        )
+        return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))

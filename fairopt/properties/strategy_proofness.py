@@ -1,0 +1,254 @@
+"""Strategy-proofness: nobody can run more of its true tasks by a lie. A *search*: a lie that pays refutes it, none found proves nothing.
+
+A liar n declares other demands (single entries up and down, nothing of a resource, more of one that it needs less, all together), hides
+servers, or declares fewer or more tasks; where the instance brings rates, it declares other rates. The notion or schedule is asked again.
+What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its true tasks that runs
+
+    sum over the servers i where n may run of  x'[n,i] min_r d'[n,r] / d[n,r],    under division of time  x'[n,i] gamma[n,i] / gamma'[n,i],
+
+at most T[n], whole ones if the allocation is of whole tasks. Who has all its tasks has nothing to lie for.
+
+Systematic lies come first, of users chosen at random where there are too many; then a local search around the best ones. ``effort`` is how many
+lies are tried in all, and the same seed tries the same ones with any number of workers, unless time ends the search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import FairoptError
+from fairopt.instance import FloatArray, Instance
+from fairopt.properties.case import Case, amount, listed, quietly
+from fairopt.properties.verdict import Verdict, Witness, does_not_apply, violated
+from fairopt.question import rerun
+
+__all__ = ["NAME", "check"]
+
+NAME = "strategy-proofness"
+_FACTORS = (0.0, 0.5, 0.8, 1.25, 2.0)
+_SYSTEMATIC = 0.6  # of the effort
+_ROUND = 8  # lies at once in the local search
+_BEST = 3  # lies that it goes on from
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lie:
+    """What user n declares instead of the truth; None: the truth."""
+
+    n: int
+    demand: FloatArray | None = None
+    servers: np.ndarray | None = None
+    tasks: float | None = None
+    rates: FloatArray | None = None
+
+    def told(self, instance: Instance) -> Instance:
+        """Return the instance that is seen."""
+        changes: dict[str, Any] = {}
+        if self.demand is not None:
+            changes["demands"] = _with_row(instance.demands, self.n, self.demand)
+        if self.servers is not None:
+            placement = np.ones(instance.eligibility.shape, bool) if instance.placement is None else instance.placement
+            changes["eligibility"] = _with_row(placement, self.n, self.servers)
+        if self.tasks is not None:
+            changes["tasks"] = _with_row(instance.tasks, self.n, self.tasks)
+        if self.rates is not None:
+            changes["rates"] = _with_row(np.asarray(instance.rates_per_server), self.n, self.rates)
+        return instance.replace(**changes)
+
+    def words(self, instance: Instance) -> str:
+        """Say what is declared."""
+        parts = []
+        if self.demand is not None:
+            for r in np.flatnonzero(self.demand != instance.demands[self.n]):
+                parts.append(
+                    f"a task takes {amount(self.demand[r])} {instance.resources[r]} instead of {amount(instance.demands[self.n, r])}"
+                )
+        if self.rates is not None:
+            own = np.asarray(instance.rates_per_server)[self.n]
+            for i in np.flatnonzero(self.rates != own):
+                parts.append(f"it runs {amount(self.rates[i])} tasks on {instance.servers[i]} instead of {amount(own[i])}")
+        if self.servers is not None:
+            hidden = np.flatnonzero(instance.eligibility[self.n] & ~self.servers)
+            if hidden.size:
+                parts.append(f"it may not run on {listed([instance.servers[i] for i in hidden])}")
+        if self.tasks is not None:
+            parts.append(f"it has {amount(self.tasks)} tasks instead of {amount(instance.tasks[self.n])}")
+        return listed(parts, 6)
+
+
+def check(case: Case) -> Verdict:
+    """Search for a lie that pays."""
+    allocation = case.allocation
+    if allocation.question is None:
+        return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so no lie can be tried.")
+    liars = case.members[~case.complete[case.members]]
+    if not liars.size:
+        return Verdict(NAME, True, 0.0, "Everybody has all its tasks, so that nobody has anything to lie for.", searched=0)
+    search = _Search(case)
+    search.try_all(search.systematic(liars))
+    search.local()
+    if search.tried == 0:
+        return does_not_apply(NAME, f"Undecided: no lie could be tried{f' ({search.failed})' if search.failed else ''}.", 0)
+    paid = [found for found in search.found if found[0] > case.slack[found[1].n]]
+    lies = f"{search.tried:,} {'lie' if search.tried == 1 else 'lies'} tried, seed {case.seed}"
+    ended = ", until time was up" if search.late else ""
+    if not paid:
+        return Verdict(NAME, True, 0.0, f"No profitable lie found by {lies}{ended}: a search, not a proof.", searched=search.tried)
+    gain, lie = max(paid, key=lambda found: found[0])
+    answer = _ask(allocation, lie, None)
+    assert not isinstance(answer, FairoptError)
+    honest = case.value[lie.n]
+    witness = Witness(
+        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {amount(answer[lie.n].sum())} tasks of that kind, and with what "
+        f"they hold runs {amount(honest + gain)} of its own instead of {amount(honest)}.",
+        (case.instance.users[lie.n],),
+        tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
+        tasks=answer,
+        instance=lie.told(case.instance),
+    )
+    return violated(NAME, gain, f"A lie pays: the best of {lies}{ended}.", witness, search.tried)
+
+
+class _Search:
+    """The lies tried so far, and what each gained."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.rng = np.random.default_rng([case.seed, 0x11E])
+        self.end = case.deadline()
+        self.tried, self.failed, self.late = 0, "", False
+        self.found: list[tuple[float, Lie]] = []
+
+    def try_all(self, lies: list[Lie]) -> None:
+        """Ask again with each lie."""
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        case = self.case
+        at_once = 1 if case.jobs == 1 else 8 * effective_n_jobs(case.jobs)
+        with Parallel(n_jobs=case.jobs) as workers:
+            for first in range(0, len(lies), at_once):
+                left = self.end - time.monotonic()
+                if left <= 0:
+                    self.late = True
+                    return
+                some = lies[first : first + at_once]
+                limit = None if case.time_limit is None else left
+                for lie, answer in zip(some, workers(delayed(_ask)(case.allocation, lie, limit) for lie in some), strict=True):
+                    if isinstance(answer, FairoptError):
+                        self.failed = str(answer)
+                        continue
+                    self.tried += 1
+                    self.found.append((self._runs(lie, answer) - float(case.value[lie.n]), lie))
+
+    def _runs(self, lie: Lie, answer: FloatArray) -> float:
+        """Return what the liar runs of its true tasks, by worth."""
+        case, instance, n = self.case, self.case.instance, lie.n
+        given = answer[n]
+        if case.sharing == "tdm":
+            seen = lie.told(instance).rates[n]
+            ratio = np.divide(instance.rates[n], seen, out=np.zeros(seen.size), where=seen > 0)
+        else:
+            demand, true = (instance.demands[n] if lie.demand is None else lie.demand), instance.demands[n]
+            ratio = np.full(given.size, (demand[true > 0] / true[true > 0]).min())
+        runs = np.where(instance.eligibility[n], given * ratio, 0.0)
+        if case.whole:  # of a row of several servers nothing says what lies on each: every task by itself then, which is the least
+            runs = np.where(instance.counts == 1, np.floor(runs + 1e-9), given * np.floor(ratio + 1e-9))
+        table = np.zeros_like(case.allocation.tasks)
+        table[n] = runs
+        return float(case.at_most(table)[n])
+
+    # Lies ------------------------------------------------------------------------------------------------------------------------
+
+    def systematic(self, liars: np.ndarray) -> list[Lie]:
+        """Return simple lies of every user, or as many as there is effort for, chosen at random."""
+        lies = [lie for n in liars[: self.case.effort * 50] for lie in self._simple(int(n))]
+        most = max(1, int(self.case.effort * _SYSTEMATIC))
+        if len(lies) <= most:
+            return lies
+        return [lies[j] for j in np.sort(self.rng.choice(len(lies), most, replace=False))]
+
+    def _simple(self, n: int) -> Iterator[Lie]:
+        instance = self.case.instance
+        if instance.rates_per_server is not None:
+            rates = instance.rates_per_server[n]
+            for i in np.flatnonzero(instance.eligibility[n]):
+                for factor in _FACTORS[1:]:
+                    yield Lie(n, rates=_with_row(rates, int(i), rates[i] * factor))
+        else:
+            demand = instance.demands[n]
+            parts = np.divide(demand, instance.total_capacity, out=np.zeros(demand.size), where=instance.total_capacity > 0)
+            largest = float(parts.max())
+            for r in np.flatnonzero(demand > 0):
+                for factor in _FACTORS:
+                    if factor or (demand > 0).sum() > 1:
+                        yield Lie(n, demand=_with_row(demand, int(r), demand[r] * factor))
+            for r in np.flatnonzero((parts < largest) & (instance.total_capacity > 0)):  # another one dominant, or as wanted
+                for factor in (0.5, 1.0, 1.25):
+                    yield Lie(n, demand=_with_row(demand, int(r), max(demand[r], factor * largest * instance.total_capacity[r])))
+            for factor in (0.5, 2.0):
+                yield Lie(n, demand=demand * factor)
+        allowed = np.flatnonzero(instance.eligibility[n])
+        if allowed.size > 1:
+            for i in allowed:
+                yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), False))
+            if allowed.size > 2:
+                for i in allowed:
+                    yield Lie(n, servers=np.arange(instance.n_servers) == i)
+        has, runs = float(instance.tasks[n]), float(self.case.allocation.tasks_per_user[n])
+        for tasks in (np.inf, 2 * has, 0.5 * has) if np.isfinite(has) else (2 * runs, runs, 0.5 * runs):
+            if tasks != has and tasks > 0:
+                yield Lie(n, tasks=float(np.ceil(tasks)) if self.case.whole and np.isfinite(tasks) else float(tasks))
+
+    def local(self) -> None:
+        """Change the best lies a little, round after round."""
+        while not self.late and self.found and self.tried < self.case.effort:
+            before = self.tried
+            number = min(_ROUND, self.case.effort - self.tried)
+            best = sorted(self.found, key=lambda found: -self._part(found))[:_BEST]
+            self.try_all([self._changed(best[j % len(best)][1]) for j in range(number)])
+            if self.tried == before:
+                return
+
+    def _part(self, found: tuple[float, Lie]) -> float:
+        gain, lie = found
+        return gain / float(self.case.reach[lie.n])
+
+    def _changed(self, lie: Lie) -> Lie:
+        instance, rng, n = self.case.instance, self.rng, lie.n
+        kind = rng.integers(6)
+        allowed = instance.eligibility[n]
+        if kind == 0 and allowed.sum() > 1:
+            shown = allowed.copy() if lie.servers is None else lie.servers.copy()
+            i = int(rng.choice(np.flatnonzero(allowed)))
+            shown[i] = not shown[i]
+            if shown.any():
+                return replace(lie, servers=shown)
+        if kind == 1 and np.isfinite(instance.tasks[n]):
+            return replace(lie, tasks=float(np.ceil(instance.tasks[n] * np.exp(rng.normal(0.0, 1.0)))))
+        step = float(rng.choice([0.05, 0.2, 0.5]))
+        own = instance.rates_per_server
+        values = (
+            (instance.demands[n] if lie.demand is None else lie.demand) if own is None else (own[n] if lie.rates is None else lie.rates)
+        )
+        moved = values * np.exp(rng.normal(0.0, step, values.size) * (rng.random(values.size) < 0.6))
+        return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)
+
+
+def _ask(allocation: Allocation, lie: Lie, time_limit: float | None) -> FloatArray | FairoptError:
+    try:
+        with quietly():
+            return rerun(allocation, lie.told(allocation.instance), time_limit=time_limit).tasks.copy()
+    except FairoptError as error:
+        return error
+
+
+def _with_row(array: np.ndarray, position: int, value: Any) -> np.ndarray:
+    changed = array.copy()
+    changed[position] = value
+    return changed

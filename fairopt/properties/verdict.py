@@ -1,0 +1,108 @@
+"""What a check of a property answers: does it hold, by how many tasks not, and what shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairopt.instance import FloatArray, Instance
+
+__all__ = ["Verdict", "Witness", "does_not_apply", "holds", "violated"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Witness:
+    """What proves a violation, and can be checked by hand.
+
+    Attributes
+    ----------
+    text : str
+        One or two sentences, with the numbers.
+    users, servers : tuples of str
+        Whom and what it is about; the user who has too little comes first.
+    tasks : array (users, servers), or None
+        The allocation that proves it, where there is one: of ``instance`` if that is given, else of the instance that was audited.
+    instance : Instance, or None
+        The instance with the lie, or without the user who left.
+    """
+
+    text: str
+    users: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    tasks: FloatArray | None = None
+    instance: Instance | None = None
+
+    def __post_init__(self) -> None:
+        if self.tasks is not None:
+            self.tasks.setflags(write=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON."""
+        return {
+            "text": self.text,
+            "users": list(self.users),
+            "servers": list(self.servers),
+            "tasks": None if self.tasks is None else self.tasks.tolist(),
+            "instance": None if self.instance is None else self.instance.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """One property of one allocation.
+
+    Attributes
+    ----------
+    property : str
+        Identifier, a key of ``fairopt.properties.CHECKS``.
+    holds : bool or None
+        None: it does not apply, or could not be decided; the statement says which. A search that found nothing is True, and says that it
+        is a search.
+    violation : float
+        In tasks: 0.0 where it holds, not a number where ``holds`` is None.
+    statement : str
+        One sentence: what was found, and how.
+    witness : Witness or None
+        Of a violation.
+    promised : str or None
+        Where it is proved that the notion has the property, under the conditions of that source; None where nothing is.
+    searched : int or None
+        How many lies, or users who leave, were tried; None for what is decided without trying.
+    """
+
+    property: str
+    holds: bool | None
+    violation: float
+    statement: str
+    witness: Witness | None = None
+    promised: str | None = None
+    searched: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: None where there is no number."""
+        return {
+            "property": self.property,
+            "holds": self.holds,
+            "violation": None if np.isnan(self.violation) else self.violation,
+            "statement": self.statement,
+            "witness": None if self.witness is None else self.witness.to_dict(),
+            "promised": self.promised,
+            "searched": self.searched,
+        }
+
+
+def holds(name: str, statement: str, searched: int | None = None) -> Verdict:
+    """Return that a property holds."""
+    return Verdict(name, True, 0.0, statement, searched=searched)
+
+
+def violated(name: str, tasks: float, statement: str, witness: Witness, searched: int | None = None) -> Verdict:
+    """Return that a property is violated by so many tasks."""
+    return Verdict(name, False, float(tasks), statement, witness, searched=searched)
+
+
+def does_not_apply(name: str, reason: str, searched: int | None = None) -> Verdict:
+    """Return that a property does not apply, or is undecided."""
+    return Verdict(name, None, float("nan"), reason, searched=searched)

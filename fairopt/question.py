@@ -1,0 +1,100 @@
+"""The question that an allocation answers, asked again of another instance.
+
+An allocation remembers what made it, ``allocation.question``: the notion with its options, or the criterion and placement of a schedule. So
+what would be if a server were larger, or a user away, is one call.
+
+>>> import fairopt as fo
+>>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+>>> allocation = fo.solve(pool, "proportional", alpha=2)
+>>> rerun(allocation, pool.replace(capacities=[[18, 36]])).tasks_per_user / allocation.tasks_per_user
+array([2., 2.])
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import GIVEN, Allocation, Exact
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.measures import dominant_shares
+from fairopt.schedule import schedule
+from fairopt.solve import solve
+
+__all__ = ["given", "rerun"]
+
+
+def rerun(
+    allocation: Allocation,
+    instance: Instance,
+    *,
+    users: IntArray | None = None,
+    servers: IntArray | None = None,
+    time_limit: float | None = None,
+) -> Allocation:
+    """Return what the allocation's maker says of another instance: the same notion or schedule, options, sharing and engine.
+
+    Parameters
+    ----------
+    allocation : Allocation
+    instance : Instance
+    users, servers : int arrays, optional
+        Which row of ``allocation.instance`` each row of ``instance`` is, where they are not the same ones: options that are data about
+        users or servers (``utility``, ``prefer``) are taken along. A row may occur twice.
+    time_limit : float, optional
+        Seconds, of exact allocations.
+
+    Raises
+    ------
+    Unsupported
+        For an allocation that somebody else made, and where rows differ, an option is about them, and ``users`` or ``servers`` is missing.
+    FairoptError
+        What `fairopt.solve` or `fairopt.schedule` raises.
+
+    >>> import fairopt as fo
+    >>> three = fo.Instance([[9]], [[1], [1], [2]], users=["A", "B", "C"])
+    >>> allocation = fo.solve(three, "max-min", utility=[1, 2, 1])
+    >>> two = fo.Instance([[9]], [[1], [2]], users=["A", "C"])
+    >>> rerun(allocation, two, users=np.array([0, 2])).tasks_per_user
+    array([3., 3.])
+    """
+    question = allocation.question
+    if question is None:
+        raise Unsupported(
+            f'nothing says how the allocation "{allocation.notion}" by "{allocation.solver}" was made, so it cannot be made again'
+        )
+    before = allocation.instance
+    for rows, old, new, word in ((users, before.users, instance.users, "users"), (servers, before.servers, instance.servers, "servers")):
+        if rows is None and old != new and question.notion.restricted(**{word: np.arange(len(old))}) is not question.notion:
+            raise Unsupported(f'the options of "{question.notion.name}" are about {word}, and here are others; say which they are: {word}=')
+    notion = question.notion.restricted(users, servers)
+    sharing: Any = allocation.sharing
+    if isinstance(question, Exact):
+        return solve(
+            instance,
+            notion,
+            solver=question.solver,
+            integral=question.integral,
+            sharing=sharing,
+            tolerance=question.tolerance,
+            time_limit=time_limit,
+        )
+    return schedule(
+        instance, notion, placement=question.placement, ties=question.ties, seed=question.seed, stop=question.stop, sharing=sharing
+    )
+
+
+def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIVEN) -> Allocation:
+    """Return (users, servers) tasks that somebody else chose as an allocation: nothing is proved of it, not even that it fits.
+
+    ``shares`` are the weighted dominant shares; ``notion`` may name one that it is to be compared with.
+    """
+    excess = allocation_excess(instance, tasks, sharing)
+    whole = bool((tasks == np.round(tasks)).all())
+    certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
+    bare = Allocation(instance, notion, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate)
+    return replace(bare, shares=dominant_shares(bare))

@@ -1,0 +1,107 @@
+"""What an allocation remembers of how it was made, and the same question asked again."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.question import given, rerun
+
+CLUSTER = fo.Instance(
+    [[9, 12, 100], [12, 12, 0]],
+    [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
+    weights=[1, 1, 2],
+    users=["a", "b", "c"],
+    servers=["s", "t"],
+    resources=["cpu", "memory", "bandwidth"],
+)
+POOL = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("instance", "notion", "options"),
+    [
+        (CLUSTER, "drfh", {"formulation": "equalize"}),
+        (CLUSTER, "drfh", {"integral": True}),
+        (CLUSTER, "psdsf", {"sharing": "tdm", "formulation": "market", "solver": "interior-point"}),
+        (CLUSTER, "psdsf", {"order": "random", "seed": 3}),
+        (CLUSTER, "proportional", {"alpha": 3, "utility": [1, 2, 1]}),
+        (CLUSTER, "max-min", {"utility": [[1, 2], [2, 1], [1, 1]]}),
+        (POOL, "bbf", {"prefer": [1, 0, 0]}),
+        (POOL, "bbf", {"prefer": "utilization"}),
+    ],
+    ids=str,
+)
+def test_the_same_question_of_the_same_instance_has_the_same_answer(instance: fo.Instance, notion: str, options: dict[str, object]) -> None:
+    """Every option counts: notion's, engine's, sharing, whole tasks."""
+    first = fo.solve(instance, notion, **options)  # type: ignore[arg-type]
+    again = rerun(first, instance)
+    np.testing.assert_array_equal(again.tasks, first.tasks)
+    assert (again.notion, again.solver, again.sharing) == (first.notion, first.solver, first.sharing)
+    assert again.certificate.whole_tasks == first.certificate.whole_tasks
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"criterion": "psdsf", "placement": "joint"},
+        {"criterion": "drfh", "placement": "random", "seed": 5, "ties": "random"},
+        {"criterion": "drfh", "placement": "best-fit", "metric": "cosine"},
+        {"criterion": "drfh", "placement": "slots", "slots": 3},
+        {"criterion": "drfh", "stop": "first-block"},
+        {"criterion": "drfh", "placement": lambda user, free, demand, fits: fits[-1]},
+    ],
+    ids=str,
+)
+def test_a_schedule_is_made_again(options: dict[str, object]) -> None:
+    """Placement with its options, ties, seed and where to stop."""
+    first = fo.schedule(CLUSTER, **options)  # type: ignore[arg-type]
+    again = rerun(first, CLUSTER)
+    np.testing.assert_array_equal(again.tasks, first.tasks)
+    assert again.solver == first.solver
+
+
+def test_data_about_users_and_servers_is_taken_along() -> None:
+    """Of the users 0 and 2 and the servers 1, 0: the answer is that of a solve from scratch."""
+    utility = np.array([[1.0, 2.0], [5.0, 7.0], [3.0, 1.0]])
+    first = fo.solve(CLUSTER, "max-min", utility=utility)
+    users, servers = np.array([0, 2]), np.array([1, 0])
+    part = fo.Instance(CLUSTER.capacities[servers], CLUSTER.demands[users], weights=CLUSTER.weights[users])
+    expected = fo.solve(part, "max-min", utility=utility[np.ix_(users, servers)])
+    np.testing.assert_allclose(rerun(first, part, users=users, servers=servers).tasks_per_user, expected.tasks_per_user)
+
+    fair = fo.solve(POOL, "bbf", prefer=[0, 1, 5])
+    two = fo.Instance(POOL.capacities, POOL.demands[users], weights=POOL.weights[users])
+    expected = fo.solve(two, "bbf", prefer=[0, 5])
+    np.testing.assert_allclose(rerun(fair, two, users=users).tasks_per_user, expected.tasks_per_user)
+
+
+def test_rows_that_nobody_explains_are_refused() -> None:
+    """Options about users or servers are never cut by guess."""
+    first = fo.solve(CLUSTER, "max-min", utility=[[1, 2], [5, 7], [3, 1]])
+    two = fo.Instance(CLUSTER.capacities, CLUSTER.demands[:2], users=["a", "b"], servers=["s", "t"])
+    with pytest.raises(fo.Unsupported, match="are about users, and here are others; say which they are: users="):
+        rerun(first, two)
+    with pytest.raises(fo.Unsupported, match="are about servers"):
+        rerun(first, CLUSTER.replace(servers=["s", "u"]))
+    assert rerun(fo.solve(CLUSTER, "drfh"), two).instance is two  # where there are none, nothing needs to be said
+
+
+def test_what_somebody_else_made_cannot_be_made_again() -> None:
+    """Neither can the approximation of DRF, which is no program and no schedule."""
+    with pytest.raises(fo.Unsupported, match="nothing says how"):
+        rerun(given(CLUSTER, np.zeros((3, 2)), "rdm"), CLUSTER)
+    with pytest.raises(fo.Unsupported, match="nothing says how"):
+        rerun(fo.precomputed_drf(POOL), POOL)
+
+
+def test_the_memory_leaves_no_trace_in_files() -> None:
+    """``to_dict`` is a published schema; and allocations still travel between processes."""
+    allocation = fo.solve(CLUSTER, "max-min", utility=[1, 2, 1])
+    assert "question" not in allocation.to_dict()
+    assert "question" not in fo.schedule(CLUSTER).to_dict()
+    copy = pickle.loads(pickle.dumps(allocation))
+    np.testing.assert_array_equal(rerun(copy, copy.instance).tasks, allocation.tasks)
