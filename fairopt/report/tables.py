@@ -7,10 +7,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.instance import Instance
+from fairopt.allocation import Allocation
+from fairopt.audit import Audit
+from fairopt.frontier import Frontier
+from fairopt.instance import FloatArray, Instance
+from fairopt.report.findings import Findings
 from fairopt.wording import plural
 
-__all__ = ["MOST_ROWS", "Table", "number", "percent", "server_table", "user_table"]
+__all__ = [
+    "MOST_ROWS",
+    "Table",
+    "certificate_table",
+    "frontier_table",
+    "glance_table",
+    "number",
+    "percent",
+    "property_table",
+    "regret_table",
+    "server_table",
+    "share_table",
+    "task_table",
+    "use_table",
+    "user_table",
+]
 
 MOST_ROWS = 2_000  # more than these are left to the file
 _NONE = "–"
@@ -84,3 +103,121 @@ def user_table(instance: Instance) -> Table:
         )
     )
     return Table.of(plural(instance.n_users, "user"), columns, rows)
+
+
+def glance_table(findings: Findings) -> Table:
+    """Return what every allocation is measured by."""
+    things = list(next((row.use for row in findings.comparison if row.allocation is not None), {}))
+    rows = (
+        [
+            row.name,
+            row.kind,
+            number(row.tasks, 6),
+            percent(row.efficiency),
+            number(row.smallest_share),
+            number(row.jain, 3),
+            number(None if row.envy is None else row.envy.tasks),
+            *(percent(row.use.get(thing)) for thing in things),
+        ]
+        for row in findings.comparison
+    )
+    columns = ["allocation", "kind", "tasks", "efficiency", "smallest share", "Jain's index", "largest envy", *(f"{thing} in use" for thing in things)]
+    return Table.of("All allocations", columns, rows, words=(1,))
+
+
+def task_table(findings: Findings) -> Table:
+    """Return the tasks of every user in every allocation."""
+    held = [row.allocation.tasks_per_user for row in findings.comparison if row.allocation is not None]
+    return _by_user(findings, held, "Tasks of each user")
+
+
+def share_table(findings: Findings) -> Table:
+    """Return the weighted dominant share of every user in every allocation."""
+    shares = [row.dominant_shares for row in findings.comparison if row.allocation is not None]
+    return _by_user(findings, shares, "Weighted dominant share of each user")
+
+
+def _by_user(findings: Findings, values: list[FloatArray], caption: str) -> Table:
+    names = [row.name for row in findings.comparison if row.allocation is not None]
+    rows = ([user, *(number(column[n]) for column in values)] for n, user in enumerate(findings.instance.users))
+    return Table.of(caption, ["user", *names], rows)
+
+
+def use_table(findings: Findings) -> Table:
+    """Return the part of each resource of each server row in use, in every allocation."""
+    instance, tdm = findings.instance, findings.comparison.sharing == "tdm"
+    allocations = [row.allocation for row in findings.comparison if row.allocation is not None]
+    parts = [each.time_utilization[:, None] if tdm else each.utilization for each in allocations]
+    things = ("time",) if tdm else instance.resources
+    exists = np.ones((instance.n_servers, 1), bool) if tdm else instance.row_capacity > 0
+    rows = (
+        [instance.servers[i], things[r], *(percent(part[i, r]) if exists[i, r] else number(None) for part in parts)]
+        for i in range(instance.n_servers)
+        for r in range(len(things))
+    )
+    names = [row.name for row in findings.comparison if row.allocation is not None]
+    return Table.of("Use of each server", ["server", "resource", *names], rows, words=(1,))
+
+
+def property_table(name: str, found: Audit) -> Table:
+    """Return the verdicts on one allocation."""
+    words = {True: "holds", False: "violated", None: "–"}
+    rows = (
+        [
+            verdict.property,
+            words[verdict.holds],
+            number(verdict.violation) if verdict.holds is False else "",
+            " ".join(text for text in (verdict.statement, "" if verdict.witness is None else verdict.witness.text) if text),
+            verdict.promised or "",
+        ]
+        for verdict in found.values()
+    )
+    return Table.of(f"Properties of {name}", ["property", "verdict", "misses by, tasks", "what was found", "promised by"], rows, words=(1, 3, 4))
+
+
+def frontier_table(found: Frontier) -> Table:
+    """Return the vertices of the frontier and the points on or below it; a point that failed says why."""
+    vertices = (["vertex", "frontier", number(total, 6), number(share), "", "", ""] for total, share in found.vertices)
+    points = (
+        [
+            point.name,
+            point.kind,
+            number(point.total, 6),
+            number(point.smallest_share),
+            percent(point.price_of_fairness),
+            percent(point.price_of_efficiency),
+            point.message,
+        ]
+        for point in found.points
+    )
+    columns = ["allocation", "kind", "tasks", "smallest share", "price of fairness", "price of efficiency", "note"]
+    return Table.of("Smallest share against tasks", columns, [*vertices, *points], words=(1, 6))
+
+
+def regret_table(findings: Findings) -> Table:
+    """Return the regret of every schedule."""
+    rows = []
+    for row in findings.schedules:
+        own = row.regret
+        values = [] if own is None else [percent(getattr(own, name)) for name in ("level", "leximin", "largest", "goal", "condition", "total")]
+        against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
+        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * 6), row.message or row.note])
+    columns = ["schedule", "tasks", "against", "level", "leximin", "largest", "goal", "condition", "total", "note"]
+    return Table.of("Regret of each schedule", columns, rows, words=(2, 9))
+
+
+def certificate_table(findings: Findings) -> Table:
+    """Return the residuals of every allocation, those of the frontier too."""
+    rows = [_residuals(row.name, row.allocation) for row in findings.comparison if row.allocation is not None]
+    trade = findings.frontier.value
+    if trade is not None:
+        rows += [_residuals(f"frontier: {point.name}", point.allocation) for point in trade.points if point.allocation is not None]
+        rows.append(["frontier: all vertices", "linear programs", "exact", f"gap {trade.gap:.1e}", number(None), number(None)])
+    return Table.of("Certificates", ["allocation", "engine", "claims", "feasibility", "optimality", "fairness"], rows, words=(1, 2))
+
+
+def _residuals(name: str, allocation: Allocation) -> list[str]:
+    certificate = allocation.certificate
+    claims = certificate.reservation or ("exact, whole tasks" if certificate.whole_tasks else "exact")
+    proved = [certificate.optimality, certificate.fairness] if not certificate.reservation else [float("nan")] * 2
+    return [name, allocation.solver, claims, f"{certificate.feasibility:.1e}", *(number(None) if np.isnan(value) else f"{value:.1e}" for value in proved)]
