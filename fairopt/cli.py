@@ -19,6 +19,7 @@ import fairopt as fo
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
 from fairopt.commands.registries import notions, placements, schema, solvers
+from fairopt.commands.report import report
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
 from fairopt.commands.solve import solve
@@ -87,6 +88,7 @@ for _command, _example in (
     (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
+    (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),

@@ -1,8 +1,8 @@
 """A report: everything that fairopt knows of an instance, on one page that needs no network.
 
-The page holds its data, its charts (Vega-Lite) and the library that draws them. Sections: summary, the instance, allocations under each notion,
-their properties, what fairness costs, schedules and their regret, explanations, the programs, and how to reproduce all of it. A study that
-fails says why in its place, and the rest stands. The same question gives the same page, byte by byte.
+The page holds its data, its charts (Vega-Lite) and the library that draws them. Sections: summary, the instance, allocations under each
+notion, their properties, what fairness costs, schedules and their regret, explanations, the programs, and how to reproduce all of it. A
+study that fails says why in its place, and the rest stands. The same question gives the same page, byte by byte.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -10,7 +10,7 @@ fails says why in its place, and the rest stands. The same question gives the sa
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     written = report(instance, Path(folder, "report.html"), notions=["drfh"])
-...     written.read_text()[:15], written.stat().st_size < 5_000_000
+...     written.path.read_text()[:15], written.path.stat().st_size < 5_000_000
 ('<!DOCTYPE html>', True)
 """
 
@@ -21,19 +21,40 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from fairopt.errors import Unsupported
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.models import Sharing
 from fairopt.report.findings import Findings, study
 from fairopt.report.page import require, write_page
 from fairopt.specs import NotionSpec, ScheduleSpec
+from fairopt.wording import plural
 
-__all__ = ["NOTIONS", "report"]
+__all__ = ["NOTIONS", "Report", "check_page", "report"]
 
 NOTIONS = ("drfh", "tsf", "psdsf", "proportional")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Report:
+    """A report that was written.
+
+    Attributes
+    ----------
+    path : Path
+    findings : Findings
+        What it tells: the comparison, and of each notion its program, audit and explanations; the frontier.
+    """
+
+    path: Path
+    findings: Findings
+
+    def __repr__(self) -> str:
+        solved, asked = len(self.findings.solved), len(self.findings.notions)
+        return f"Report({self.path}: {solved} of {plural(asked, 'notion')}, {plural(len(self.findings.schedules), 'schedule')})"
 
 
 def report(
@@ -49,7 +70,7 @@ def report(
     time_limit: float | None = None,
     title: str = "Fair shares of a cluster",
     done: Callable[[str], object] | None = None,
-) -> Path:
+) -> Report:
     """Study an instance and write the report, one HTML file that is either complete or as it was.
 
     Parameters
@@ -74,8 +95,8 @@ def report(
 
     Returns
     -------
-    Path
-        Of the file.
+    Report
+        Where it is, and what was found.
 
     Raises
     ------
@@ -84,10 +105,7 @@ def report(
     InvalidInstance, Unsupported
         For what does not exist, or a file that cannot be written. All else is said on the page.
     """
-    path = Path(output)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise Unsupported(f"{path} is to be a web page; end its name in .html")
-    require()
+    path = check_page(output)
     found = study(
         instance,
         [notions] if isinstance(notions, str) else notions,
@@ -101,6 +119,22 @@ def report(
     )
     page = write_page(found, title=title, commands=_commands(found, explain, effort, seed, time_limit, title), seed=seed)
     write_files({path: page.encode(errors="replace")})
+    return Report(path, found)
+
+
+def check_page(output: str | os.PathLike[str]) -> Path:
+    """Refuse, before anything is computed, what could not be written.
+
+    Raises
+    ------
+    InvalidInstance, SolverUnavailable, Unsupported
+    """
+    path = Path(output)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise Unsupported(f"{path} is to be a web page; end its name in .html")
+    if not path.resolve().parent.is_dir():
+        raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    require()
     return path
 
 

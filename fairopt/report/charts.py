@@ -23,6 +23,7 @@ import altair as alt
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.comparison import Row
 from fairopt.frontier import Frontier
 from fairopt.measures import dominant_shares
 from fairopt.plots.style import COLOURS
@@ -36,15 +37,16 @@ MANY_USERS = 30  # users from which a bar each is too much
 _MANY_BARS = 60  # the same of servers and resources
 _MOST = 1_000  # users or servers of a curve
 
+_MEASURES = {"level": "var(--c0)", "largest": "var(--c4)", "goal": "var(--c2)", "condition": "var(--c3)", "total": "var(--c1)"}
+
 Rows = dict[str, Any]  # {"columns": names, "rows": lists}
 
 
 def data(findings: Findings) -> dict[str, Rows]:
     """Return all data sets, by columns and rows."""
-    instance = findings.instance
     sets = {
         "users": _rows(["notion", "user", "tasks", "share", "by_tasks", "by_share"]),
-        "use": _rows(["notion", "place", "server", "resource", "user", "part"]),
+        "use": _rows(["notion", "place", "server", "resource", "user", "part", "order"]),
         "curves": _rows(["notion", "server", "resource", "part", "servers"]),
         "regrets": _rows(["schedule", "against", "measure", "regret"]),
         "points": _rows(["name", "kind", "total", "smallest_share", "price"]),
@@ -59,9 +61,8 @@ def data(findings: Findings) -> dict[str, Rows]:
             sets["curves"]["rows"] += _curves(each.name, each.allocation)
     for row in findings.schedules:
         if row.regret is not None:
-            for measure in ("level", "largest", "goal", "condition", "total"):
-                value = getattr(row.regret, measure)
-                if value is not None and np.isfinite(value):
+            for measure in _MEASURES:
+                if (value := _regret_of(row, measure)) is not None:
                     sets["regrets"]["rows"].append([row.name, row.regret.notion, measure, value])
     trade = findings.frontier.value
     if trade is not None:
@@ -71,14 +72,18 @@ def data(findings: Findings) -> dict[str, Rows]:
             for point in trade.points
             if point.allocation is not None
         ]
-    assert instance.n_users > 0
     return sets
+
+
+def bars_of(findings: Findings) -> int:
+    """Return how many bars show the use of the servers, one for each and what it has."""
+    instance = findings.instance
+    return instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
 
 
 def few_bars(findings: Findings) -> bool:
     """Can every server and resource have a bar of its own?"""
-    things = 1 if findings.comparison.sharing == "tdm" else findings.instance.n_resources
-    return findings.instance.n_servers * things <= _MANY_BARS
+    return 0 < bars_of(findings) <= _MANY_BARS
 
 
 def charts(findings: Findings) -> dict[str, dict[str, Any]]:
@@ -88,14 +93,21 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
     if findings.solved:
         kind = _user_bars if len(users) <= MANY_USERS else _user_curve
         colour = _colour(users)
-        found["chart-tasks"] = kind("tasks", "tasks", colour)
-        found["chart-shares"] = kind("share", "weighted dominant share", colour)
+        found["chart-tasks"] = kind("tasks", "tasks", colour, len(users))
+        found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
         found["chart-use"] = _use_bars(findings) if few_bars(findings) else _use_curves(findings)
     if findings.frontier.value is not None:
         found["chart-frontier"] = _frontier(findings.frontier.value)
     if any(row.regret is not None for row in findings.schedules):
-        found["chart-regret"] = _regret()
-    return {name: _plain(chart) for name, chart in found.items()}
+        found["chart-regret"] = _regret(findings)
+    first = findings.solved[0].name if findings.solved else None
+    return {name: _plain(chart, first) for name, chart in found.items()}
+
+
+def _regret_of(row: Row, measure: str) -> float | None:
+    """Return a measure of the regret of a schedule, if it has it."""
+    value = None if row.regret is None else getattr(row.regret, measure)
+    return None if value is None or not np.isfinite(value) else float(value)
 
 
 # Data ----------------------------------------------------------------------------------------------------------------------------
@@ -122,9 +134,9 @@ def _use(name: str, allocation: Allocation) -> list[list[Any]]:
     rows = []
     for i, r in np.argwhere(exists):
         server, thing = instance.servers[i], things[r]
-        several = f" × {instance.counts[i]:,.0f}" if instance.counts[i] != 1 else ""
+        several = f" x {instance.counts[i]:,.0f}" if instance.counts[i] != 1 else ""
         place = f"{server}{several} · {thing}" if len(things) > 1 else f"{server}{several}"
-        rows += [[name, place, server, thing, user, _float(part)] for user, part in zip(users, parts[:, i, r], strict=True)]
+        rows += [[name, place, server, thing, users[n], _float(part), n] for n, part in enumerate(parts[:, i, r])]
     return rows
 
 
@@ -162,20 +174,27 @@ def _colour(users: tuple[str, ...]) -> Any:
     return alt.Color("user:N", legend=None, scale=alt.Scale(domain=list(users), range=[f"var(--c{k})" for k in range(len(users))]))
 
 
-def _user_bars(field: str, title: str, colour: Any) -> alt.LayerChart:
-    tooltip = [alt.Tooltip("user:N"), alt.Tooltip("notion:N"), alt.Tooltip("tasks:Q", format=",.5~g"), alt.Tooltip("share:Q", format=".5~g")]
+def _user_bars(field: str, title: str, colour: Any, number: int) -> alt.LayerChart:
+    tooltip = [
+        alt.Tooltip("user:N"),
+        alt.Tooltip("notion:N"),
+        alt.Tooltip("tasks:Q", format=",.5~g"),
+        alt.Tooltip("share:Q", format=".5~g"),
+    ]
     base = alt.Chart(alt.NamedData("users")).encode(
-        x=alt.X(f"{field}:Q", title=title),
+        x=alt.X(f"{field}:Q", title=title, axis=alt.Axis(tickCount=5)),
         y=alt.Y("user:N", sort=None, title=None),
         tooltip=tooltip,
     )
     bars = base.transform_filter("datum.notion === notion").mark_bar(height={"band": 0.7}, stroke="var(--ink)", strokeWidth=0.5)
-    others = base.transform_filter("datum.notion !== notion").mark_tick(color="var(--ink)", thickness=1.5, opacity=0.55, height={"band": 0.85})
-    layer: alt.LayerChart = alt.layer(bars.encode(color=colour, opacity=_picked()), others).properties(height=alt.Step(26))
+    others = base.transform_filter("datum.notion !== notion").mark_tick(
+        color="var(--ink)", thickness=1.5, opacity=0.55, height={"band": 0.85}
+    )
+    layer: alt.LayerChart = alt.layer(bars.encode(color=colour, opacity=_picked()), others).properties(height=26 * number)
     return layer
 
 
-def _user_curve(field: str, title: str, colour: Any) -> alt.LayerChart:
+def _user_curve(field: str, title: str, colour: Any, number: int) -> alt.LayerChart:
     position = f"by_{field}"
     tooltip = [alt.Tooltip("user:N"), alt.Tooltip("tasks:Q", format=",.5~g"), alt.Tooltip("share:Q", format=".5~g")]
     base = (
@@ -209,27 +228,27 @@ def _use_bars(findings: Findings) -> alt.LayerChart:
     ]
     colour = _colour(instance.users) if apart else _by_thing(findings)
     bars = base.mark_bar(height={"band": 0.8}, stroke="var(--ink)", strokeWidth=0.5).encode(
-        x=alt.X("part:Q", title="in use", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        x=alt.X("part:Q", title="in use", axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1])),
         color=colour,
         opacity=_picked() if apart else alt.value(1.0),
         tooltip=tooltip,
-        **({"order": alt.Order("index:Q")} if apart else {}),
+        **({"order": alt.Order("order:Q")} if apart else {}),
     )
-    layer: alt.LayerChart = alt.layer(empty, bars).properties(height=alt.Step(20))
+    layer: alt.LayerChart = alt.layer(empty, bars).properties(height=20 * bars_of(findings))
     return layer
 
 
 def _by_thing(findings: Findings) -> Any:
     things = ["time"] if findings.comparison.sharing == "tdm" else list(findings.instance.resources)
     colours = [f"var(--c{k % COLOURED})" for k in range(len(things))]
-    return alt.Color("resource:N", legend=alt.Legend(orient="bottom", title=None), scale=alt.Scale(domain=things, range=colours))
+    return alt.Color("resource:N", legend=alt.Legend(orient="bottom", title=None, columns=3), scale=alt.Scale(domain=things, range=colours))
 
 
 def _use_curves(findings: Findings) -> alt.Chart:
     base = alt.Chart(alt.NamedData("curves")).transform_filter("datum.notion === notion")
     chart: alt.Chart = base.mark_line(interpolate="step-before", point=alt.OverlayMarkDef(opacity=0, size=60)).encode(
         x=alt.X("servers:Q", title="servers, from the least used", scale=alt.Scale(nice=False)),
-        y=alt.Y("part:Q", title="in use", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+        y=alt.Y("part:Q", title="in use", axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1])),
         color=_by_thing(findings),
         strokeDash=alt.StrokeDash("resource:N", legend=None),
         tooltip=[alt.Tooltip("server:N"), alt.Tooltip("resource:N"), alt.Tooltip("part:Q", format=".1%", title="in use")],
@@ -251,10 +270,10 @@ def _frontier(found: Frontier) -> alt.LayerChart:
             **axes,
             color=alt.Color(
                 "kind:N",
-                legend=alt.Legend(orient="bottom", title=None),
+                legend=alt.Legend(orient="bottom", title=None, columns=3),
                 scale=alt.Scale(domain=kinds, range=[f"var(--c{k})" for k in range(len(kinds))]),
             ),
-            shape=alt.Shape("kind:N", legend=alt.Legend(orient="bottom", title=None), scale=alt.Scale(domain=kinds)),
+            shape=alt.Shape("kind:N", legend=alt.Legend(orient="bottom", title=None, columns=3), scale=alt.Scale(domain=kinds)),
             tooltip=[
                 alt.Tooltip("name:N"),
                 alt.Tooltip("kind:N"),
@@ -268,19 +287,19 @@ def _frontier(found: Frontier) -> alt.LayerChart:
     return layer
 
 
-def _regret() -> alt.Chart:
-    measures = ["level", "largest", "goal", "condition", "total"]
+def _regret(findings: Findings) -> alt.Chart:
+    measures = [measure for measure in _MEASURES if any(_regret_of(row, measure) is not None for row in findings.schedules)]
     chart: alt.Chart = (
         alt.Chart(alt.NamedData("regrets"))
         .mark_bar(stroke="var(--ink)", strokeWidth=0.5)
         .encode(
-            x=alt.X("regret:Q", title="relative shortfall", axis=alt.Axis(format="%")),
+            x=alt.X("regret:Q", title="relative shortfall", axis=alt.Axis(format="%", tickCount=5)),
             y=alt.Y("schedule:N", sort=None, title=None, axis=alt.Axis(labelLimit=190)),
             yOffset=alt.YOffset("measure:N", sort=measures),
             color=alt.Color(
                 "measure:N",
-                legend=alt.Legend(orient="bottom", title=None),
-                scale=alt.Scale(domain=measures, range=[f"var(--c{k})" for k in (0, 4, 2, 3, 1)]),
+                legend=alt.Legend(orient="bottom", title=None, columns=3),
+                scale=alt.Scale(domain=measures, range=[_MEASURES[measure] for measure in measures]),
             ),
             tooltip=[
                 alt.Tooltip("schedule:N"),
@@ -290,10 +309,10 @@ def _regret() -> alt.Chart:
             ],
         )
     )
-    return chart.properties(height=alt.Step(14))
+    return chart.properties(height=(14 * len(measures) + 10) * sum(row.regret is not None for row in findings.schedules))
 
 
-def _plain(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def _plain(chart: alt.TopLevelMixin, notion: str | None) -> dict[str, Any]:
     """Return the specification, as wide as its place and with the two parameters."""
     look = {
         "background": "transparent",
@@ -316,5 +335,5 @@ def _plain(chart: alt.TopLevelMixin) -> dict[str, Any]:
     specification["config"] = look
     specification["width"] = "container"
     specification["autosize"] = {"type": "fit-x", "contains": "padding"}
-    specification["params"] = [{"name": "notion", "value": None}, {"name": "picked", "value": None}]
+    specification["params"] = [{"name": "notion", "value": notion}, {"name": "picked", "value": None}]
     return specification

@@ -1,7 +1,7 @@
 """The page: one file that holds its data, its charts and the library that draws them, and asks nobody for anything.
 
-Text goes through Jinja2 with autoescape, data through a JSON block in which no tag can end or begin, and a content security policy lets only
-the scripts run whose hashes it names: a label is text wherever it stands.
+Text goes through Jinja2 with autoescape, data through a JSON block in which no tag can end or begin, and a content security policy lets
+only the scripts run whose hashes it names: a label is text wherever it stands.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from fairopt.report.tables import (
     glance_table,
     number,
     percent,
-    property_table,
     regret_table,
     server_table,
     share_table,
@@ -119,7 +118,6 @@ def _tables(findings: Findings) -> dict[str, Any]:
         "use": use_table(findings),
         "regret": regret_table(findings),
         "certificates": certificate_table(findings),
-        "properties": {found.name: property_table(found.name, found.audit.value) for found in findings.notions if found.audit.value},
         "versions": Table.of("Versions", ["package", "version"], _versions(), words=(1,)),
     }
     if findings.frontier.value is not None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.audit import Audit
 from fairopt.frontier import Frontier
 from fairopt.instance import FloatArray, Instance
 from fairopt.report.findings import Findings
@@ -22,7 +21,6 @@ __all__ = [
     "glance_table",
     "number",
     "percent",
-    "property_table",
     "regret_table",
     "server_table",
     "share_table",
@@ -32,7 +30,7 @@ __all__ = [
 ]
 
 MOST_ROWS = 2_000  # more than these are left to the file
-_NONE = "–"
+_NONE = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +52,18 @@ class Table:
     @property
     def left_out(self) -> str:
         """What is said of rows that are not shown."""
-        return f"The first {len(self.rows):,} of {self.total:,} rows; the others are in the instance below." if self.total > len(self.rows) else ""
+        return (
+            f"The first {len(self.rows):,} of {self.total:,} rows; the others are in the instance below."
+            if self.total > len(self.rows)
+            else ""
+        )
 
 
 def number(value: float | None, digits: int = 4) -> str:
     """Return a number for a reader; a dash where there is none.
 
     >>> number(12583), number(2 / 3), number(float("inf")), number(None), number(1e-12)
-    ('12,583', '0.6667', '∞', '–', '1e-12')
+    ('12,583', '0.6667', '∞', '-', '1e-12')
     """
     if value is None or np.isnan(value):
         return _NONE
@@ -76,7 +78,7 @@ def percent(part: float | None) -> str:
     """Return a part of a whole.
 
     >>> percent(0.98765), percent(None)
-    ('98.8 %', '–')
+    ('98.8 %', '-')
     """
     return _NONE if part is None or np.isnan(part) else f"{100 * part:.1f} %"
 
@@ -98,9 +100,7 @@ def user_table(instance: Instance) -> Table:
     eligible = instance.eligibility @ instance.counts
     rows = (
         [name, ", ".join(map(number, weight)), *map(number, demand), number(tasks), number(servers)]
-        for name, weight, demand, tasks, servers in zip(
-            instance.users, weights, instance.demands, instance.tasks, eligible, strict=True
-        )
+        for name, weight, demand, tasks, servers in zip(instance.users, weights, instance.demands, instance.tasks, eligible, strict=True)
     )
     return Table.of(plural(instance.n_users, "user"), columns, rows)
 
@@ -121,7 +121,16 @@ def glance_table(findings: Findings) -> Table:
         ]
         for row in findings.comparison
     )
-    columns = ["allocation", "kind", "tasks", "efficiency", "smallest share", "Jain's index", "largest envy", *(f"{thing} in use" for thing in things)]
+    columns = [
+        "allocation",
+        "kind",
+        "tasks",
+        "efficiency",
+        "smallest share",
+        "Jain's index",
+        "largest envy",
+        *(f"{thing} in use" for thing in things),
+    ]
     return Table.of("All allocations", columns, rows, words=(1,))
 
 
@@ -159,22 +168,6 @@ def use_table(findings: Findings) -> Table:
     return Table.of("Use of each server", ["server", "resource", *names], rows, words=(1,))
 
 
-def property_table(name: str, found: Audit) -> Table:
-    """Return the verdicts on one allocation."""
-    words = {True: "holds", False: "violated", None: "–"}
-    rows = (
-        [
-            verdict.property,
-            words[verdict.holds],
-            number(verdict.violation) if verdict.holds is False else "",
-            " ".join(text for text in (verdict.statement, "" if verdict.witness is None else verdict.witness.text) if text),
-            verdict.promised or "",
-        ]
-        for verdict in found.values()
-    )
-    return Table.of(f"Properties of {name}", ["property", "verdict", "misses by, tasks", "what was found", "promised by"], rows, words=(1, 3, 4))
-
-
 def frontier_table(found: Frontier) -> Table:
     """Return the vertices of the frontier and the points on or below it; a point that failed says why."""
     vertices = (["vertex", "frontier", number(total, 6), number(share), "", "", ""] for total, share in found.vertices)
@@ -199,7 +192,9 @@ def regret_table(findings: Findings) -> Table:
     rows = []
     for row in findings.schedules:
         own = row.regret
-        values = [] if own is None else [percent(getattr(own, name)) for name in ("level", "leximin", "largest", "goal", "condition", "total")]
+        values = (
+            [] if own is None else [percent(getattr(own, name)) for name in ("level", "leximin", "largest", "goal", "condition", "total")]
+        )
         against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
         rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * 6), row.message or row.note])
     columns = ["schedule", "tasks", "against", "level", "leximin", "largest", "goal", "condition", "total", "note"]
@@ -220,4 +215,10 @@ def _residuals(name: str, allocation: Allocation) -> list[str]:
     certificate = allocation.certificate
     claims = certificate.reservation or ("exact, whole tasks" if certificate.whole_tasks else "exact")
     proved = [certificate.optimality, certificate.fairness] if not certificate.reservation else [float("nan")] * 2
-    return [name, allocation.solver, claims, f"{certificate.feasibility:.1e}", *(number(None) if np.isnan(value) else f"{value:.1e}" for value in proved)]
+    return [
+        name,
+        allocation.solver,
+        claims,
+        f"{certificate.feasibility:.1e}",
+        *(number(None) if np.isnan(value) else f"{value:.1e}" for value in proved),
+    ]

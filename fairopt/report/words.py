@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.measures import takes_part
 from fairopt.report.findings import Findings, OfNotion
 from fairopt.report.tables import number, percent
 from fairopt.wording import plural, some
 
-__all__ = ["about_certificates", "about_instance", "about_notion", "summary"]
+__all__ = ["about_instance", "about_notion", "summary"]
 
 
 def about_instance(findings: Findings) -> list[str]:
@@ -38,38 +39,25 @@ def about_notion(found: OfNotion) -> list[str]:
     if allocation is None:
         return [f"There is no allocation: {row.message}."]
     users = allocation.instance.users
-    what = "the best whole tasks found" if allocation.certificate.best_found else "exact"
-    sentences = [f"{found.notion.title} ({what}): {number(row.tasks, 6)} tasks in all, {percent(row.efficiency)} of the most that is possible by weight."]
+    what = f"{number(row.tasks, 6)} tasks in all, {percent(row.efficiency)} of the most that is possible by weight"
+    sentences = [f"{found.notion.title} (exact): {what}."]
     if not np.isnan(row.smallest_share):
-        shares = row.dominant_shares
-        at = np.flatnonzero(shares <= row.smallest_share * (1 + 1e-9))
+        at = np.flatnonzero(takes_part(allocation.instance) & (row.dominant_shares <= row.smallest_share * (1 + 1e-9)))
         lowest = some([f'"{users[n]}"' for n in at], 3)
-        sentences.append(f"The smallest weighted dominant share is {number(row.smallest_share)} (of {lowest}); Jain's index is {number(row.jain, 3)}.")
-    if row.envy is not None:
-        sentences.append(
-            "Nobody envies anybody."
-            if row.envy.user is None
-            else f'The largest envy is of "{row.envy.user}", who could run {number(row.envy.tasks)} tasks more with what "{row.envy.of}" holds.'
-        )
+        sentences.append(f"The smallest weighted dominant share is {number(row.smallest_share)} (of {lowest}).")
+        sentences.append(f"Jain's index of the shares is {number(row.jain, 3)}.")
+    if row.envy is not None and row.envy.user is None:
+        sentences.append("Nobody envies anybody.")
+    elif row.envy is not None:
+        more = f"{number(row.envy.tasks)} tasks more"
+        sentences.append(f'The largest envy is of "{row.envy.user}", who could run {more} with what "{row.envy.of}" holds.')
     sentences.append("In use: " + some([f"{percent(part)} of {thing}" for thing, part in row.use.items()], 8) + ".")
     return sentences
 
 
 def summary(findings: Findings) -> list[str]:
     """Say in one sentence each what every notion, schedule and the frontier come to."""
-    sentences = []
-    for found in findings.notions:
-        row = found.row
-        if found.allocation is None:
-            sentences.append(f"{row.name}: no allocation ({row.message}).")
-            continue
-        envy = "no envy" if row.envy is None or row.envy.user is None else f"envy of up to {number(row.envy.tasks)} tasks"
-        verdicts = found.audit.value
-        failed = "" if verdicts is None else f"; violates {some(verdicts.violated, 4)}" if verdicts.violated else "; violates no property that was checked"
-        sentences.append(
-            f"{row.name}: {number(row.tasks, 6)} tasks, {percent(row.efficiency)} of the most possible; smallest weighted dominant share "
-            f"{number(row.smallest_share)}; {envy}{failed}."
-        )
+    sentences = [_of_notion(found) for found in findings.notions]
     for row in findings.schedules:
         if row.allocation is None:
             sentences.append(f"{row.name}: no schedule ({row.message}).")
@@ -78,19 +66,28 @@ def summary(findings: Findings) -> list[str]:
             sentences.append(f"{row.name} (greedy): {number(row.tasks, 6)} tasks, {short}.")
     trade = findings.frontier.value
     if trade is not None:
-        fairest = trade.vertices[0]
-        price = 1 - fairest[0] / trade.largest_total if trade.largest_total > 0 else 0.0
+        fairest = float(trade.vertices[0, 0])
+        price = 1 - fairest / trade.largest_total if trade.largest_total > 0 else 0.0
         sentences.append(
-            f"Of the most tasks possible, {number(trade.largest_total, 6)}, the largest smallest share ({number(trade.largest_share)}) costs "
-            f"{percent(price)}: the frontier goes from {number(fairest[0], 6)} tasks to all of them."
+            f"The largest possible smallest share, {number(trade.largest_share)}, costs {percent(price)} of the most tasks possible: with it "
+            f"at most {number(fairest, 6)} run, without it {number(trade.largest_total, 6)}."
         )
-    sentences += about_certificates(findings)
+    certificates = [found.allocation.certificate for found in findings.solved if found.allocation is not None]
+    worst = [certificate.worst for certificate in certificates if not certificate.reservation]
+    if worst:
+        sentences.append(f"Every allocation called exact is certified: the largest residual is {max(worst):.1e}, relative (last section).")
     return sentences
 
 
-def about_certificates(findings: Findings) -> list[str]:
-    """Say how far to believe the numbers."""
-    worst = [found.allocation.certificate.worst for found in findings.solved if found.allocation and not found.allocation.certificate.reservation]
-    if not worst:
-        return []
-    return [f"Every allocation called exact is certified: the largest residual is {max(worst):.1e}, relative (the table is in the last section)."]
+def _of_notion(found: OfNotion) -> str:
+    row, verdicts = found.row, found.audit.value
+    if found.allocation is None:
+        return f"{row.name}: no allocation ({row.message})."
+    parts = [
+        f"{row.name}: {number(row.tasks, 6)} tasks, {percent(row.efficiency)} of the most possible",
+        f"smallest weighted dominant share {number(row.smallest_share)}",
+        "no envy" if row.envy is None or row.envy.user is None else f"envy of up to {number(row.envy.tasks)} tasks",
+    ]
+    if verdicts is not None:
+        parts.append(f"violates {some(verdicts.violated, 4)}" if verdicts.violated else "violates nothing that was checked")
+    return "; ".join(parts) + "."
