@@ -21,7 +21,19 @@ from fairopt.errors import (
     SolverUnavailable,
     Unsupported,
 )
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
 from fairopt.formats import load, save
+from fairopt.frontier import Frontier, frontier
+from fairopt.imports import (
+    Import,
+    import_google2011,
+    import_kubernetes,
+    import_openb,
+    import_slurm,
+    import_swf,
+    import_yarn,
+)
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
@@ -45,7 +57,10 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
+    "Frontier",
+    "Import",
     "Instance",
     "InvalidInstance",
     "Level",
@@ -62,7 +77,15 @@ __all__ = [
     "audit",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
+    "frontier",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
     "load",
     "precomputed_drf",
     "regret",

@@ -1,7 +1,7 @@
 """Which properties an allocation has, by how many tasks it misses the others, and what proves it.
 
-The properties and what is measured of each are defined in `fairopt.properties`, a file each. All violations are in tasks; every one comes with
-a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
+The properties and what is measured of each are defined in `fairopt.properties`, a file each. All violations are in tasks; every one comes
+with a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance(

@@ -30,6 +30,10 @@ Where alpha is large these weights lie many orders of magnitude apart, and a use
 it may have without being seen in the sum. So fairness is the largest violation of the conditions of optimality by a single user,
 relative to that user's own money, and the room that some pair has left.
 
+Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U: the same with its gradient, phi[n] U[n]^-beta + kappa, where
+kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most
+the gradient times U' - U; in these units the gradient times U is 1, and the residual bounds how much larger the goal could be.
+
 Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
 
 Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
@@ -47,7 +51,7 @@ import numpy as np
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
@@ -123,7 +127,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
     Parameters
     ----------
     program : Program
-        With a goal Leximin, Equalize, Total, AlphaFair, Equilibrium or Disjunctive; its ``part`` of each server where the goal is Separate.
+        With a goal Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive; its ``part`` of each server where the goal is Separate.
     solution : Solution
         Where a number of it is not finite, all residuals are infinite.
     """
@@ -137,7 +141,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
         return Certificate(max(feasibility, fractional), gap, 0.0, whole_tasks=True)
     if isinstance(program.goal, Total):
         return Certificate(feasibility, _total_gap(program, program.goal.weights, solution), 0.0)
-    if isinstance(program.goal, AlphaFair):
+    if isinstance(program.goal, AlphaFair | Tradeoff):
         worth = marginal_worth(program, program.goal, solution.x)
         prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
         unfair = max(room_left(program, solution.x), badly_spent(program, program.goal, solution.x, prices))
@@ -180,16 +184,15 @@ def _excess(program: Program, x: FloatArray) -> float:
     return max(_relative(program.limits.matrix @ x, program.limits.bounds), float(-x.min(initial=0.0)))
 
 
-def marginal_worth(program: Program, goal: AlphaFair, x: FloatArray) -> FloatArray:
-    """Return the gradient of the goal with respect to U[n], weights[n] U[n]^-alpha, (users,), up to a common factor; 0 without a column.
+def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) -> FloatArray:
+    """Return the gradient of the goal with respect to U[n], (users,), up to a common factor; 0 without a column.
 
     Scaled so that the largest is 1: only ratios matter, and powers of small utilities would overflow.
     """
     level = program.per_user(program.utilities * x)
     worth = np.full(level.size, -np.inf)
     members = program.members[program.per_user(program.largest())[program.members] > 0]
-    with np.errstate(divide="ignore"):
-        worth[members] = np.log(goal.weights[members]) - goal.alpha * np.log(level[members])
+    worth[members] = goal.log_worth(level)[members]
     return np.exp(worth - worth.max(initial=-np.inf, where=np.isfinite(worth))) if members.size else np.zeros(level.size)
 
 

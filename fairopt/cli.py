@@ -16,8 +16,11 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
+from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
+from fairopt.commands.frontier import frontier
+from fairopt.commands.import_ import app as imports
 from fairopt.commands.registries import notions, placements, schema, solvers
 from fairopt.commands.report import report
 from fairopt.commands.reproduce import reproduce
@@ -89,6 +92,8 @@ for _command, _example in (
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
     (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
+    (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
+    (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
@@ -97,3 +102,4 @@ for _command, _example in (
     (schema, "schema > cluster.schema.json"),
 ):
     app.command(epilog=f"Example: fairopt {_example}")(_command)
+app.add_typer(imports, name="import")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, safe_ratio
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Tradeoff
 
 __all__ = ["badly_spent", "clause_violation", "envy_of_servers", "room_left"]
 
@@ -44,10 +44,11 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
 
 
-def badly_spent(program: Program, goal: AlphaFair, x: FloatArray, prices: FloatArray) -> float:
+def badly_spent(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
     """Return the largest violation of the conditions of optimality by a user, relative to that user's own money.
 
-    At the prices p, a pair costs c = A'p and is worth w = phi[n] u U[n]^-alpha. x is optimal if and only if no pair is worth more than it
+    At the prices p, a pair costs c = A'p and is worth w = u times the goal's slope in U[n],
+    phi[n] U[n]^-alpha (+ kappa, of `Tradeoff`). x is optimal if and only if no pair is worth more than it
     costs, none that holds something costs more than it is worth, and nothing is paid for what is left free. Returned is the largest of
     1 - c/w over the pairs and, over the users, of the part of what they spend that goes to pairs that cost more than they are worth,
     or to limits that are not full. Marginal worths may lie any number of orders of magnitude apart: they are compared in logarithms.
@@ -58,7 +59,7 @@ def badly_spent(program: Program, goal: AlphaFair, x: FloatArray, prices: FloatA
     if (level[users[open_to]] <= 0).any():
         return float("inf")
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_worth = (np.log(goal.weights) - goal.alpha * np.log(level))[users] + np.log(program.utilities)
+        log_worth = goal.log_worth(level)[users] + np.log(program.utilities)
         scale = float(np.log(np.maximum(prices, 0.0).max(initial=0.0)))
         if not np.isfinite(scale):
             return 0.0 if not open_to.any() else float("inf")

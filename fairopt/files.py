@@ -13,9 +13,11 @@ files, all are written before the first takes its place.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,7 +28,7 @@ __all__ = ["read_text", "write_files"]
 
 
 def read_text(path: Path) -> str:
-    """Return the UTF-8 text of a file (a byte order mark at its start is dropped, line ends stay as they are).
+    """Return the UTF-8 text of a file (a byte order mark at its start is dropped, line ends stay as they are; ``*.gz`` is unpacked).
 
     Raises
     ------
@@ -35,11 +37,15 @@ def read_text(path: Path) -> str:
     """
     try:
         data = path.read_bytes()
+        if path.suffix.lower() == ".gz":
+            data = gzip.decompress(data)
     except FileNotFoundError:
         neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
     except IsADirectoryError:
         raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
     except (OSError, ValueError) as error:
         raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -38,10 +38,12 @@ __all__ = [
     "Envy",
     "Violation",
     "cluster_use",
+    "could_run_with",
     "dominant_shares",
     "envy_matrix",
     "jain_index",
     "largest_envy",
+    "shares_per_task",
     "takes_part",
     "violations",
     "with_what_others_hold",
@@ -78,17 +80,25 @@ def takes_part(instance: Instance) -> BoolArray:
     return part
 
 
+def shares_per_task(instance: Instance) -> FloatArray:
+    """Return the weighted global dominant share of one task, (users, 1), or (users, servers) of the cluster's time where there are rates.
+
+    inf where a user may not run. The share of an allocation is the sum of tasks times this.
+    """
+    if instance.rates_per_server is not None:
+        weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
+        return safe_ratio(instance.counts, instance.rates * instance.counts.sum() * weights[:, None])
+    per_task = dominant_share(instance, instance.total_capacity)
+    return (per_task if instance.weights.ndim == 2 else per_task / instance.weights)[:, None]
+
+
 def dominant_shares(allocation: Allocation) -> FloatArray:
     """Return the weighted global dominant share of each user, (users,); of the cluster's time where the instance has rates."""
-    instance = allocation.instance
-    if instance.rates_per_server is not None:
-        time = _times(instance, allocation.tasks) @ instance.counts
-        return safe_ratio(time, instance.counts.sum() * (instance.weights if instance.weights.ndim == 1 else 1.0))
-    per_task = dominant_share(instance, instance.total_capacity)
-    if instance.weights.ndim == 1:
-        per_task = per_task / instance.weights
-    held = allocation.tasks_per_user
-    shares: FloatArray = np.where(held > 0, per_task, 0.0) * held  # a user whom no server suits may have an infinite share per task
+    per_task = shares_per_task(allocation.instance)
+    held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
+    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(
+        axis=1
+    )  # where a user may not run a task may have an infinite share
     return shares
 
 
@@ -141,6 +151,18 @@ def envy_matrix(allocation: Allocation) -> FloatArray:
     return np.concatenate([envy for _, envy in _envy(allocation)])
 
 
+def could_run_with(allocation: Allocation, user: int) -> FloatArray:
+    """Return the tasks that a user could run with what each user holds, scaled by phi[n] / phi[m], server by server, (users,).
+
+    >>> import fairopt as fo
+    >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")
+    >>> could_run_with(allocation, 0)  # A, with its own 3 cpu and 12 memory, and with the 6 and 2 of B
+    array([3. , 0.5])
+    """
+    would: FloatArray = _would_run(allocation, slice(user, user + 1))[0]
+    return would
+
+
 def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: float) -> list[Violation]:
     """Return the limits that (users, servers) tasks exceed by more than a relative tolerance, the worst first.
 
@@ -184,27 +206,30 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
 
 def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
-    instance, x = allocation.instance, allocation.tasks
-    number = instance.n_users
-    holders = [np.flatnonzero(x[:, i] > 0) for i in range(instance.n_servers)]
-    rates = instance.rates if allocation.sharing == "tdm" else None
-    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    number = allocation.instance.n_users
     size = max(1, _BLOCK // max(number, 1))
     for first in range(0, number, size):
-        block = slice(first, min(first + size, number))
-        would = np.zeros((block.stop - first, number))
-        for i, who in enumerate(holders):
-            if not who.size:
-                continue
-            scale = weights[block, None, :] / weights[None, who, :]
-            if rates is not None:
-                could = scale[:, :, 0] * rates[block, i, None] * safe_ratio(x[who, i], rates[who, i])
-            else:
-                could = np.full(scale.shape[:2], np.inf)
-                for r in range(instance.n_resources):
-                    demand = instance.demands[block, r]
-                    asks = demand > 0
-                    bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
-                    could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
-            would[:, who] += np.where(instance.eligibility[block, i, None], could, 0.0)
-        yield first, would
+        yield first, _would_run(allocation, slice(first, min(first + size, number)))
+
+
+def _would_run(allocation: Allocation, block: slice) -> FloatArray:
+    instance, x = allocation.instance, allocation.tasks
+    rates = instance.rates if allocation.sharing == "tdm" else None
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    would = np.zeros((block.stop - block.start, instance.n_users))
+    for i in range(instance.n_servers):
+        who = np.flatnonzero(x[:, i] > 0)
+        if not who.size:
+            continue
+        scale = weights[block, None, :] / weights[None, who, :]
+        if rates is not None:
+            could = scale[:, :, 0] * rates[block, i, None] * safe_ratio(x[who, i], rates[who, i])
+        else:
+            could = np.full(scale.shape[:2], np.inf)
+            for r in range(instance.n_resources):
+                demand = instance.demands[block, r]
+                asks = demand > 0
+                bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
+                could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
+        would[:, who] += np.where(instance.eligibility[block, i, None], could, 0.0)
+    return would

@@ -22,6 +22,7 @@ array([[0.25, 0.25, 1.  ],
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +30,7 @@ import numpy.typing as npt
 
 from fairopt.instance import FloatArray, Instance, IntArray
 
-__all__ = ["Merging", "expand", "merge", "single_servers", "unmerged"]
+__all__ = ["Merging", "expand", "merge", "number_distinct", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # phi^20
 _FAINT = 1e-100  # a smaller pull could not be divided by
@@ -93,7 +94,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             user_keys.append(data)
             if data.shape[1] == instance.n_servers:
                 server_keys.append(data.T)
-    user_group, server_group = _groups(user_keys), _groups(server_keys)
+    user_group, server_group = number_distinct(user_keys), number_distinct(server_keys)
     first_user, first_server = _first(user_group), _first(server_group)
 
     counts = np.bincount(server_group, weights=instance.counts)
@@ -169,8 +170,12 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
     )
 
 
-def _groups(keys: list[npt.NDArray[np.generic]]) -> IntArray:
-    """Number the distinct rows of these arrays side by side, in order of first appearance."""
+def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
+    """Number the distinct rows of these arrays side by side, in order of first appearance.
+
+    >>> number_distinct([np.array([[2.0], [1.0], [2.0]])])
+    array([0, 1, 0])
+    """
     table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
     as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
     _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)

@@ -4,7 +4,8 @@ A small closed vocabulary, not a modelling language: with one column x[p] >= 0 f
 
     U[n] = sum over the pairs p of n of u[p] x[p]          utilities, sparse: one coefficient a pair
     A x <= b,  A >= 0, b >= 0                              limits, named rows
-    one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Separate, Equilibrium, Disjunctive
+    one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Tradeoff, Separate, Equilibrium,
+                                                           Disjunctive
 
 Nothing but the eligible pairs is ever allocated. All limits have coefficients >= 0 (resources are only used up), which engines and
 certificates rely on: giving less is always feasible. ``print(program)`` is the mathematics.
@@ -40,6 +41,7 @@ __all__ = [
     "Solution",
     "Stage",
     "Total",
+    "Tradeoff",
 ]
 
 
@@ -50,6 +52,7 @@ class Feature(Enum):
     EQUALIZE = "a goal of one equal level for all"
     TOTAL = "a linear goal"
     ALPHA_FAIR = "an alpha-fair goal"
+    TRADEOFF = "a goal that weighs fairness against the total"
     EQUILIBRIUM = "an equilibrium of servers"
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
@@ -87,6 +90,44 @@ class AlphaFair:
 
     alpha: float
     weights: FloatArray
+
+    def log_worth(self, utilities: FloatArray) -> FloatArray:
+        """Return the logarithm of what one more unit of each U[n] is worth, weights[n] U[n]^-alpha, (users,); inf where U[n] = 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.weights) - self.alpha * np.log(utilities))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tradeoff:
+    """Maximise (1 - e) log M(U) + e log sum U[n], with the power mean M(U) = (sum of weights[n] U[n]^(1 - beta))^(1 / (1 - beta)).
+
+    It is the logarithm of a power of f = sgn(1 - beta) (sum of weights[n] (U[n] / S)^(1 - beta))^(1 / beta) S^lam, S = sum U[n], where
+    e = 1 - (1 - beta) / (beta lam), 0 <= e < 1. beta > 0, beta != 1. e = 0 is `AlphaFair` with alpha = beta. Users whose U[n] is 0 in
+    every allocation are in neither sum.
+    """
+
+    beta: float
+    lam: float
+    weights: FloatArray
+
+    @property
+    def efficiency(self) -> float:
+        """e, the part of the total in the goal."""
+        return max(0.0, 1.0 - (1.0 - self.beta) / (self.beta * self.lam))
+
+    def log_total_worth(self, utilities: FloatArray) -> float:
+        """Return log kappa: by how much a unit of the total is worth more than the power mean's part, weights[n] U[n]^-beta, says."""
+        e, held = self.efficiency, utilities > 0
+        if e == 0 or not held.any():
+            return -np.inf
+        powers = np.log(self.weights[held]) + (1 - self.beta) * np.log(utilities[held])
+        return float(np.log(e / (1 - e)) + np.logaddexp.reduce(powers) - np.log(utilities.sum()))
+
+    def log_worth(self, utilities: FloatArray) -> FloatArray:
+        """Return the logarithm of the gradient, weights[n] U[n]^-beta + kappa, up to a constant, (users,); inf where U[n] = 0."""
+        with np.errstate(divide="ignore"):
+            own = np.log(self.weights) - self.beta * np.log(utilities)
+        return np.asarray(np.logaddexp(own, self.log_total_worth(utilities)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,13 +176,14 @@ class Separate:
     goal: Leximin
 
 
-Goal: TypeAlias = Leximin | Equalize | Total | AlphaFair | Separate | Equilibrium | Disjunctive
+Goal: TypeAlias = Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
 
 _FEATURE_OF_GOAL = {
     Leximin: Feature.LEXIMIN,
     Equalize: Feature.EQUALIZE,
     Total: Feature.TOTAL,
     AlphaFair: Feature.ALPHA_FAIR,
+    Tradeoff: Feature.TRADEOFF,
     Equilibrium: Feature.EQUILIBRIUM,
     Disjunctive: Feature.DISJUNCTIVE,
 }
@@ -245,7 +287,7 @@ class Program:
         return np.unique(self.pair_users)
 
     @property
-    def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Equilibrium | Disjunctive:
+    def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
         """The goal, or the one that every server pursues for itself."""
         return self.goal.goal if isinstance(self.goal, Separate) else self.goal
 
@@ -351,15 +393,21 @@ class Program:
             choices = max((len(clause) for clause in goal.clauses), default=0)
             return f"preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
         weights = goal.weights[self.members]
-        each = "U[n]"
+        each, where = "U[n]", ""
         if isinstance(goal, AlphaFair):
             each = "log U[n]" if goal.alpha == 1 else f"U[n]^{1 - goal.alpha:g} / {1 - goal.alpha:g}"
+        if isinstance(goal, Tradeoff):
+            each = f"U[n]^{1 - goal.beta:g}"
         if isinstance(goal, Equilibrium):
             each = "U[n]"
         if (weights != 1).any():
             listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
-            each = f"phi[n] {each}" if isinstance(goal, Total | AlphaFair) else f"{each} / phi[n]"
-            each += f", phi = ({listed})"
+            each = f"phi[n] {each}" if isinstance(goal, Total | AlphaFair | Tradeoff) else f"{each} / phi[n]"
+            where = f", phi = ({listed})"
+        if isinstance(goal, Tradeoff):
+            e = goal.efficiency
+            mean = f"log (sum of {each})^{1 / (1 - goal.beta):.6g}"
+            return (f"{1 - e:.6g} {mean} + {e:.6g} log sum of U[n]" if e else mean) + where
         opening = {
             Leximin: "leximin of ",
             Equalize: "the common value of ",
@@ -367,7 +415,7 @@ class Program:
             AlphaFair: "sum of ",
             Equilibrium: "at each server i, given the others: leximin of ",
         }
-        text = opening[type(goal)] + each
+        text = opening[type(goal)] + each + where
         return f"on each server by itself, {text}" if isinstance(self.goal, Separate) else text
 
     def _sum_text(self, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:
@@ -408,7 +456,7 @@ class Solution:
     x : array (pairs,)
     stages : of Leximin and Equalize, in ascending order
     prices : array (limits,), or None
-        Multipliers of the limits, of Total and AlphaFair
+        Multipliers of the limits, of Total, AlphaFair and Tradeoff
     gap : float, or None
         For whole tasks: the largest relative gap between incumbent and bound that the engine reports of its stages
     bound : float, or None

@@ -19,6 +19,8 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
       M = (sum phi[n] U[n]^(1 - alpha) / sum phi[n])^(1 / (1 - alpha)),        the geometric mean for alpha = 1:
 
   M grows with the sum, and is in units of U where the sum is in none: what everybody would have if all had the same and it were as good.
+* trade-offs (`Tradeoff`, "fds", "gfj"). ``goal`` is that of M^(1 - e) (sum U[n])^e, M the power mean of order 1 - beta: the logarithm of this
+  is what they maximise.
 * equilibrium of servers (`Equilibrium`, "psdsf"). No order is maximised and several allocations are exact, so nothing is said to be larger.
   ``condition`` is the largest violation of the theorem that defines the notion: over the eligible pairs (n, i), the smallest free part
   of the resources that n uses there, or, if larger, how far its share lies below the largest of those who hold some of it.
@@ -58,7 +60,7 @@ from fairopt.conditions import envy_of_servers
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total, Tradeoff
 from fairopt.solve import best_found, checked, solve
 
 __all__ = ["Regret", "regret", "shortfall"]
@@ -240,6 +242,11 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
     if isinstance(goal, Total | AlphaFair):
         alpha = goal.alpha if isinstance(goal, AlphaFair) else 0.0
         means = [_power_mean(program.per_user(program.utilities * y)[able], goal.weights[able], 1.0 - alpha) for y in (best, x)]
+        return Regret(**found, goal=shortfall(*means))
+    if isinstance(goal, Tradeoff):
+        reached = [program.per_user(program.utilities * y)[able] for y in (best, x)]
+        fair = [_power_mean(values, goal.weights[able], 1.0 - goal.beta) for values in reached]
+        means = [a ** (1 - goal.efficiency) * values.sum() ** goal.efficiency for a, values in zip(fair, reached, strict=True)]
         return Regret(**found, goal=shortfall(*means))
     inner = goal.goal if isinstance(goal, Separate) else goal
     per_level = program.utilities / inner.weights[users]

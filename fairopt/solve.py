@@ -18,7 +18,7 @@ from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total
+from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff
 from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.wording import did_you_mean, some
@@ -70,7 +70,7 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``prefer`` (bbf,
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
         psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
@@ -164,7 +164,7 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``prefer`` (bbf,
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
         psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     Raises
@@ -360,7 +360,7 @@ def _shares(program: Program, pairs: FloatArray, merging: Merging | None) -> Flo
     weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
     counted = pairs[users, servers]
     per_pair = program.utilities * counted / weights[users]
-    if isinstance(goal, Total | AlphaFair):  # a sum has no common level: the share is what a user's tasks are worth
+    if isinstance(goal, Total | AlphaFair | Tradeoff):  # a sum has no common level: the share is what a user's tasks are worth
         worth = program.per_user(program.utilities * counted)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
     if not isinstance(program.goal, Separate):

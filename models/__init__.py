@@ -16,6 +16,8 @@ from fairopt.models.cdrf import CDRF
 from fairopt.models.drf import DRF
 from fairopt.models.drfh import DRFH
 from fairopt.models.efficiency import Efficiency
+from fairopt.models.fds import FDS
+from fairopt.models.gfj import GFJ
 from fairopt.models.max_min import MaxMin
 from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, default_sharing
 from fairopt.models.per_server_drf import PerServerDRF
@@ -31,7 +33,7 @@ NOTIONS: dict[str, type[Notion]] = {
     notion.name: notion
     for notion in (
         *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
-        *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency),
+        *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency, FDS, GFJ),
     )
 }
 

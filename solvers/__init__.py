@@ -11,6 +11,7 @@ from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.interior_point import InteriorPoint
+from fairopt.solvers.pareto import Pareto, pareto_frontier
 from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.precomputed_drf import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.progressive_filling import Filled, fill
@@ -28,10 +29,12 @@ __all__ = [
     "Chooser",
     "Cycle",
     "Filled",
+    "Pareto",
     "Placement",
     "choose",
     "fill",
     "fill_lowest_first",
+    "pareto_frontier",
     "precompute",
     "to_model",
 ]

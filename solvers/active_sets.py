@@ -81,7 +81,11 @@ def wanted(problem: AlphaFairProblem, p: FloatArray) -> tuple[FloatArray, IntArr
     price = problem.cost(p) / problem.v
     order = np.lexsort((price, problem.user))
     cheapest = order[np.searchsorted(problem.user[order], np.arange(problem.member.size))]
-    return np.exp((problem.log_phi - np.log(price[cheapest])) / problem.alpha), cheapest
+    own = price[cheapest]
+    if problem.flat:  # what the flat part pays for costs nothing
+        own = np.maximum(own - np.exp(problem.log_flat), 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.exp((problem.log_phi - np.log(own)) / problem.alpha), cheapest
 
 
 def poor_at(problem: AlphaFairProblem, p: FloatArray) -> BoolArray:
@@ -101,7 +105,6 @@ def _newton(
     problem: AlphaFairProblem, x: FloatArray, p: FloatArray, used: BoolArray, full: BoolArray, poor: BoolArray, patience: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, int]:
     """Solve the equations of these sets; an empty x where that fails."""
-    a = problem.alpha
     t = problem.utility(x)
     y = problem.worth(t)
     # Who holds little of something moves little: the metric of an interior point.
@@ -121,7 +124,7 @@ def _newton(
         short = np.where(full, 1.0 - problem.use(x), 0.0)
         missing = np.where(poor, 0.0, t - problem.utility(x))
         unpaid = np.where(used, problem.v * y[problem.user] - problem.cost(p), 0.0)
-        bent = np.where(poor, 0.0, np.log(y) + a * np.log(t) - problem.log_phi)
+        bent, a = np.where(poor, 0.0, problem.bent(np.log(y), np.log(t))), problem.fall(np.log(t))
         parts = (short, missing / t, bent, unpaid / (problem.v * y[problem.user]))
         left = float(max(np.abs(part).max(initial=0.0) for part in parts))
         since = 0 if left < 0.5 * least else since + 1

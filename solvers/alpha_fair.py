@@ -12,6 +12,10 @@ both span many orders of magnitude, and so do the prices: a user who can have a 
 10^60 times as worthy at alpha = 10. Everything below is relative to the user's own money, or, of a limit, to
 that of the users who fill it.
 
+A `Tradeoff` goal has the conditions of sum phi[n] g(U[n]) + kappa sum U[n], with alpha = beta and one kappa that follows from its answer
+(``tradeoff``). For a given kappa only the worth of a unit differs, y = phi t^-alpha + kappa: where it says alpha below, read
+-d log y / d log t, the part of alpha that is left.
+
 A Newton step of these equations, with dz, ds and dt eliminated, is one quasi-definite system,
 
     [ D  B' ] [dx]       B = [ A  ]     D = z/x     F = (s/p, t / (alpha y))     q = (dp, dy)
@@ -34,7 +38,7 @@ import scipy.sparse.linalg
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import AlphaFair, Program, Solution
+from fairopt.program import AlphaFair, Program, Solution, Tradeoff
 
 __all__ = ["AlphaFairProblem", "Newton", "State"]
 
@@ -42,6 +46,7 @@ _DENSE = 1500  # unknowns; beyond that the sparse factorisation is faster
 _REGULAR = 1e-14  # relative; refinement takes it out again
 _RETAIN = 1e-2  # a pair whose worth over its cost is nearer to 1 than this stays in the system
 _REFINEMENTS = 4
+_LEAST_FALL = 1e-12  # below, the worth of a unit is as good as constant
 _LARGEST_LOG = 690.0  # exp of more overflows
 
 
@@ -58,13 +63,13 @@ class State:
 
 
 class AlphaFairProblem:
-    """A program with an `AlphaFair` goal in units in which columns reach 1, limits are 1 and utilities are of order 1.
+    """A program with an `AlphaFair` or `Tradeoff` goal in units in which columns reach 1, limits are 1 and utilities are of order 1.
 
     Users who can have nothing, and what has no room at all, are left out.
     """
 
-    def __init__(self, program: Program, goal: AlphaFair) -> None:
-        self.program, self.alpha = program, goal.alpha
+    def __init__(self, program: Program, goal: AlphaFair | Tradeoff) -> None:
+        self.program, self.alpha = program, goal.beta if isinstance(goal, Tradeoff) else goal.alpha
         largest = program.largest()
         self.column = np.flatnonzero(largest > 0)
         self.row = np.flatnonzero(program.limits.bounds > 0)
@@ -81,15 +86,27 @@ class AlphaFairProblem:
         self.B = sp.csr_array(sp.vstack([self.A, -V], format="csr"))
         self.Bt = sp.csr_array(self.B.T)
         self.log_weight = np.log(goal.weights[self.member])
+        self.log_kappa = -np.inf
         self.shift = 0.0
-        self.set_alpha(goal.alpha)
+        self.set_alpha(self.alpha)
         self.shift = float(np.median(self.log_phi)) if self.member.size else 0.0
-        self.set_alpha(goal.alpha)
+        self.set_alpha(self.alpha)
 
     def set_alpha(self, alpha: float) -> None:
         """Change alpha, on the way to the program's own."""
         self.alpha = alpha
         self.log_phi = self.log_weight + (1 - alpha) * np.log(self.unit) - self.shift
+        self.log_flat = self.log_kappa + np.log(self.unit) - self.shift
+
+    def set_total_worth(self, log_kappa: float) -> None:
+        """Change what a unit of the total is worth, in the program's units; -inf, the default: nothing."""
+        self.log_kappa = log_kappa
+        self.set_alpha(self.alpha)
+
+    @property
+    def flat(self) -> bool:
+        """Is a part of the worth the same whatever a user has?"""
+        return self.log_kappa > -np.inf
 
     @property
     def n_rows(self) -> int:
@@ -109,8 +126,22 @@ class AlphaFairProblem:
         return np.bincount(self.user, weights=self.v * x, minlength=self.member.size).astype(np.float64)
 
     def worth(self, t: FloatArray) -> FloatArray:
-        """Return phi t^-alpha, (members,)."""
-        return np.exp(np.clip(self.log_phi - self.alpha * np.log(t), -_LARGEST_LOG, _LARGEST_LOG))
+        """Return phi t^-alpha + kappa, (members,)."""
+        own = self.log_phi - self.alpha * np.log(t)
+        return np.exp(np.clip(np.logaddexp(own, self.log_flat) if self.flat else own, -_LARGEST_LOG, _LARGEST_LOG))
+
+    def bent(self, log_y: FloatArray, log_t: FloatArray) -> FloatArray:
+        """By how much log y is more than that of the worth of t, (members,)."""
+        if not self.flat:
+            return log_y + self.alpha * log_t - self.log_phi
+        return log_y - np.logaddexp(self.log_phi - self.alpha * log_t, self.log_flat)
+
+    def fall(self, log_t: FloatArray) -> FloatArray | float:
+        """Return -d log y / d log t, by how many percent the worth falls where t grows by one: alpha, or the part of it that is left."""
+        if not self.flat:
+            return self.alpha
+        own = self.log_phi - self.alpha * log_t
+        return np.maximum(self.alpha * np.exp(own - np.logaddexp(own, self.log_flat)), _LEAST_FALL)
 
     def residuals(self, at: State) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return what is missing in A x + s = 1, t = V'x, A'p = V y + z and log y + alpha log t = log phi."""
@@ -118,7 +149,7 @@ class AlphaFairProblem:
             1.0 - self.use(at.x) - at.s,
             at.t - self.utility(at.x),
             self.v * at.y[self.user] + at.z - self.cost(at.p),
-            np.log(at.y) + self.alpha * np.log(at.t) - self.log_phi,
+            self.bent(np.log(at.y), np.log(at.t)),
         )
 
     def log_money_of_limits(self, x: FloatArray, log_money: FloatArray) -> FloatArray:

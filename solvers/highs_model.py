@@ -134,6 +134,10 @@ class HighsModel:
         basis.valid = True
         self._highs.setBasis(basis)
 
+    def set_costs(self, cost: FloatArray) -> None:
+        """Change the goal."""
+        self._highs.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
+
     def set_coefficient(self, row: int, column: int, value: float) -> None:
         """Change one entry of the matrix."""
         self._highs.changeCoeff(int(row), int(column), float(value))

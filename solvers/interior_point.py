@@ -23,10 +23,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import AlphaFair, Feature, Program, Solution
+from fairopt.program import AlphaFair, Feature, Program, Solution, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.tradeoff import find_total_worth
 
 __all__ = ["InteriorPoint", "follow"]
 
@@ -48,18 +49,20 @@ _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals by a primal-dual interior point of fairopt's own."""
+    """Alpha-fair goals, and their trade-offs with the total, by a primal-dual interior point of fairopt's own."""
 
     name = "interior-point"
     title = "Interior point: alpha-fair goals, exact for any alpha"
-    features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
+    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
-        assert isinstance(program.goal, AlphaFair)
+        assert isinstance(program.goal, AlphaFair | Tradeoff)
         problem = AlphaFairProblem(program, program.goal)
         if problem.member.size == 0:
             return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
+        if isinstance(program.goal, Tradeoff):
+            return problem.solution(*find_total_worth(problem, program.goal, deadline, follow)[:3])
         return problem.solution(*follow(problem, deadline))
 
 
@@ -178,8 +181,8 @@ class _Path:
         return *best, step
 
     def bent(self, logs: State) -> FloatArray:
-        """By how much log y t^alpha is more than log phi."""
-        return logs.y + self.alpha * logs.t - self.problem.log_phi
+        """By how much log y is more than that of the worth of t: log y t^alpha - log phi."""
+        return self.problem.bent(logs.y, logs.t)
 
     def money(self) -> tuple[FloatArray, FloatArray]:
         """Logarithms of the money of the users of pairs and of limits.
@@ -204,8 +207,8 @@ class _Path:
 
     def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
         """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""
-        point, problem, a = self.point, self.problem, self.alpha
-        at = point.at
+        point, problem = self.point, self.problem
+        at, a = point.at, problem.fall(point.logs.t)
         system = Newton(problem, at.z / at.x, np.concatenate([at.s / at.p, at.t / (a * at.y)]), Newton.nearly_worth_it(problem, at))
         pairs = at.x.size
 

@@ -26,11 +26,12 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
 from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status
 from fairopt.solvers.interior_point import follow
+from fairopt.solvers.tradeoff import find_total_worth
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -64,14 +65,14 @@ class CVXPY(Backend):
 
     name = "cvxpy"
     title = "CVXPY: every convex goal, by Clarabel or any solver that CVXPY knows"
-    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
+    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
     package = "cvxpy"
     requirement = "pip install cvxpy"
     takes_solver = True
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
-        solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair) else "HIGHS")
+        solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
         task = _Task(_imported(solver), solver, program, deadline)
         if task.column.size == 0:
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
@@ -79,6 +80,8 @@ class CVXPY(Backend):
             solution = task.total(program.goal)
         elif isinstance(program.goal, AlphaFair):
             solution = task.alpha_fair(program.goal)
+        elif isinstance(program.goal, Tradeoff):
+            solution = task.tradeoff(program.goal)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
             solution = task.levels(program.goal, tolerance)
@@ -204,6 +207,25 @@ class _Task:
             log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
             exact, finished_by = follow(problem, self.deadline), "interior-point"
         return replace(problem.solution(*exact[:2], self.iterations + exact[2]), finished_by=finished_by)
+
+    def tradeoff(self, goal: Tradeoff) -> Solution:
+        """The goal as it stands, in units of what users could have; then exactly."""
+        problem = AlphaFairProblem(self.program, goal)
+        members, group = np.unique(self.user, return_inverse=True)
+        cp, own = self.cp, self.utilities(problem.unit, members.size, group) @ self.x
+        unit = np.log(problem.unit) - np.log(problem.unit).mean()
+        log_weight = np.log(goal.weights[members]) + (1 - goal.beta) * unit
+        log_weight -= log_weight.max()
+        if goal.beta < 1:
+            powers = cp.log(cp.sum(cp.multiply(np.exp(log_weight), cp.power(own, 1 - goal.beta, approx=False))))
+        else:
+            powers = cp.log_sum_exp(log_weight + (1 - goal.beta) * cp.log(own))
+        total = cp.log(cp.sum(cp.multiply(np.exp(unit - unit.max()), own)))
+        e = goal.efficiency
+        self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
+        x, prices = np.maximum(self.x.value, 0.0), np.maximum(np.asarray(self.limits.dual_value), 0.0)
+        *exact, steps, finished_by = find_total_worth(problem, goal, self.deadline, follow, near=(x, prices))
+        return replace(problem.solution(*exact, self.iterations + steps), finished_by=finished_by)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import doctest
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from pages import blocks, run_command, run_python
 
 import fairopt as fo
-from fairopt.cli import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language: str) -> list[str]:
+def texts(language: str) -> list[str]:
     """Return the code blocks of one language, "" for those of the shell."""
-    found = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
-    return [text for name, text in found if name == language]
+    return [block.text for block in blocks(README) if block.language == language]
 
 
-COMMANDS = [line.partition("#")[0].strip() for block in blocks("") for line in block.splitlines()]
+COMMANDS = [line.partition("#")[0].strip() for block in texts("") for line in block.splitlines()]
 
 
 def test_python_blocks_are_true() -> None:
     """One session from the first block to the last."""
-    source = "\n".join(blocks("python"))
-    test = doctest.DocTestParser().get_doctest(source, {}, "README.md", "README.md", 0)
-    report: list[str] = []
-    result = doctest.DocTestRunner().run(test, out=report.append)
-    assert result.attempted >= 5
-    assert result.failed == 0, "".join(report)
+    assert len(texts("python")) >= 5
+    assert run_python("\n".join(texts("python")), {}) == []
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command.startswith("fairopt")])
@@ -41,13 +33,13 @@ def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Every line that begins with fairopt."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, shlex.split(command)[1:])
-    assert result.exit_code == 0, result.output
+    status, output = run_command(command)
+    assert status == 0, output
 
 
 def test_yaml_can_be_solved(tmp_path: Path) -> None:
     """As it stands."""
-    (text,) = blocks("yaml")
+    (text,) = texts("yaml")
     (tmp_path / "cluster.yaml").write_text(text)
     assert fo.solve(fo.load(tmp_path / "cluster.yaml")).tasks_per_user.min() > 0
 

@@ -3,7 +3,7 @@
 ===================  ==============================================================================================================
 ``servers.csv``      ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
 ``users.csv``        ``name``, a column per resource, optional ``weight``, ``tasks`` (empty or inf: no limit), ``requires``, and ``servers``
-                     (names separated by |; empty: all)
+                     (names separated by ``|``; empty: all)
 ``eligibility.csv``  optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates.csv``        optional: ``user``, a column per server, tasks on one server alone
 ``weights.csv``      optional: ``user``, a column per resource

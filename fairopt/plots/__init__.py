@@ -6,6 +6,7 @@ from fairopt.plots.allocation import plot_allocation
 from fairopt.plots.comparison import plot_comparison
 from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
+from fairopt.plots.frontier import plot_frontier
 from fairopt.plots.polytope import plot_polytope
 from fairopt.plots.shares import plot_shares
 from fairopt.plots.style import figure_format, save_figure
@@ -18,6 +19,7 @@ __all__ = [
     "plot_comparison",
     "plot_convergence",
     "plot_envy",
+    "plot_frontier",
     "plot_polytope",
     "plot_shares",
     "plot_trajectory",

@@ -32,7 +32,7 @@ from fairopt.measures import takes_part
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Equalize, Leximin, Program
 
-__all__ = ["PATIENCE", "ROUNDED", "Case", "amount", "capped", "listed", "quietly"]
+__all__ = ["PATIENCE", "ROUNDED", "Case", "amount", "capped", "listed", "quietly", "tasks_of"]
 
 ROUNDED = 1e-6  # relative: numbers in files are rounded
 PATIENCE = 60.0  # seconds for each search, where no time limit is given
@@ -79,7 +79,7 @@ class Case:
     @cached_property
     def program(self) -> Program | None:
         """The program of the notion, of divisible tasks, if its goal is a leximin (or one level) of shares; else None."""
-        if self.notion is None or self.notion.name not in NOTIONS and not self.exact:
+        if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
         program = self.notion.formulate(self.instance, sharing=self.sharing, integral=False)
         return program if isinstance(program.goal, Leximin | Equalize) else None
@@ -118,7 +118,8 @@ class Case:
     @cached_property
     def rates(self) -> FloatArray:
         """Gamma of those who take part, (users, servers); 0 for the others."""
-        return np.where(self.part[:, None], self.instance.rates, 0.0)
+        rates: FloatArray = np.where(self.part[:, None], self.instance.rates, 0.0)
+        return rates
 
     @cached_property
     def reach(self) -> FloatArray:
@@ -129,7 +130,7 @@ class Case:
         """Return the worth of what every user makes of so many possible tasks, (users, servers), with the tasks that it has, (users,)."""
         limits = self.instance.tasks
         if self.worth is None:
-            return np.minimum(possible.sum(axis=1), limits)
+            return np.asarray(np.minimum(possible.sum(axis=1), limits))
         return np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
 
     @cached_property
@@ -151,12 +152,14 @@ class Case:
     def slack(self) -> FloatArray:
         """Tasks of each user that are rounding, (users,)."""
         small = max(self.tolerance / 100, 10 * self.excess if self.feasible else 0.0)
-        return self.tolerance * self.value + small * self.reach
+        slack: FloatArray = self.tolerance * self.value + small * self.reach
+        return slack
 
     @cached_property
     def complete(self) -> BoolArray:
         """Who has all its tasks, (users,)."""
-        return self.allocation.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
+        complete: BoolArray = self.allocation.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
+        return complete
 
     def deadline(self) -> float:
         """When a search that begins now has to end, by the monotonic clock."""
@@ -185,6 +188,16 @@ def amount(value: float) -> str:
     ('2', '0.333333')
     """
     return f"{value:.6g}"
+
+
+def tasks_of(value: float) -> str:
+    """Write a number of tasks.
+
+    >>> tasks_of(1.0), tasks_of(2.5)
+    ('1 task', '2.5 tasks')
+    """
+    text = amount(value)
+    return f"{text} task{'' if text == '1' else 's'}"
 
 
 def listed(parts: Sequence[str], most: int = 3) -> str:

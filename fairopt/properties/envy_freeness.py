@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, safe_ratio
 from fairopt.measures import with_what_others_hold
-from fairopt.properties.case import Case, amount, capped, listed
+from fairopt.properties.case import Case, amount, capped, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -46,11 +46,12 @@ def check(case: Case) -> Verdict:
     where = np.flatnonzero((held > 0) & instance.eligibility[n])
     most = where[np.argsort(-held[where], kind="stable")]
     weights = instance.weights
-    scale = "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {amount(weights[n])}/{amount(weights[m])} for the weights,"
-    scale = ", times the weights of each resource," if weights.ndim == 2 else scale
+    scale = "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {amount(weights[n])}/{amount(weights[m])} for the weights"
+    scale = ", times the weights of each resource" if weights.ndim == 2 else scale
+    bundle = listed([f"{tasks_of(held[i])} on {instance.servers[i]}" for i in most])
     witness = Witness(
-        f"{case.name(n)} runs {amount(case.value[n])} tasks and would run {amount(case.value[n] + best)} with what {case.name(m)} holds{scale} "
-        f"where {case.name(n)} may run: the resources of {listed([f'{amount(held[i])} tasks on {instance.servers[i]}' for i in most])}.",
+        f"{case.name(n)} runs {tasks_of(case.value[n])}. With what {case.name(m)} holds where {case.name(n)} may run{scale} it would run "
+        f"{amount(case.value[n] + best)}: with what {bundle} of {case.name(m)} take.",
         (instance.users[n], instance.users[m]),
         tuple(instance.servers[i] for i in most),
     )

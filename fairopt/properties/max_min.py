@@ -3,13 +3,13 @@
 U[n] = sum_i u[n,i] x[n,i] / phi[n] is the notion's own share where its goal is a leximin of shares, and the weighted global dominant share
 of all other allocations (Kesidis et al. 2018, definition 1 and equation (3)).
 
-An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove it,
-where it has any (`fairopt.certificate`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n] that has
-more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and is the
-witness. The violation is what n gains.
+An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove
+it, where it has any (`fairopt.certificate`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n]
+that has more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and
+is the witness. The violation is what n gains.
 
-*Whole tasks* are compared with the exact leximin of whole tasks, whose shares are unique as a sorted list: where the lists differ first, the
-exact one is larger. The violation is what a user gains that lies below it in one and above in the other.
+*Whole tasks* are compared with the exact leximin of whole tasks, whose shares are unique as a sorted list: where the lists differ first,
+the exact one is larger. The violation is what a user gains that lies below it in one and above in the other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import Notion
 from fairopt.models.notion import dominant_share
 from fairopt.program import LimitKind, Program, Solution, Stage
-from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.solve import notion_of, solve
 
@@ -94,7 +94,7 @@ def _witness(case: Case, tasks: FloatArray, own: FloatArray, best: FloatArray, n
     told = [f"{case.name(m)} {amount(own[m])} to {amount(best[m])}" for m in order]
     others = f"; those who lose are {listed(told)}" if told else "; nobody loses"
     return Witness(
-        f"{case.name(n)} has a {what} of {amount(own[n])} and can have {amount(best[n])}: {amount(case.values(tasks)[n])} tasks instead of "
+        f"{case.name(n)} has a {what} of {amount(own[n])} and can have {amount(best[n])}: {tasks_of(case.values(tasks)[n])} instead of "
         f"{amount(case.value[n])}{others}.",
         (case.instance.users[n], *(case.instance.users[m] for m in order)),
         tasks=tasks.copy(),

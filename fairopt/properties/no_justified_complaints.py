@@ -1,8 +1,8 @@
 """No justified complaints: everybody has all that it asked for, or its entitlement of something that is full.
 
-One pool. User n is entitled to e[n] = phi[n] / sum phi. It has no justified complaint if it has all its tasks, or if some resource j that it
-uses is full and x[n] d[n,j] / c[j] >= e[n] (Dolev et al. 2012, equation (2)). Under "bbf" a user without a limit on its tasks asks for one;
-elsewhere it asks for ever more. Sums are over the users who may run and demand something.
+One pool. User n is entitled to e[n] = phi[n] / sum phi. It has no justified complaint if it has all its tasks, or if some resource j that
+it uses is full and x[n] d[n,j] / c[j] >= e[n] (Dolev et al. 2012, equation (2)). Under "bbf" a user without a limit on its tasks asks for
+one; elsewhere it asks for ever more. Sums are over the users who may run and demand something.
 
 The violation is what n lacks of its entitlement at its best full resource, in tasks; of a user who uses nothing that is full, what it could
 simply run more.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -52,12 +52,12 @@ def check(case: Case) -> Verdict:
     if bound[n].any():
         parts = [
             f"{amount(held[n] * instance.demands[n, j] / capacity[j])} of {instance.resources[j]} (for {amount(entitled[n])} it lacks "
-            f"{amount(due[n, j] - held[n])} tasks)"
+            f"{tasks_of(due[n, j] - held[n])})"
             for j in np.flatnonzero(bound[n])
         ]
         text = f"{case.name(n)} is entitled to {amount(entitled[n])} of something that is full, and has {listed(parts)}."
     else:
-        text = f"{case.name(n)} runs {amount(held[n])} tasks, and nothing that it uses is full: {amount(lack[n])} more would fit."
+        text = f"{case.name(n)} runs {tasks_of(held[n])}, and nothing that it uses is full: {amount(lack[n])} more would fit."
     witness = Witness(text, (instance.users[n],), (instance.servers[pool],))
     return violated(
         NAME, lack[n], f"{complaints.size:,} {'user has' if complaints.size == 1 else 'users have'} a justified complaint.", witness

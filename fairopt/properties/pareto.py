@@ -1,12 +1,12 @@
 """Pareto optimality: nobody can run more unless another runs less.
 
-*Proved by prices.* Let p >= 0 be prices of what is shared and q[n] = min over the servers i where n may run of (sum_r p[i,r] d[n,r]) / v[n,i],
-the cheapest unit of worth for n. Every feasible allocation with V'[m] >= V[m] for all m has
+*Proved by prices.* Let p >= 0 be prices of what is shared and q[n] = min over the servers i where n may run of
+(sum_r p[i,r] d[n,r]) / v[n,i], the cheapest unit of worth for n. Every feasible allocation with V'[m] >= V[m] for all m has
 
     p.c >= sum_m q[m] V'[m] >= sum_m q[m] V[m] + q[n] (V'[n] - V[n]),      so      V'[n] - V[n] <= (p.c - sum_m q[m] V[m]) / q[n].
 
-Any prices will do. Those that came with the allocation, of each level of a leximin, bound what a user can gain in an array operation. A user
-with all its tasks gains nothing. Only where they leave room, a linear program looks for an improvement:
+Any prices will do. Those that came with the allocation, of each level of a leximin, bound what a user can gain in an array operation. A
+user with all its tasks gains nothing. Only where they leave room, a linear program looks for an improvement:
 
     maximise   sum_n (V'[n] - V[n]) / R[n]     subject to   V' >= V,   and all limits of the instance,
 
@@ -29,9 +29,9 @@ from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
 from fairopt.merging import merge
-from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.solve import solve
+from fairopt.solve import formulate, solve
 
 __all__ = ["NAME", "check"]
 
@@ -60,7 +60,7 @@ def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
     if not gains.size:
         return holds(NAME, how + none)
     order = gains[np.argsort(-gain[gains], kind="stable")]
-    who = [f"{case.name(n)} {amount(gain[n])} tasks ({amount(case.value[n])} to {amount(case.value[n] + gain[n])})" for n in order]
+    who = [f"{case.name(n)} {tasks_of(gain[n])} ({amount(case.value[n])} to {amount(case.value[n] + gain[n])})" for n in order]
     witness = Witness(
         f"The allocation beside it gives {listed(who)} more, and takes nothing from anybody.",
         tuple(case.instance.users[n] for n in order),
@@ -99,53 +99,37 @@ def _most_gain(case: Case) -> FloatArray:
 
 def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     """Maximise sum of goal[n] V[n] over all that hurts nobody; return the tasks, (users, servers), or why there is no answer."""
-    rows = np.arange(case.instance.n_users)[:, None] * 2.0
-    merging = merge(case.instance.replace(weights=None), rows if case.worth is None else rows + case.worth)  # servers: no two users alike
-    small = merging.instance
-    users, servers = np.nonzero(small.eligibility & case.part[:, None])
-    rates = small.rates[users, servers]
-    unit = np.minimum(rates, small.tasks[users])  # columns are parts of what a pair could run alone
-    worth = np.ones(users.size) if case.worth is None else np.asarray(merging.restrict(case.worth))[users, servers]
-    floors = case.value / (1.0 + case.excess) if case.feasible else case.value
-    pairs = np.arange(users.size)
-    scale = np.maximum(case.reach, 1e-300)
-    own = sp.csr_array((-(worth * unit) / scale[users], (users, pairs)), shape=(small.n_users, pairs.size))
-    shared, bounds = _shared(case, small, users, servers, unit)
-    limited = np.flatnonzero(np.isfinite(small.tasks) & case.part)
-    count = sp.csr_array((unit / small.tasks[users], (users, pairs)), shape=(small.n_users, pairs.size))[limited]
+    apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # servers merge, users do not: each has its own tasks to lose
+    data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
+    merging = merge(case.instance.replace(weights=None), data)
+    program = formulate(merging.instance, "efficiency", sharing=case.sharing)
+    users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are parts of the most that they can be
+    value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
+    floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
+    reach = np.where(case.reach > 0, case.reach, 1.0)
+    own = sp.csr_array((value / reach[users], (users, np.arange(users.size))), shape=(len(program.users), users.size))
+    rows = limits.bounds > 0
     answer = linprog(
-        -(goal[users] * worth * unit),
-        A_ub=sp.vstack([shared, count, own[case.members]], format="csc"),
-        b_ub=np.concatenate([bounds, np.ones(limited.size), -(floors / scale)[case.members]]),
+        -(goal[users] * value),
+        A_ub=sp.vstack([limits.select(rows).matrix * unit / limits.bounds[rows, None], -own[case.members]], format="csc"),
+        b_ub=np.concatenate([np.ones(int(rows.sum())), -(floors / reach)[case.members]]),
         bounds=(0.0, 1.0),
         method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-        | ({} if case.time_limit is None else {"time_limit": case.time_limit}),
+        options={
+            "primal_feasibility_tolerance": 1e-10,
+            "dual_feasibility_tolerance": 1e-10,
+            "time_limit": float("inf") if case.time_limit is None else case.time_limit,
+        },
     )
     if answer.status == 1:
         return f"Undecided: the linear program had no answer within {case.time_limit:g} s."
-    if answer.status == 2:
+    if answer.status == 2 and not case.feasible:
         return "The allocation exceeds its limits, and no allocation that keeps to them gives everybody as much."
     if answer.x is None:
         return f"Undecided: the linear program was not solved ({answer.message})."
-    table = np.zeros((small.n_users, small.n_servers))
-    table[users, servers] = answer.x * unit
+    table = np.zeros((len(program.users), len(program.servers)))
+    table[users, program.pair_servers] = answer.x * unit
     return merging.spread(table)
-
-
-def _shared(case: Case, small: Instance, users: FloatArray, servers: FloatArray, unit: FloatArray) -> tuple[sp.csr_array, FloatArray]:
-    """Return the limits of resources or time, each divided by its bound."""
-    pairs = np.arange(users.size)
-    if case.sharing == "tdm":
-        matrix = sp.csr_array((unit / small.rates[users, servers], (servers, pairs)), shape=(small.n_servers, pairs.size))
-        return matrix, np.ones(small.n_servers)
-    width = small.n_resources
-    rows = (np.asarray(servers)[:, None] * width + np.arange(width)).ravel()
-    capacity = small.row_capacity[servers]
-    entries = np.divide(small.demands[users] * unit[:, None], capacity, out=np.zeros_like(capacity), where=capacity > 0)
-    matrix = sp.csr_array((entries.ravel(), (rows, np.repeat(pairs, width))), shape=(small.n_servers * width, pairs.size))
-    matrix.eliminate_zeros()
-    return matrix, np.ones(matrix.shape[0])
 
 
 # Whole tasks ---------------------------------------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ III-C). Three things are proved and need no solve:
 
 * identical users of an exact allocation of divisible tasks (same demand, weight, tasks and servers) leave alike;
 * what happens among users who share no server with others, directly or through third users, is not felt elsewhere;
-* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it has tasks left. For let s be the
-  shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is max-min
-  fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k had tasks left. So with one level there is
-  nothing to solve.
+* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it has tasks left. For let s
+  be the shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is
+  max-min fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k had tasks left. So with one
+  level there is nothing to solve.
 
-``effort`` bounds the number of solves, those first who use most. If not all were made and none shows a loss, the verdict is None.
+``effort`` bounds the number of solves, those first who use most. If not all were made and none shows a loss, the verdict is None. Where an
+exact x[n] is not unique ("efficiency", "psdsf", whole tasks), what is compared is what the engine gives before and after.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from fairopt.allocation import Allocation, Greedy
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.models import ShareNotion
-from fairopt.properties.case import Case, amount, listed, quietly
+from fairopt.properties.case import Case, amount, listed, quietly, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.question import rerun
 
@@ -112,7 +113,7 @@ def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[float, Witness | None]
     if not losers.size:
         return 0.0, None
     order = losers[np.argsort(-loss[losers], kind="stable")]
-    told = [f"{case.name(n)} runs {amount(after[n])} tasks instead of {amount(case.value[n])}" for n in order]
+    told = [f"{case.name(n)} runs {tasks_of(after[n])} instead of {amount(case.value[n])}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
     return float(loss[order[0]]), Witness(f"Without {case.name(z)}, {listed(told)}.", users, tasks=tasks.copy(), instance=reduced)
 
@@ -134,7 +135,7 @@ def _leaving(case: Case) -> IntArray:
     question = case.allocation.question
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
-    if question.notion.merge_alpha is None or own is not question.notion and question.notion.utility is None:
+    if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
         return order  # data of the notion's own that tells users apart
     keys += (
         []
@@ -155,8 +156,8 @@ def _felt(case: Case) -> FloatArray:
     graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
     _, group = connected_components(graph, directed=False)
     local = case.exact and case.program is not None
-    own = group[: instance.n_users] if local else np.zeros(instance.n_users, int)
-    others: FloatArray = np.bincount(own, weights=losing, minlength=int(own.max()) + 1)[own] - losing
+    own: IntArray = group[: instance.n_users].astype(np.int64) if local else np.zeros(instance.n_users, int)
+    others: FloatArray = np.bincount(own, weights=losing.astype(float), minlength=int(own.max()) + 1)[own] - losing.astype(float)
     return others
 
 
@@ -170,7 +171,8 @@ def _may_lose(case: Case) -> BoolArray:
     rising = case.part & ~case.complete
     if not rising.any():
         return np.zeros(shares.size, bool)
-    return case.part & (shares > shares[rising].min() * (1 + 10 * case.tolerance))
+    above: BoolArray = shares > shares[rising].min() * (1 + 10 * case.tolerance)
+    return case.part & above
 
 
 def _own_share(case: Case, notion: ShareNotion) -> bool:

@@ -1,8 +1,8 @@
 """The PS-DSF condition: nobody can gain at a server without taking from one at or below its share there.
 
-With s[n,i] = x[n] / (phi[n] gamma[n,i]), user n has a *bottleneck* at server i if something that it uses there is full, and nobody who holds
-some of it there has a larger s[m,i]. An allocation is PS-DSF if and only if every user has a bottleneck at every server where it may run, or
-all its tasks (Khamse-Ashari et al. 2017, definition 5, theorems 1 and 2; under time division what is used is time).
+With s[n,i] = x[n] / (phi[n] gamma[n,i]), user n has a *bottleneck* at server i if something that it uses there is full, and nobody who
+holds some of it there has a larger s[m,i]. An allocation is PS-DSF if and only if every user has a bottleneck at every server where it may
+run, or all its tasks (Khamse-Ashari et al. 2017, definition 5, theorems 1 and 2; under time division what is used is time).
 
 The violation is the largest number z of tasks that some n could add on some i with what is free there and what it takes from users who stay
 at or above the share s[n,i] that n then has: the largest z with
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -69,8 +69,8 @@ class _Server:
         self.x = x[:, i]
         self.free = np.maximum(self.capacity - self.x @ self.needs, 0.0)
 
-    def share(self, n: IntArray | int) -> FloatArray:
-        """s[n,i]."""
+    def share(self, n: IntArray) -> FloatArray:
+        """s[n,i], (users,)."""
         shares: FloatArray = self.total[n] / self.unit[n]
         return shares
 
@@ -104,7 +104,7 @@ class _Server:
         """Say of every resource that the user uses who holds it above its share, or that it is free."""
         case, instance = self.case, self.case.instance
         things = ("time",) if case.sharing == "tdm" else instance.resources
-        own = float(self.share(n))
+        own = float(self.total[n] / self.unit[n])
         reasons, others = [], []
         for r in np.flatnonzero(self.needs[n] > 0):
             holders = self.holders[self.needs[self.holders, r] > 0]
@@ -113,10 +113,11 @@ class _Server:
             if self.free[r] > case.tolerance * self.capacity[r]:
                 reasons.append(f"{amount(self.free[r])} of {amount(self.capacity[r])} {things[r]} is free")
             elif m >= 0:
-                reasons.append(f"{things[r]} is held by {case.name(m)} at {amount(self.share(m))}")
+                reasons.append(f"{things[r]} is held by {case.name(m)} at {amount(float(self.total[m] / self.unit[m]))}")
                 others.append(instance.users[m])
         text = (
-            f"On {instance.servers[self.i]} {case.name(n)} has a share of {amount(own)} ({amount(self.total[n])} tasks of "
-            f"{amount(self.unit[n])}), and {listed(reasons)}: {amount(gain)} more tasks, and everybody who gives way stays at or above it."
+            f"On {instance.servers[self.i]} {case.name(n)} has a share of {amount(own)} ({tasks_of(self.total[n])} of "
+            f"{amount(self.unit[n])}), and {listed(reasons)}: it can run {amount(gain)} more, and whoever gives way stays at or above the "
+            "share that it then has."
         )
         return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.properties.case import Case, amount, listed
+from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -41,8 +41,8 @@ def check(case: Case) -> Verdict:
     limited = f", of which it has {amount(instance.tasks[n])}" if slices[n].sum() > instance.tasks[n] else ""
     counted = "" if case.worth is None else f", worth {amount(owed[n])}"
     witness = Witness(
-        f"{case.name(n)} runs {amount(case.value[n])} tasks; {whose} of every server would run {amount(slices[n].sum())}{limited}{counted}: "
-        f"{where}.",
+        f"{case.name(n)} runs {tasks_of(case.value[n])}; {whose} of every server would run "
+        f"{amount(slices[n].sum())}{limited}{counted}: {where}.",
         (instance.users[n],),
         tuple(instance.servers[i] for i in most),
     )
@@ -55,7 +55,7 @@ def _slices(case: Case) -> FloatArray:
     instance = case.instance
     part = instance.weights / instance.weights.sum(axis=0)
     if part.ndim == 1:
-        return part[:, None] * np.where(case.part[:, None], instance.rates, 0.0)
+        return np.asarray(part[:, None] * case.rates)
     slices = np.full(instance.eligibility.shape, np.inf)
     for r in range(instance.n_resources):
         asks = np.flatnonzero(instance.demands[:, r] > 0)

@@ -8,8 +8,9 @@ What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its t
 
 at most T[n], whole ones if the allocation is of whole tasks. Who has all its tasks has nothing to lie for.
 
-Systematic lies come first, of users chosen at random where there are too many; then a local search around the best ones. ``effort`` is how many
-lies are tried in all, and the same seed tries the same ones with any number of workers, unless time ends the search.
+Systematic lies come first, chosen at random where there are too many; then a local search around the best ones. ``effort`` is how many lies
+are tried in all, and a few more to write the best one with fewer digits. The same seed tries the same ones with any number of workers,
+unless time ends the search.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
-from fairopt.properties.case import Case, amount, listed, quietly
+from fairopt.properties.case import Case, amount, listed, quietly, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.question import rerun
 
@@ -35,6 +36,7 @@ _FACTORS = (0.0, 0.5, 0.8, 1.25, 2.0)
 _SYSTEMATIC = 0.6  # of the effort
 _ROUND = 8  # lies at once in the local search
 _BEST = 3  # lies that it goes on from
+_AS_GOOD = 0.999  # part of the gain of the best lie that one with fewer digits must reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +80,7 @@ class Lie:
             if hidden.size:
                 parts.append(f"it may not run on {listed([instance.servers[i] for i in hidden])}")
         if self.tasks is not None:
-            parts.append(f"it has {amount(self.tasks)} tasks instead of {amount(instance.tasks[self.n])}")
+            parts.append(f"it has {tasks_of(self.tasks)} instead of {amount(instance.tasks[self.n])}")
         return listed(parts, 6)
 
 
@@ -93,19 +95,20 @@ def check(case: Case) -> Verdict:
     search = _Search(case)
     search.try_all(search.systematic(liars))
     search.local()
+    search.rounded()
     if search.tried == 0:
         return does_not_apply(NAME, f"Undecided: no lie could be tried{f' ({search.failed})' if search.failed else ''}.", 0)
-    paid = [found for found in search.found if found[0] > case.slack[found[1].n]]
+    paid = search.paid()
     lies = f"{search.tried:,} {'lie' if search.tried == 1 else 'lies'} tried, seed {case.seed}"
     ended = ", until time was up" if search.late else ""
     if not paid:
         return Verdict(NAME, True, 0.0, f"No profitable lie found by {lies}{ended}: a search, not a proof.", searched=search.tried)
-    gain, lie = max(paid, key=lambda found: found[0])
+    gain, lie = paid[0]
     answer = _ask(allocation, lie, None)
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     witness = Witness(
-        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {amount(answer[lie.n].sum())} tasks of that kind, and with what "
+        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {tasks_of(answer[lie.n].sum())} so declared, and with what "
         f"they hold runs {amount(honest + gain)} of its own instead of {amount(honest)}.",
         (case.instance.users[lie.n],),
         tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
@@ -214,6 +217,30 @@ class _Search:
             self.try_all([self._changed(best[j % len(best)][1]) for j in range(number)])
             if self.tried == before:
                 return
+
+    def paid(self) -> list[tuple[float, Lie]]:
+        """Return the lies that paid, the best first; of those that are as good, the last, which has fewer digits."""
+        paid = [found for found in self.found if found[0] > self.case.slack[found[1].n]]
+        most = max((gain for gain, _ in paid), default=0.0)
+        return [found for found in reversed(paid) if found[0] >= most * _AS_GOOD][:1]
+
+    def rounded(self) -> None:
+        """Write the best lie with fewer digits and fewer changes, as long as it stays as good."""
+        instance = self.case.instance
+        for _ in range(2):
+            for lie in [found[1] for found in self.paid()]:
+                own = instance.demands[lie.n] if lie.rates is None else np.asarray(instance.rates_per_server)[lie.n]
+                said = lie.demand if lie.rates is None else lie.rates
+                lies = []
+                if said is not None:
+                    plain = np.array([float(f"{value:.2g}") for value in said])
+                    same = [np.where(np.arange(said.size) == j, own, plain) for j in np.flatnonzero(plain != own)]
+                    rows = [plain, *same]
+                    lies = [replace(lie, demand=row) if lie.rates is None else replace(lie, rates=row) for row in rows]
+                    lies += [replace(lie, demand=None, rates=None)] if lie.servers is not None or lie.tasks is not None else []
+                lies += [replace(lie, servers=None)] if lie.servers is not None and (said is not None or lie.tasks is not None) else []
+                lies += [replace(lie, tasks=None)] if lie.tasks is not None and (said is not None or lie.servers is not None) else []
+                self.try_all(lies)
 
     def _part(self, found: tuple[float, Lie]) -> float:
         gain, lie = found

@@ -1,0 +1,84 @@
+"""The command line as it describes itself.
+
+```{commands}
+```
+    a section a command: what it does, how it is called, its arguments and options, and its example.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from fairopt.cli import app as program
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive."""
+    app.add_directive("commands", Commands)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class Commands(SphinxDirective):
+    """Every command."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write them as Markdown."""
+        group: Any = typer.main.get_command(program)
+        return self.parse_text_to_nodes(
+            "\n\n".join(section(name, command) for name, command in _leaves("", group)), allow_section_headings=True
+        )
+
+
+def _leaves(prefix: str, group: Any) -> list[tuple[str, Any]]:
+    """Return commands by their full name; a command may have commands of its own."""
+    found: list[tuple[str, Any]] = []
+    for name, command in group.commands.items():
+        full = f"{prefix} {name}".strip()
+        found += _leaves(full, command) if hasattr(command, "commands") else [(full, command)]
+    return found
+
+
+def section(name: str, command: Any) -> str:
+    """Return the section of one command."""
+    arguments = [part for part in command.params if part.param_type_name == "argument"]
+    options = [part for part in command.params if part.param_type_name == "option" and not part.hidden]
+    words = " ".join(_words(argument) for argument in arguments)
+    lines = [f"## fairopt {name}", "", _plain(command.help), "", "```text", f"fairopt {name} [OPTIONS] {words}".rstrip(), "```", ""]
+    for part in (*arguments, *options):
+        lines += [f"`{_term(part)}`", f": {_plain(getattr(part, 'help', None)) or 'See above.'}{_default(part)}", ""]
+    if command.epilog:
+        lines += [f"Example: `{command.epilog.removeprefix('Example: ')}`", ""]
+    return "\n".join(lines)
+
+
+def _words(argument: Any) -> str:
+    word = _metavar(argument)
+    return f"{word}{'...' if argument.nargs == -1 else ''}" if argument.required else f"[{word}{'...' if argument.nargs == -1 else ''}]"
+
+
+def _metavar(part: Any) -> str:
+    return str(part.metavar or part.name.upper()).strip("{}[]")
+
+
+def _term(part: Any) -> str:
+    if part.param_type_name == "argument":
+        return _metavar(part)
+    names = ", ".join((*part.opts, *part.secondary_opts))
+    return names if part.is_flag else f"{names} {_metavar(part)}"
+
+
+def _default(part: Any) -> str:
+    value = part.default
+    if part.required or value is None or callable(value) or value in (False, True, "", (), []):
+        return ""
+    return f" Default: `{' '.join(map(str, value)) if isinstance(value, list | tuple) else value}`."
+
+
+def _plain(text: str | None) -> str:
+    """Return help as Markdown: signs that would be markup are kept as signs."""
+    return "".join("\\" + sign if sign in r"*_<>[]|" else sign for sign in (text or "").replace("\b", "").strip())

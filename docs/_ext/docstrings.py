@@ -1,0 +1,87 @@
+"""Docstrings as pages: what reads well in the source reads well here, without marks that would be noise there.
+
+* An indented paragraph is set as it stands, with its line breaks, and not as a quotation: it is a formula.
+* Examples are a section of their own, also where they follow the errors without a heading.
+* The docstring of a property is prose, where napoleon would take what stands before a colon for a type.
+* `Name` in single quotes links to its page. What has none, but is there, is set as code; what is not there is a warning.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+_NO_PROSE = (".. ", "* ", "- ", ">>> ", "... ", ":")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Do it before napoleon reads the sections."""
+    app.connect("autodoc-process-docstring", _process, priority=400)
+    app.connect("missing-reference", _resolve)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _process(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    lines[:] = with_literal_formulas(with_heading_of_examples(lines))
+    if what in ("attribute", "data", "property"):
+        lines.insert(0, "")
+
+
+def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
+    """Look in the module that the docstring is in, in those around it, and in fairopt itself."""
+    if node.get("refdomain") != "py" or node.get("reftype") not in ("obj", "mod", "class", "func"):
+        return None
+    target, domain = node["reftarget"], env.domains.python_domain
+    within = (node.source or "").partition("docstring of ")[2].split(".")
+    for prefix in [*(".".join(within[:depth]) for depth in range(len(within), 0, -1)), "fairopt", "fairopt.program", ""]:
+        name = f"{prefix}.{target}".strip(".")
+        if name in domain.objects:
+            entry = domain.objects[name]
+            assert app.builder is not None
+            uri = app.builder.get_relative_uri(node["refdoc"], entry.docname)
+            return nodes.reference("", "", content, internal=True, refuri=f"{uri}#{entry.node_id}")
+        if _is_there(name):
+            return content
+    return None
+
+
+def _is_there(name: str) -> bool:
+    """Is there a module, or something in one, of this name? (A function may hide the module that it is in.)"""
+    parts = name.split(".")
+    for depth in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:depth]))
+        except ImportError:
+            continue
+        for part in parts[depth:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+def with_heading_of_examples(lines: list[str]) -> list[str]:
+    """Put the heading before the first example, if there are sections and it has none."""
+    underlines = [row for row, line in enumerate(lines) if line and not line.strip("-")]
+    first = next((row for row, line in enumerate(lines) if line.startswith(">>>")), None)
+    if not underlines or first is None or first < underlines[0] or "Examples" in lines:
+        return lines
+    return [*lines[:first], "Examples", "--------", *lines[first:]]
+
+
+def with_literal_formulas(lines: list[str]) -> list[str]:
+    """Put ``::`` before each indented paragraph that follows prose."""
+    result: list[str] = []
+    prose = ""
+    for line in lines:
+        starts = line.startswith(" ") and result and not result[-1].strip()
+        if starts and prose and not prose.startswith(" ") and not prose.endswith("::") and not prose.startswith(_NO_PROSE):
+            result += ["::", ""]
+        if line.strip():
+            prose = line
+        result.append(line)
+    return result

@@ -1,0 +1,129 @@
+"""What the registries say of notions, placements and engines, so that no page can say otherwise.
+
+``{notion} drfh``
+    title, source, weights and options;
+``{promises} drfh``
+    which properties theory promises, by which citation, and the numbers that papers print;
+``{notions}``
+    a table of all notions, each with a link to its page;
+``{placements}``, ``{engines}``
+    tables of those.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+import fairopt as fo
+from fairopt.papers import PAPERS, read
+
+ALL = {**fo.NOTIONS, **fo.CRITERIA}
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directives."""
+    app.add_directive("notion", NotionHead)
+    app.add_directive("promises", Promises)
+    app.add_directive("notions", NotionTable)
+    app.add_directive("placements", PlacementTable)
+    app.add_directive("engines", EngineTable)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class NotionHead(SphinxDirective):
+    """What one notion is."""
+
+    required_arguments = 1
+
+    def text(self, kind: type[fo.Notion]) -> str:
+        """Return it as Markdown."""
+        return head(kind)
+
+    def run(self) -> list[nodes.Node]:
+        """Look the notion up."""
+        name = self.arguments[0]
+        if name not in ALL:
+            raise self.error(f'there is no notion "{name}"; there are {", ".join(ALL)}')
+        return self.parse_text_to_nodes(self.text(ALL[name]))
+
+
+class Promises(NotionHead):
+    """What theory promises of one notion, and what papers print."""
+
+    def text(self, kind: type[fo.Notion]) -> str:
+        """Return it as Markdown."""
+        return promises(kind)
+
+
+class NotionTable(SphinxDirective):
+    """All notions."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        rows = ["| notion | what it is | source |", "|---|---|---|"]
+        rows += [f"| [`{name}`](/explanation/notions/{name}.md) | {kind.title} | {kind.source} |" for name, kind in ALL.items()]
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
+class PlacementTable(SphinxDirective):
+    """All placements."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        rows = ["| placement | which server | source |", "|---|---|---|"]
+        rows += [f"| `{name}` | {kind.title} | {kind.source} |" for name, kind in fo.PLACEMENTS.items() if isinstance(kind, type)]
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
+class EngineTable(SphinxDirective):
+    """All engines, in the order in which they are tried."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        rows = ["| engine | what it is | solves programs with | needs |", "|---|---|---|---|"]
+        for name, kind in fo.SOLVERS.items():
+            can = "; ".join(sorted(feature.value for feature in kind.features))
+            rows.append(f"| `{name}` | {kind.title} | {can} | {f'`{kind.requirement}`' if kind.requirement else 'nothing else'} |")
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
+def head(kind: type[fo.Notion]) -> str:
+    """Return title, source, weights and options, as Markdown.
+
+    >>> print(head(fo.NOTIONS["efficiency"]).splitlines()[2])
+    `fo.solve(instance, "efficiency")` takes one weight per user and no options.
+    """
+    options = [f"`{field.name}`" for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    weights = "one weight per user, or one per user and resource," if kind.weights_per_resource else "one weight per user"
+    takes = f"{weights} and {', '.join(options) if options else 'no options'}"
+    call = "schedule" if kind.name in fo.CRITERIA else "solve"
+    return f'*{kind.title}.* Source: {kind.source.rstrip(".")}.\n\n`fo.{call}(instance, "{kind.name}")` takes {takes}.'
+
+
+def promises(kind: type[fo.Notion]) -> str:
+    """Return a table of the properties, and one of printed numbers where there are any, as Markdown."""
+    if kind.name in fo.CRITERIA:
+        return "It is the criterion of a schedule: there is no optimum, and nothing is promised of it."
+    lines = ["| property | promised | by whom, and when |", "|---|---|---|"]
+    for entry in fo.Property:
+        given = entry in kind.satisfies
+        lines.append(f"| {entry.value} | {'yes' if given else 'no'} | {kind.satisfies.get(entry, '')} |")
+    printed = [(read(paper), result) for paper in PAPERS for result in read(paper).results if result.notion == kind.name]
+    if printed:
+        lines += ["", "Papers print these numbers of it, and `fairopt reproduce` computes them again:", ""]
+        lines += ["| source | published | here |", "|---|---|---|"]
+        for paper, result in printed:
+            published = "none" if result.published is None else _numbers(result.published)
+            ours = "the same" if result.ours is None else f"{_numbers(result.ours)} ({' '.join(result.differs.split())})"
+            lines.append(f"| {paper.source}, {result.citation} | {published} | {ours} |")
+    return "\n".join(lines)
+
+
+def _numbers(values: Any) -> str:
+    return ", ".join(f"{value:.6g}" for value in np.ravel(values))

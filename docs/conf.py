@@ -1,0 +1,57 @@
+"""How Sphinx builds these pages: ``make docs``. Nothing is fetched from the network, neither now nor by who reads them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+
+import fairopt as fo  # noqa: E402
+
+project = "fairopt"
+author = copyright = "the authors of fairopt"
+version = release = fo.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    # What is in docs/_ext, a page's worth each.
+    "commands",
+    "docstrings",
+    "file_schema",
+    "mathml",
+    "registries",
+]
+exclude_patterns = ["_build", "_ext"]
+default_role = "py:obj"
+nitpicky = True
+nitpick_ignore_regex = [("py:class", ".*")]  # types in docstrings are prose: "array (users, servers)"
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_type_aliases = {name: name for name in ("FloatArray", "IntArray", "BoolArray", "Sharing", "ArrayLike")}
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 80
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+add_module_names = False
+
+html_theme = "furo"
+html_title = f"fairopt {version}"
+html_static_path = ["_static"]
+html_css_files = ["fairopt.css"]
+html_copy_source = False
+html_show_copyright = False
+html_theme_options = {"navigation_with_keys": True}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

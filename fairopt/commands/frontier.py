@@ -1,0 +1,157 @@
+"""``fairopt frontier``: efficiency against fairness, and what each notion costs of either."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.wording import plural
+
+__all__ = ["frontier"]
+
+_VERTICES = 8  # listed one by one
+
+
+def frontier(
+    file: File,
+    alphas: Annotated[
+        str, typer.Option(metavar="A,...", help="Alpha-fair allocations, from 0 (largest total) to inf (max-min).")
+    ] = "0,0.5,1,2,5,inf",
+    of: Annotated[str, typer.Option(metavar="tasks|shares", help="What those are fair in.")] = "tasks",
+    notions: Annotated[
+        str | None, typer.Option(metavar="ID,...", help="Exact allocations; default: every notion. See: fairopt notions.")
+    ] = None,
+    fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
+    gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",
+    schedules: Annotated[str, typer.Option(metavar="ID:ID,...", help="Greedy ones, criterion:placement, as in drfh:best-fit.")] = "",
+    sharing: Sharing = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation.")] = None,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Compute the exact frontier of total and smallest share of FILE, and what notions cost of either.
+
+    A point that cannot be computed says why; the exit status is 3 where none can.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
+    check_output(as_json, as_csv, output, plot)
+    instance = work(f"reading {file}", lambda: fo.load(file))
+    wanted = None if notions is None else _words(notions)
+    greedy, numbers = _words(schedules), [_number(text, "--alphas") for text in _words(alphas)]
+    families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}
+    number = 1 + len(numbers) + len(fo.NOTIONS if wanted is None else wanted) + sum(map(len, families.values())) + len(greedy)
+    progress = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.add_task("allocations", total=number)
+    found = work(
+        "computing the frontier",
+        lambda: fo.frontier(
+            instance,
+            alphas=numbers,
+            notions=wanted,
+            families=families,
+            schedules=greedy,
+            of=of,  # type: ignore[arg-type]  # frontier says what there is
+            sharing=sharing,  # type: ignore[arg-type]
+            time_limit=time_limit,
+            done=lambda name: progress.update(bar, advance=1),
+        ),
+        progress,
+    )
+    if plot is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(found.plot(), plot)
+    if as_json:
+        deliver(as_text(found.to_dict()), output)
+    elif as_csv:
+        deliver(found.to_frame().to_csv(), output)
+    elif output is None:
+        print_frontier(Console(highlight=False), found)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        print_frontier(page, found)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+    if number > 1 and all(point.allocation is None for point in found):
+        raise typer.Exit(3)
+
+
+def print_frontier(console: Console, found: fo.Frontier) -> None:
+    """Print the vertices, the points with their prices, and why some are missing."""
+    instance = found.instance
+    whole = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {found.sharing}"
+    console.print(Text.assemble(("Frontier", "bold"), f" of {whole}"))
+    console.print()
+    table = simple_table("exact frontier")
+    add_numbers(table, "tasks", "low share")
+    listed = found.vertices if len(found.vertices) <= _VERTICES else found.vertices[[0, -1]]
+    for j, (total, share) in enumerate(listed):
+        where = "largest share" if j == 0 else "largest total" if j == len(listed) - 1 else ""
+        table.add_row("both" if len(listed) == 1 else where, _short(total), _short(share))
+        if j == 0 and len(listed) < len(found.vertices):
+            table.add_row(f"{len(found.vertices) - 2} vertices between", "", "")
+    console.print(table)
+    done = [point for point in found if point.allocation is not None]
+    if done:
+        console.print()
+        table = simple_table("points", "kind")
+        add_numbers(table, "tasks", "low share", "price of fairness", "of efficiency", "below")
+        for point in done:
+            prices = (point.price_of_fairness, point.price_of_efficiency, point.below)
+            table.add_row(label(point.name), point.kind, _short(point.total), _short(point.smallest_share), *map(_percent, prices))
+        console.print(table)
+        console.print()
+        console.print(
+            Text(
+                "low share: smallest weighted dominant share. price of fairness: part of the largest total that is missing. of efficiency: "
+                "part of the largest low share. below: how much larger the low share could be with as many tasks, in parts of the "
+                f"largest. alpha: fair in {found.of} for a unit of weight. greedy: a schedule, no optimum; all others are exact."
+            )
+        )
+    for point in found:
+        if point.message:
+            console.print(Text.assemble((f"{label(point.name).plain}: ", "bold"), label(point.message).plain))
+
+
+def _words(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f'"{text}" is no number', param_hint=option) from None
+
+
+def _members(text: str, option: str) -> list[tuple[float, float]]:
+    pairs = []
+    for word in _words(text):
+        beta, sign, lam = word.partition(":")
+        if not sign:
+            raise typer.BadParameter(f'"{word}" is no pair; write BETA:LAMBDA, as in 2:-1', param_hint=option)
+        pairs.append((_number(beta, option), _number(lam, option)))
+    return pairs
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _percent(value: float) -> str:
+    return "" if np.isnan(value) else f"{100 * value:.1f} %"

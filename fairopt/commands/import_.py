@@ -1,0 +1,268 @@
+"""``fairopt import KIND``: an instance from the exports of a cluster, with an account of what was read and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_folder, deliver, work
+from fairopt.commands.options import Json
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats import DOCUMENTS
+from fairopt.wording import plural
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Make an instance of the exports of a real cluster.", no_args_is_help=True)
+
+_ROWS = 20  # owners that are shown
+_LINES = 12  # reasons that are listed
+
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json or a folder.")]
+Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write what the running work holds, for: compare --allocation.")]
+Weights = Annotated[list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner. Several times, if you like.")]
+Mode = Literal["shapes", "mean"]
+_MODE = "A user for each owner and shape of its tasks (exact), or one an owner: the mean of its tasks (approximate)."
+Shapes = Annotated[Mode, typer.Option("--tasks", "--demand", help=_MODE)]
+Demand = Annotated[Mode, typer.Option("--demand", help=_MODE)]  # where --tasks is a file
+Lenient = Annotated[bool, typer.Option("--lenient", help="Leave bad records out and count them.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every owner, however many there are.")]
+
+
+def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return app.command(epilog=f"Example: fairopt import {text}")
+
+
+@_example("kubernetes --nodes nodes.json --pods pods.json -o cluster.yaml --current held.csv")
+def kubernetes(
+    nodes: Annotated[Path, typer.Option(metavar="JSON", help="kubectl get nodes -o json")],
+    pods: Annotated[list[Path] | None, typer.Option(metavar="JSON", help="kubectl get pods -A -o json. Several, if you like.")] = None,
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: namespace, label:KEY or priority.")] = "namespace",
+    daemonsets: Annotated[
+        Literal["reserve", "tasks"], typer.Option(help="Take DaemonSet and static pods off their nodes, or see them as tasks.")
+    ] = "reserve",
+    weight: Weights = None,
+    tasks: Shapes = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import a Kubernetes cluster: allocatable, requests, taints, selectors and required affinity."""
+    _run(
+        lambda: fo.import_kubernetes(
+            nodes, pods or (), users=users, daemonsets=daemonsets, weights=_weights(weight), demand=tasks, lenient=lenient
+        ),
+        *(output, current, as_json, everything),
+    )
+
+
+@_example("slurm --nodes nodes.json --jobs jobs.json --associations associations.json -o cluster.yaml")
+def slurm(
+    nodes: Annotated[Path, typer.Option(metavar="JSON", help="scontrol show nodes --json")],
+    jobs: Annotated[Path, typer.Option(metavar="JSON", help="squeue --json")],
+    associations: Annotated[Path | None, typer.Option(metavar="JSON", help="slurmrestd: their shares_raw are weights.")] = None,
+    partitions: Annotated[Path | None, typer.Option(metavar="JSON", help="scontrol show partitions --json")] = None,
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
+    weight: Weights = None,
+    tasks: Shapes = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import a Slurm cluster: TRES, generic resources, partitions, features and shares."""
+    _run(
+        lambda: fo.import_slurm(
+            nodes, jobs, associations, partitions, users=users, weights=_weights(weight), demand=tasks, lenient=lenient
+        ),
+        *(output, current, as_json, everything),
+    )
+
+
+@_example("yarn --nodes nodes.json --apps apps.json --users queue -o cluster.yaml")
+def yarn(
+    nodes: Annotated[Path, typer.Option(metavar="JSON", help="What the ResourceManager answers to /ws/v1/cluster/nodes")],
+    apps: Annotated[Path, typer.Option(metavar="JSON", help="What it answers to /ws/v1/cluster/apps")],
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of applications: queue or user.")] = "queue",
+    weight: Weights = None,
+    tasks: Shapes = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import a YARN cluster: containers of applications, node labels."""
+    _run(
+        lambda: fo.import_yarn(nodes, apps, users=users, weights=_weights(weight), demand=tasks, lenient=lenient),
+        *(output, current, as_json, everything),
+    )
+
+
+@_example("openb --nodes openb_nodes.csv.gz --pods openb_pods.csv.gz --users class -o cluster.yaml")
+def openb(
+    nodes: Annotated[Path, typer.Option(metavar="CSV", help="Nodes, one by one or by configuration.")],
+    pods: Annotated[Path, typer.Option(metavar="CSV", help="Pods, one by one or by class.")],
+    users: Annotated[str, typer.Option(metavar="WORD", help="A user is a class or a qos.")] = "class",
+    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only pods that there were at this time; default: all.")] = None,
+    weight: Weights = None,
+    tasks: Shapes = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import the Alibaba GPU cluster of 2023. Parts of cards add up, so the optimum is a relaxation."""
+    _run(
+        lambda: fo.import_openb(nodes, pods, users=users, at=at, weights=_weights(weight), demand=tasks, lenient=lenient),
+        *(output, current, as_json, everything),
+    )
+
+
+@_example("google2011 --machines machine_configs.csv --tasks task_groups.csv.gz -o cluster.yaml")
+def google2011(
+    machines: Annotated[Path, typer.Option(metavar="CSV", help="Configurations with their counts, or events.")],
+    tasks: Annotated[Path, typer.Option(metavar="CSV", help="Rows of identical tasks: user, cpu, mem, n_tasks.")],
+    at: Annotated[float, typer.Option(metavar="SECONDS", help="The machines at this time, of events.")] = 0.0,
+    weight: Weights = None,
+    demand: Demand = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import the Google cluster of 2011 from tables of machines and tasks."""
+    _run(
+        lambda: fo.import_google2011(machines, tasks, at=at, weights=_weights(weight), demand=demand, lenient=lenient),
+        *(output, current, as_json, everything),
+    )
+
+
+@_example("swf log.swf --at 864000 -o cluster.yaml --current held.csv")
+def swf(
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log in the Standard Workload Format, or that in .gz.")],
+    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Moment; default: most processors are asked for.")] = None,
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: user, group or queue.")] = "user",
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Instead of MaxNodes.")] = None,
+    processors: Annotated[int | None, typer.Option(metavar="N", help="Instead of MaxProcs.")] = None,
+    memory: Annotated[float | None, typer.Option(metavar="GIB", help="Of one node; without it memory is no resource.")] = None,
+    weight: Weights = None,
+    tasks: Shapes = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import a moment of a log in the Standard Workload Format: a task is one processor, which is a relaxation."""
+    _run(
+        lambda: fo.import_swf(
+            *(log,),
+            at=at,
+            users=users,
+            nodes=nodes,
+            processors=processors,
+            memory=memory,
+            weights=_weights(weight),
+            demand=tasks,
+            lenient=lenient,
+        ),
+        *(output, current, as_json, everything),
+    )
+
+
+def _weights(given: list[str] | None) -> dict[str, float]:
+    weights = {}
+    for text in given or []:
+        owner, equals, number = text.rpartition("=")
+        try:
+            if not (equals and owner):
+                raise ValueError
+            weights[owner] = float(number)
+        except ValueError:
+            raise typer.BadParameter(f'"{text}" is not OWNER=NUMBER, such as batch=2', param_hint="--weight") from None
+    return weights
+
+
+def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | None, as_json: bool, everything: bool) -> None:
+    """Import, write the files that were asked for, and say what was read."""
+    check_folder(output, "--output")
+    check_folder(current, "--current")
+    if output is not None and output.suffix.lower() not in ("", *DOCUMENTS):
+        raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
+    imported = work("reading the exports", read)
+    held = imported.current_csv()
+    if current is not None and held is None:
+        raise fo.InvalidInstance(f"{current} cannot be written: the exports do not say where the running work runs; leave out --current")
+    if output is not None:
+        work(f"writing {output}", lambda: fo.save(imported.instance, output))
+    if current is not None and held is not None:
+        deliver(held, current)
+    if as_json:
+        typer.echo(as_text(imported.to_dict()), nl=False)
+    else:
+        _print(Console(highlight=False), imported, everything)
+        for path in (output, current):
+            if path is not None:
+                typer.echo(f"Wrote {path}")
+
+
+def _print(console: Console, imported: fo.Import, everything: bool) -> None:
+    """Print the resources, the owners, what was left out, and notes."""
+    data = imported.to_dict()
+    instance = imported.instance
+    summary = {key: value for key, value in imported.summary.items() if isinstance(value, int | float)}
+    counts = ", ".join(f"{key} {value:,.10g}" for key, value in summary.items() if key not in ("owners", "at"))
+    console.print(Text.assemble((imported.kind, "bold"), f": {counts}"))
+    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
+    users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
+    console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")
+
+    table = simple_table("resource", "unit")
+    add_numbers(table, "capacity", "asked", "", "held", " ")
+    for name, each in data["resources"].items():
+        parts = [(each[key], each[key] / each["capacity"] if each["capacity"] else 0.0) for key in ("asked", "held")]
+        cells = [text for value, part in parts for text in (f"{value:,.6g}", f"{100 * part:.1f} %")]
+        table.add_row(label(name), each["unit"], f"{each['capacity']:,.6g}", *cells)
+    console.print(table)
+    console.print()
+
+    owners = sorted(data["owners"], key=lambda owner: -owner["asks"])
+    shown = owners if everything else owners[:_ROWS]
+    table = simple_table("owner")
+    add_numbers(table, "weight", "users", "tasks", "running", "asks", "holds")
+    for owner in shown:
+        number = "no limit" if owner["tasks"] is None else f"{owner['tasks']:,.6g}"
+        asks, holds = (f"{100 * owner[key]:.2f} %" for key in ("asks", "holds"))
+        table.add_row(label(owner["owner"]), f"{owner['weight']:.4g}", f"{owner['users']}", number, f"{owner['running']:,.6g}", asks, holds)
+    console.print(table)
+    if len(shown) < len(owners):
+        console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} that ask for less (--all shows them)"))
+    console.print(Text("asks, holds: the largest part of any resource of the cluster, over all tasks of the owner"))
+    _print_account(console, data)
+
+
+def _print_account(console: Console, data: dict[str, Any]) -> None:
+    if data["left_out"]:
+        console.print()
+        console.print(Text("Left out", style="bold"))
+        for each in data["left_out"][:_LINES]:
+            first = each["first"] if each["number"] == 1 else f"the first: {each['first']}"
+            console.print(Text(f"{plural(each['number'], each['what'])}: {each['why']}; {first}"), soft_wrap=True)
+        if len(data["left_out"]) > _LINES:
+            console.print(Text(f"and {plural(len(data['left_out']) - _LINES, 'other reason')} (--json lists them)"))
+    if data["notes"]:
+        console.print()
+        for note in data["notes"]:
+            console.print(Text(f"Note: {note}"), soft_wrap=True)

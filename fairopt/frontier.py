@@ -1,0 +1,372 @@
+"""Efficiency against fairness: the exact Pareto frontier of an instance, and where notions, families and schedules lie below it.
+
+Efficiency is the *total* number of tasks, sum_n x[n]; fairness the *smallest share*, the least weighted global dominant share of a user who
+can have anything (`fairopt.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper right boundary,
+the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/pareto.py`` has the method and why it misses none).
+Beside it stand allocations, each with two prices:
+
+* *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
+* *price of efficiency*  1 - smallest share / largest smallest share  what efficiency costs (Bertsimas, Farias and Trichakis 2012).
+
+Four kinds of allocations:
+
+* *alpha*: the alpha-fair allocations, from the largest total (alpha = 0) over proportional fairness (1) to max-min (inf), of tasks
+  or of dominant shares. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]) with U[n] = x[n] / phi[n], or
+  the weighted dominant share, which is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with 1 / phi or `shares_per_task`. So
+  with weights, too, one end is the largest total of U phi and the other the max-min of U (of shares: "drfh").
+* *notion*: the notions of ``fo.NOTIONS``; one that cannot be asked of this instance says why.
+* *fds*, *gfj*: members (beta, lambda) of the two families of trade-offs (Joe-Wong, Sen, Lan and Chiang 2013).
+* *greedy*: schedules of whole tasks. All others are exact, for divisible tasks.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]], users=["A", "B"])
+>>> found = frontier(instance, alphas=[0, 1, float("inf")], notions=["drf"], schedules=["drf:first-fit"])
+>>> found.vertices.round(4)
+array([[4.0909, 0.6667],
+       [4.8913, 0.1449]])
+>>> found
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.measures import dominant_shares, shares_per_task, takes_part
+from fairopt.merging import merge
+from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.schedule import schedule
+from fairopt.solve import formulate, notion_of, solve
+from fairopt.solvers import pareto_frontier
+from fairopt.solvers.backend import Deadline
+from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
+from fairopt.wording import did_you_mean, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier"]
+
+ALPHAS = (0.0, 0.5, 1.0, 2.0, 5.0, float("inf"))
+FAMILIES = ("fds", "gfj")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrontierPoint:
+    """One allocation between fairness and efficiency; of one that could not be computed only ``name``, ``kind`` and ``message``.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        "alpha", "notion", "fds", "gfj" or "greedy".
+    message : str
+        Why there is no allocation; else empty.
+    total : float
+        Number of tasks.
+    smallest_share : float
+        Smallest weighted global dominant share of those who can have something.
+    price_of_fairness, price_of_efficiency : float
+        Parts of the largest total and of the largest smallest share that are missing.
+    below : float
+        How much larger the smallest share could be with the same total, in parts of the largest; 0 on the frontier.
+    seconds : float
+    allocation : Allocation or None
+    """
+
+    name: str
+    kind: str
+    message: str = ""
+    total: float = float("nan")
+    smallest_share: float = float("nan")
+    price_of_fairness: float = float("nan")
+    price_of_efficiency: float = float("nan")
+    below: float = float("nan")
+    seconds: float = float("nan")
+    allocation: Allocation | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data: None where there is no number."""
+        entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"}
+        return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Frontier:
+    """The Pareto frontier of an instance and points on or below it; ``frontier["drfh"]`` is one of them, and a loop goes over all.
+
+    Attributes
+    ----------
+    instance : Instance
+    sharing : str
+    of : str
+        What the alpha-fair points are fair in: "tasks" or "shares".
+    vertices : array (V, 2)
+        Total and smallest share of each vertex, from the largest share to the largest total. Between them the frontier is straight.
+    gap : float
+        How far above it an allocation could be at most, by weak duality, in parts of the largest total and share.
+    points : tuple of FrontierPoint
+    """
+
+    instance: Instance
+    sharing: str
+    of: str
+    vertices: FloatArray
+    gap: float
+    points: tuple[FrontierPoint, ...]
+
+    @property
+    def largest_total(self) -> float:
+        """The largest number of tasks."""
+        return float(self.vertices[-1, 0])
+
+    @property
+    def largest_share(self) -> float:
+        """The largest possible smallest share."""
+        return float(self.vertices[0, 1])
+
+    def share_at(self, total: float) -> float:
+        """Return the largest possible smallest share where at least this many tasks run; not a number beyond the largest total."""
+        slack = 1e-9 * self.largest_total
+        return float("nan") if total > self.largest_total + slack else float(np.interp(total, self.vertices[:, 0], self.vertices[:, 1]))
+
+    def __iter__(self) -> Iterator[FrontierPoint]:
+        return iter(self.points)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, name: str) -> FrontierPoint:
+        for point in self.points:
+            if point.name == name:
+                return point
+        names = [point.name for point in self.points]
+        raise KeyError(f'there is no point "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per point: kind, total, smallest share, the two prices, how far below the frontier, seconds and message."""
+        import pandas as pd
+
+        rows = [{name: getattr(point, name) for name in point.__slots__ if name not in ("name", "allocation")} for point in self.points]
+        frame = pd.DataFrame(rows, index=pd.Index([point.name for point in self.points], name="point"))
+        return frame[[*(name for name in frame if name != "message"), *(["message"] if rows else [])]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: sharing, vertices, gap and points; None where there is no number."""
+        vertices = [{"total": total, "smallest_share": share} for total, share in self.vertices.tolist()]
+        points = [point.to_dict() for point in self.points]
+        return {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
+
+    def plot(self) -> Figure:
+        """Draw the frontier, what lies beyond it, and the points; returns a matplotlib figure."""
+        from fairopt.plots import plot_frontier
+
+        return plot_frontier(self)
+
+    def __repr__(self) -> str:
+        import pandas as pd
+
+        instance = self.instance
+        lines = [
+            {
+                "kind": point.kind,
+                "tasks": point.total,
+                "share": point.smallest_share,
+                "price of fairness": point.price_of_fairness,
+                "of efficiency": point.price_of_efficiency,
+                "below": point.below,
+            }
+            for point in self.points
+            if point.allocation is not None
+        ]
+        names = [point.name for point in self.points if point.allocation is not None]
+        table = pd.DataFrame(lines, index=names).to_string(float_format=lambda value: f"{value:.3g}", na_rep="") if lines else "no points"
+        text = [
+            f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
+            f"{plural(len(self.vertices), 'vertex' if len(self.vertices) == 1 else 'vertice')}, "
+            f"up to {self.largest_total:.6g} tasks and a smallest share of {self.largest_share:.6g}",
+            *(line.rstrip() for line in table.splitlines()),
+            *(f"{point.name}: {point.message}" for point in self.points if point.message),
+        ]
+        return "\n".join(text)
+
+
+def frontier(
+    instance: Instance,
+    *,
+    alphas: Sequence[float] = ALPHAS,
+    notions: Sequence[NotionSpec] | None = None,
+    families: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    schedules: Sequence[ScheduleSpec] = (),
+    of: Literal["tasks", "shares"] = "tasks",
+    sharing: Sharing | None = None,
+    time_limit: float | None = None,
+    done: Callable[[str], object] | None = None,
+) -> Frontier:
+    """Compute the exact frontier of total and smallest share, and allocations between the two.
+
+    Parameters
+    ----------
+    instance : Instance
+    alphas : sequence of float
+        Alpha-fair allocations, from 0, the largest total, to ``inf``, max-min.
+    notions : sequence, optional
+        Identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions. The default is every one of
+        ``fo.NOTIONS``.
+    families : mapping, optional
+        Pairs (beta, lambda) of "fds" and "gfj", such as {"fds": [(2, -1), (2, -4)]}.
+    schedules : sequence
+        Greedy ones, as in `fairopt.compare`: "drfh:best-fit".
+    of : {"tasks", "shares"}
+        What the alpha-fair allocations are fair in.
+    sharing : {"rdm", "tdm"}, optional
+        Of the frontier and of all points.
+    time_limit : float, optional
+        Seconds for each point, and for the frontier.
+    done : function, optional
+        Called with the name of each point, and with "frontier", when it is finished.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        For what no point can be made of: a notion that does not exist, a negative alpha; and where no user can have anything.
+    NoSolution
+        Where the frontier itself takes longer than the time limit.
+
+    >>> import fairopt as fo
+    >>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]])
+    >>> points = frontier(instance, alphas=[], notions=[], families={"gfj": [(2, -0.5), (2, -1), (2, -8)]})
+    >>> [(point.name, round(point.price_of_fairness, 3), round(point.price_of_efficiency, 3)) for point in points]
+    [('gfj:beta=2:lam=-0.5', 0.249, 0.13), ('gfj:beta=2:lam=-1', 0.064, 0.115), ('gfj:beta=2:lam=-8', 0.0, 0.783)]
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    if of not in ("tasks", "shares"):
+        raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
+    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
+        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
+    how = default_sharing(instance) if sharing is None else sharing
+    asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
+    tasks: list[tuple[str, str, Callable[[], Allocation]]] = []
+    for alpha in alphas:
+        tasks.append((f"alpha={_alpha(alpha):g}", "alpha", lambda alpha=float(alpha): _alpha_fair(instance, alpha, of, how, time_limit)))
+    for name, notion in map(read_notion, asked):
+        tasks.append((name, "notion", lambda notion=notion: solve(instance, notion, sharing=how, time_limit=time_limit)))
+    for family, beta, lam in _members(families or {}):
+        name, notion = read_notion((family, {"beta": beta, "lam": lam}))
+        tasks.append((name, family, lambda notion=notion: solve(instance, notion, sharing=how, time_limit=time_limit)))
+    for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
+        tasks.append((name, "greedy", lambda plan=plan: _scheduled(instance, plan, how)))
+
+    found = _Exact(instance, how, time_limit)
+    if done is not None:
+        done("frontier")
+    names: dict[str, int] = {}
+    points = []
+    for name, kind, task in tasks:
+        names[name] = names.get(name, 0) + 1
+        unique = name if names[name] == 1 else f"{name} ({names[name]})"
+        points.append(found.point(unique, kind, task))
+        if done is not None:
+            done(unique)
+    return Frontier(instance, how, of, found.vertices, found.gap, tuple(points))
+
+
+class _Exact:
+    """The frontier, and points measured against it."""
+
+    def __init__(self, instance: Instance, sharing: Sharing, time_limit: float | None) -> None:
+        self.part = takes_part(instance)
+        if not self.part.any():
+            raise InvalidInstance(
+                "no user can have anything, so there is no frontier; give a user a server where it may run, a demand and tasks"
+            )
+        small = merge(instance).instance
+        program = formulate(small.replace(weights=None), "efficiency", sharing=sharing)
+        shares = shares_per_task(small)
+        per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
+        pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
+        free = float(instance.tasks[instance.effortless & instance.servable].sum())  # who demands nothing always has all its tasks
+        self.vertices, self.gap = pareto.vertices + (free, 0.0), pareto.gap
+        self.vertices.setflags(write=False)
+
+    def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
+        started = time.perf_counter()
+        try:
+            allocation = task()
+        except FairoptError as error:
+            return FrontierPoint(name, kind, str(error))
+        seconds = time.perf_counter() - started
+        total, smallest = float(allocation.tasks.sum()), float(dominant_shares(allocation)[self.part].min())
+        (_, largest_share), (largest_total, _) = self.vertices[0], self.vertices[-1]
+        reachable = float(np.interp(total, self.vertices[:, 0], self.vertices[:, 1]))
+        return FrontierPoint(
+            name,
+            kind,
+            total=total,
+            smallest_share=smallest,
+            price_of_fairness=_missing(total, largest_total),
+            price_of_efficiency=_missing(smallest, largest_share),
+            below=max(0.0, (reachable - smallest) / largest_share),
+            seconds=seconds,
+            allocation=allocation,
+        )
+
+
+def _missing(value: float, best: float) -> float:
+    """Return the part of the best that is missing; what is less than a certificate shows is none."""
+    missing = 1.0 - value / float(best)
+    return 0.0 if abs(missing) < 1e-9 else missing
+
+
+def _alpha(alpha: Any) -> float:
+    try:
+        value = float(alpha)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not value >= 0:
+        raise InvalidInstance(f"alpha is {alpha!r}; give numbers >= 0, inf for max-min")
+    return value
+
+
+def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, time_limit: float | None) -> Allocation:
+    """Return the allocation that is alpha-fair in tasks or shares for a unit of weight."""
+    if instance.weights.ndim == 2:  # they are in the shares, and tasks have none
+        one: Instance = instance.replace(weights=None)
+    else:
+        one = instance
+    utility = shares_per_task(instance) if of == "shares" else 1.0 / one.weights[:, None]
+    utility = np.where(np.isfinite(utility), utility, 1.0)  # where a user may not run, anything may stand
+    notion: Notion
+    if np.isinf(alpha):  # max-min divides by the weights itself
+        notion = notion_of("max-min", utility=utility * one.weights[:, None])
+    else:
+        notion = notion_of("proportional", alpha=alpha, utility=None if (utility == 1).all() else utility)
+    allocation = solve(one, notion, sharing=sharing, time_limit=time_limit)
+    return allocation
+
+
+def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation, sharing: Sharing) -> Allocation:
+    if not isinstance(plan, Allocation):
+        return schedule(instance, sharing=sharing, **plan)
+    if plan.instance != instance or plan.sharing != sharing:
+        raise InvalidInstance(f"the allocation is of another instance or sharing ({plan.sharing}, here {sharing}); stay within one")
+    return plan
+
+
+def _members(families: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[tuple[str, float, float]]:
+    for family, members in families.items():
+        if family not in FAMILIES:
+            raise Unsupported(f'there is no family "{family}"{did_you_mean(family, FAMILIES)}; there are {", ".join(FAMILIES)}')
+        for member in members:
+            if not isinstance(member, Sequence) or isinstance(member, str) or len(member) != 2:
+                raise Unsupported(f"a member of {family} is {member!r}; give pairs (beta, lambda), such as (2, -1)")
+            yield family, member[0], member[1]

@@ -1,0 +1,298 @@
+"""What a change of the cluster would give one user: by the prices of its level, and by solving again.
+
+*By price.* A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate`).
+With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
+
+    p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
+
+Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others where they are, R
+cannot all be higher than
+
+    t' = (p b' - sum over the others of q'[m] s[m]) / sum over R of q'[m].
+
+That is what is reported, as tasks of n at t': the most that its level can rise, which is what it does for small changes where prices are
+unique. A user may gain more than its level: where the change frees it of the others who stop there. So the change is also *solved*.
+
+>>> import fairopt as fo
+>>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"]), "drf")
+>>> for gain in gains(allocation, 0, [(0, 0)], resolves=2):
+...     print(gain.change, round(gain.by_price, 3), round(gain.by_solving, 3))
+weight 2 instead of 1 1.5 1.154
+1 more cpu on pool 0.103 0.103
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation, Exact
+from fairopt.errors import FairoptError
+from fairopt.explanation import Gain
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.merging import merge, unmerged
+from fairopt.models import Sharing
+from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.question import rerun
+from fairopt.solvers.backend import Deadline
+from fairopt.wording import figure, named, plural
+
+__all__ = ["gains"]
+
+_PROVED = 1e-6  # relative: prices that do not reproduce their own level say nothing
+_NOTHING = 1e-7  # relative: a smaller difference between two answers is rounding
+_FEW = 2  # changes of constraints that are solved at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A changed instance; ``servers`` are the rows of the present one that its rows are."""
+
+    words: str
+    kind: str
+    instance: Callable[[], Instance]
+    servers: IntArray | None = None
+    hint: float = 0.0  # ranks what has no price
+
+
+def gains(
+    allocation: Allocation,
+    user: int,
+    cells: Sequence[tuple[int, int]],
+    *,
+    resolves: int = 6,
+    deadline: Deadline | None = None,
+    done: Callable[[str], object] | None = None,
+) -> tuple[Gain, ...]:
+    """Return what more weight, fewer constraints and more capacity would give a user, the largest gain first.
+
+    ``cells`` are the (server, resource) that leave it no room; what has a price at its level is asked about too. Of all these changes the
+    ``resolves`` most promising ones are solved.
+    """
+    prices = _LevelPrices.of(allocation, user)
+    changes = [*_weight(allocation, user), *_placement(allocation, user), *_capacity(allocation, user, cells, prices, 3 * max(resolves, 2))]
+    estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
+    own = float(allocation.tasks_per_user[user])
+    found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
+
+    def promise(j: int) -> tuple[float, float]:
+        return -(0.0 if found[j] is None else float(found[j] or 0.0)), -changes[j].hint
+
+    chosen: list[int] = []
+    for kind, most in (("weight", 1), ("placement", _FEW), ("", resolves)):
+        candidates = [j for j, change in enumerate(changes) if j not in chosen and (not kind or change.kind == kind)]
+        chosen += sorted(candidates, key=promise)[: max(0, min(most, resolves - len(chosen)))]
+    results = []
+    for j, change in enumerate(changes):
+        solved, note = (None, "") if j not in chosen else _solved(allocation, user, change, deadline or Deadline(None))
+        if j in chosen and done is not None:
+            done(change.words)
+        if solved is not None or found[j] is not None or note:
+            results.append(Gain(change.words, change.kind, found[j], solved, note))
+    return tuple(sorted(results, key=lambda gain: -gain.best_known))
+
+
+def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadline) -> tuple[float | None, str]:
+    if deadline.left == 0.0:
+        return None, "not solved: the time limit has passed"
+    limit = None if deadline.seconds is None else deadline.left
+    try:
+        answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
+    except FairoptError as error:
+        return None, f"not solved: {error}"
+    before, after = float(allocation.tasks_per_user[user]), float(answer.tasks_per_user[user])
+    return _clean(after - before, before), ""
+
+
+def _clean(difference: float, own: float) -> float:
+    return 0.0 if abs(difference) <= _NOTHING * max(own, 1e-3) else difference
+
+
+def _step(amounts: FloatArray) -> FloatArray:
+    """Return how much more is asked about: one unit, or a tenth of what there is where that is less than a unit."""
+    return np.where(amounts >= 1, 1.0, amounts / 10)
+
+
+# Changes -------------------------------------------------------------------------------------------------------------------------
+
+
+def _weight(allocation: Allocation, user: int) -> list[_Change]:
+    instance = allocation.instance
+    weights = instance.weights.copy()
+    before = np.atleast_1d(weights[user])
+    more = _step(before)
+    weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
+    words = f"weight {figure(float(before[0] + more[0]))} instead of {figure(float(before[0]))}"
+    if weights.ndim == 2:
+        words = "every weight one step higher: " + ", ".join(
+            f"{named(name)} {figure(a + b)}" for name, a, b in zip(instance.resources, before, more, strict=True)
+        )
+    return [_Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
+
+
+def _placement(allocation: Allocation, user: int) -> list[_Change]:
+    """Return one change for each kind of server where only a constraint keeps the user out."""
+    instance = allocation.instance
+    if instance.placement is None:
+        return []
+    kept_out = (instance.unconstrained_rates[user] > 0) & (instance.counts > 0) & ~instance.placement[user]
+    kind = merge(instance).server_group
+    changes = []
+    for first in np.flatnonzero(kept_out):
+        rows = np.flatnonzero(kept_out & (kind == kind[first]))
+        if rows[0] == first:
+            others = f" and {plural(rows.size - 1, 'row')} like it" if rows.size > 1 else ""
+            words = f"may run on {named(instance.servers[first])}{others}"
+            changes.append(_Change(words, "placement", _allowing(instance, user, rows), hint=float(instance.counts[rows].sum())))
+    return changes
+
+
+def _allowing(instance: Instance, user: int, servers: IntArray) -> Callable[[], Instance]:
+    def changed() -> Instance:
+        assert instance.placement is not None
+        placement = instance.placement.copy()
+        placement[user, servers] = True
+        return instance.replace(eligibility=placement)
+
+    return changed
+
+
+def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: _LevelPrices | None, most: int) -> list[_Change]:
+    """Return changes of what leaves the user no room, and of what has the largest price at its level; one for each kind of server."""
+    instance = allocation.instance
+    table = allocation.prices if prices is None else prices.table
+    by_time = allocation.sharing == "tdm"
+    amounts = np.ones((instance.n_servers, 1)) if by_time else _step(instance.capacities)
+    value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0.0) * amounts / (instance.counts[:, None] if by_time else 1.0)
+    priced = [divmod(int(j), amounts.shape[1]) for j in np.argsort(-value, axis=None, kind="stable") if value.flat[j] > 0]
+    kind = merge(instance).server_group
+    first = np.unique(kind, return_index=True)[1]
+    wanted = [*priced, *cells]
+    chosen = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in wanted))[:most]
+    changes = []
+    for i, r in chosen:
+        hint = float(value[i, r])
+        if by_time:
+            words = f"one more server like {named(instance.servers[i])}"
+            counts = instance.counts.copy()
+            counts[i] += 1
+            changes.append(_Change(words, "server", lambda counts=counts: instance.replace(counts=counts), hint=hint))  # type: ignore[misc]
+        else:
+            amount, several = float(amounts[i, r]), instance.counts[i] > 1
+            where = f"{'one of ' if several else ''}{named(instance.servers[i])}"
+            words = f"{figure(amount)} more {named(instance.resources[r])} on {where}"
+            changed, rows = _larger(instance, i, r, amount)
+            changes.append(_Change(words, "capacity", changed, rows, hint))
+    return changes
+
+
+def _larger(instance: Instance, server: int, resource: int, amount: float) -> tuple[Callable[[], Instance], IntArray | None]:
+    """Return the instance with more of a resource on one server, which becomes a row of its own where its row stands for several."""
+    several = instance.counts[server] > 1
+    rows = np.append(np.arange(instance.n_servers), server) if several else np.arange(instance.n_servers)
+
+    def changed() -> Instance:
+        capacities, counts = instance.capacities[rows], instance.counts[rows]
+        capacities[rows.size - 1 if several else server, resource] += amount
+        if several:
+            counts[server] -= 1
+            counts[-1] = 1
+        names = list(instance.servers)
+        return instance.replace(
+            capacities=capacities,
+            counts=counts,
+            eligibility=None if instance.placement is None else instance.placement[:, rows],
+            rates=None if instance.rates_per_server is None else instance.rates_per_server[:, rows],
+            servers=[*names, _new_name(names, names[server])] if several else names,
+        )
+
+    return changed, rows if several else None
+
+
+def _new_name(names: Sequence[str], name: str) -> str:
+    new = f"{name}+"
+    while new in names:
+        new += "+"
+    return new
+
+
+# By price ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LevelPrices:
+    """The prices of one user's level, as a bound on that level in any other instance."""
+
+    allocation: Allocation
+    user: int
+    value: float
+    table: FloatArray
+
+    @classmethod
+    def of(cls, allocation: Allocation, user: int) -> _LevelPrices | None:
+        """Return them where there are some, and they reproduce the level itself."""
+        number = allocation.level_of_user[user]
+        if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Exact):
+            return None
+        level = allocation.levels[number - 1]
+        if level.prices is None:
+            return None
+        found = cls(allocation, user, level.value, level.prices)
+        tasks = found.tasks(allocation.instance, None)
+        own = float(allocation.tasks_per_user[user])
+        return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
+
+    def tasks(self, instance: Instance, servers: IntArray | None) -> float | None:
+        """Return the tasks of the user at the highest level that the prices allow in another instance."""
+        allocation = self.allocation
+        assert isinstance(allocation.question, Exact)
+        notion = allocation.question.notion.restricted(servers=servers)
+        alpha = notion.merge_alpha if notion.merges(instance) else None
+        merging = unmerged(instance) if alpha is None else merge(instance, notion.utility, alpha)
+        sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
+        reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))
+        program = reduced.formulate(merging.instance, sharing=sharing, integral=False)
+        if not isinstance(program.goal, Leximin | Equalize):
+            return None
+        users, rows = _firsts(merging.user_group, merging.server_group)
+        before = rows if servers is None else servers[rows]
+        table = self.table[before]
+        if sharing == "tdm":  # of the time of the whole row: the merged row's is worth as much a server
+            table = table * (merging.instance.counts / np.maximum(allocation.instance.counts[before], 1.0))[:, None]
+        limits = program.limits
+        prices = np.zeros(len(limits))
+        shared = np.flatnonzero(limits.kinds == (LimitKind.TIME if sharing == "tdm" else LimitKind.CAPACITY))
+        prices[shared] = table[limits.keys[shared, 0], np.maximum(limits.keys[shared, 1], 0)]
+
+        weight = program.goal.weights
+        per_level = program.utilities / weight[program.pair_users]
+        cost = limits.matrix.T @ prices
+        cheapest, per_share = (np.full(weight.size, np.inf) for _ in range(2))
+        np.minimum.at(cheapest, program.pair_users, cost)
+        np.minimum.at(per_share, program.pair_users, cost / per_level)
+        member = np.zeros(weight.size, bool)
+        member[program.members] = True
+        shares = allocation.shares[users]
+        rising = member & (shares >= self.value * (1 - _PROVED))
+        complete = member & ~rising & allocation.complete[users]
+        others = member & ~rising & ~complete
+        held = np.bincount(merging.user_group, weights=allocation.tasks_per_user)
+        budget = float(prices @ limits.bounds)
+        budget -= float(per_share[others] @ shares[others]) + float(cheapest[complete] @ held[complete])
+        total = float(per_share[rising].sum())
+        group = int(merging.user_group[self.user])
+        if total <= 0 or not rising[group]:
+            return None
+        level = max(budget, 0.0) / total
+        own = np.flatnonzero(program.pair_users == group)
+        worth = program.utilities[own]
+        if np.ptp(worth) > _PROVED * worth.max():  # worth differs from server to server: tasks grow with the level as they are
+            return float(allocation.tasks_per_user[self.user]) * level / self.value
+        part = float(merging.user_part[self.user])
+        return level * float(weight[group]) * part / float(worth[0])
+
+
+def _firsts(*groups: IntArray) -> tuple[IntArray, ...]:
+    return tuple(np.unique(group, return_index=True)[1] for group in groups)

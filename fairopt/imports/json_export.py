@@ -1,0 +1,164 @@
+"""JSON that another program wrote, read part by part, with the place of each part for the messages.
+
+A `Part` is a value and the way to it: ``items[12].spec.containers[0].resources.requests.cpu``. What is not there, or is not what it should
+be, is refused with the file and that place.
+
+>>> pod = Part({"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": True}}}]}}, "pods.json")
+>>> gpu = pod["spec"]["containers"].items()[0]["resources"]["requests"]["nvidia.com/gpu"]
+>>> gpu.place
+'pods.json: spec.containers[0].resources.requests["nvidia.com/gpu"]'
+>>> gpu.number()
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: pods.json: spec.containers[0].resources.requests["nvidia.com/gpu"]: expected a number, found true
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_text
+
+__all__ = ["Part", "read_json"]
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Part:
+    """A value of a JSON document, and where it stands.
+
+    Parameters
+    ----------
+    value : object
+    file : str
+        What to call the document.
+    above : Part, optional
+        The list or mapping that the value is in, under ``key``.
+    """
+
+    __slots__ = ("above", "file", "key", "value")
+
+    def __init__(self, value: Any, file: str, above: Part | None = None, key: str | int = "") -> None:
+        self.value, self.file, self.above, self.key = value, file, above, key
+
+    @property
+    def path(self) -> str:
+        """The keys and positions that lead here."""
+        if self.above is None:
+            return ""
+        before = self.above.path
+        if isinstance(self.key, int):
+            return f"{before}[{self.key}]"
+        if _PLAIN_KEY.fullmatch(self.key):
+            return f"{before}.{self.key}" if before else self.key
+        return f'{before}["{self.key}"]'
+
+    @property
+    def place(self) -> str:
+        """The file and the path."""
+        path = self.path
+        return f"{self.file}: {path}" if path else self.file
+
+    def refuse(self, message: str) -> NoReturn:
+        """Raise InvalidInstance for this place."""
+        raise InvalidInstance(f"{self.place}: {message}")
+
+    def get(self, key: str) -> Part:
+        """Return what stands under a key of this mapping; a part whose value is None where nothing does."""
+        if self.value is None:
+            return Part(None, self.file, self, key)
+        if not isinstance(self.value, dict):
+            self.refuse(f"expected a mapping, found {_found(self.value)}")
+        return Part(self.value.get(key), self.file, self, key)
+
+    def __getitem__(self, key: str) -> Part:
+        part = self.get(key)
+        if part.value is None:
+            part.refuse("there is nothing here; export it whole, without a filter on its fields")
+        return part
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and self.value.get(key) is not None
+
+    def items(self) -> list[Part]:
+        """Return the parts of this list; none where there is nothing."""
+        if self.value is None:
+            return []
+        if not isinstance(self.value, list):
+            self.refuse(f"expected a list, found {_found(self.value)}")
+        return [Part(value, self.file, self, position) for position, value in enumerate(self.value)]
+
+    def entries(self) -> dict[str, Part]:
+        """Return the parts of this mapping by key; none where there is nothing."""
+        if self.value is None:
+            return {}
+        if not isinstance(self.value, dict):
+            self.refuse(f"expected a mapping, found {_found(self.value)}")
+        return {key: Part(value, self.file, self, key) for key, value in self.value.items()}
+
+    def text(self, default: str | None = None) -> str:
+        """Return this text; ``default``, if there is one, where there is nothing."""
+        if self.value is None and default is not None:
+            return default
+        if not isinstance(self.value, str):
+            self.refuse(f"expected text, found {_found(self.value)}")
+        return self.value
+
+    def number(self, default: float | None = None) -> float:
+        """Return this number, finite and >= 0; ``default``, if there is one, where there is nothing."""
+        if self.value is None and default is not None:
+            return default
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.refuse(f"expected a number, found {_found(self.value)}")
+        if not (math.isfinite(self.value) and self.value >= 0):
+            self.refuse(f"expected a number >= 0, found {self.value:g}")
+        return float(self.value)
+
+
+def read_json(path: str | os.PathLike[str], command: str) -> Part:
+    """Read an export; ``command`` is what makes one, for the messages.
+
+    Raises
+    ------
+    InvalidInstance
+        The file cannot be read, is empty, holds a web page or anything else that is not JSON, or ends in the middle.
+    """
+    path = Path(path)
+    text = read_text(path)
+    start = text.lstrip()[:200].lower()
+    if not start:
+        raise InvalidInstance(f"{path}: the file is empty; export it again: {command}")
+    if start.startswith("<"):
+        page = "an HTML page (a login page, perhaps)" if "html" in start else "XML"
+        raise InvalidInstance(f"{path}: this is {page}, not JSON; log in and export it again: {command}")
+    try:
+        return Part(json.loads(text, parse_constant=_no_number), str(path))
+    except json.JSONDecodeError as error:
+        ended = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        what = "the JSON ends in the middle: the export was cut off" if ended else f"this is not JSON: {error.msg}"
+        raise InvalidInstance(f"{path}, line {error.lineno}, column {error.colno}: {what}; export it again: {command}") from None
+    except RecursionError:
+        raise InvalidInstance(f"{path}: the lists and mappings are inside each other too deeply for an export; {command}") from None
+    except ValueError as error:
+        raise InvalidInstance(f"{path}: {error}; export it again: {command}") from None
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _found(value: object) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return f"{value}"

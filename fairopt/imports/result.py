@@ -1,0 +1,176 @@
+"""What an import gives: the instance, what the running work holds, and an account of what was read and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Import", "LeftOut"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A record that is not in the instance: what it is, where it stands, and why it was left out.
+
+    Attributes
+    ----------
+    what : str
+        "pod", "node", "job", "row".
+    where : str
+        File and place in it, and the name of the record.
+    why : str
+    number : float
+        How many of its kind the record stands for.
+    """
+
+    what: str
+    where: str
+    why: str
+    number: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Import:
+    """An instance made of the exports of a cluster.
+
+    Attributes
+    ----------
+    kind : str
+        "kubernetes", "slurm", "yarn", "openb", "google2011" or "swf".
+    instance : Instance
+        A user for each owner and shape of its tasks, named ``owner/shape`` (``owner`` where it has one shape), or one for each owner.
+    current : Allocation or None
+        What the running work holds, as a given allocation; None where the exports do not say where it runs.
+    owners : tuple of str
+        The owner of each user.
+    held : array (users,)
+        Tasks that run, wherever.
+    units : dict
+        Unit of each resource.
+    summary : dict
+        What was read: numbers by kind of record.
+    left_out : tuple of LeftOut
+    notes : tuple of str
+        Where the instance is an approximation or a relaxation of the cluster, and how.
+    """
+
+    kind: str
+    instance: Instance
+    current: Allocation | None
+    owners: tuple[str, ...]
+    held: FloatArray
+    units: dict[str, str] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+    left_out: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def why_left_out(self) -> dict[tuple[str, str], tuple[float, str]]:
+        """Number and first place of what was left out, by (what, why), in order of appearance."""
+        groups: dict[tuple[str, str], tuple[float, str]] = {}
+        for each in self.left_out:
+            number, where = groups.get((each.what, each.why), (0.0, each.where))
+            groups[each.what, each.why] = (number + each.number, where)
+        return groups
+
+    def to_frame(self, allocations: Mapping[str, Allocation] | None = None) -> pd.DataFrame:
+        """Return one row per owner: weight, users, tasks, and dominant shares of what it asks for, of what it holds, and of allocations.
+
+        The dominant share of an owner is the largest part of any resource of the whole cluster that all its users together take. An owner
+        of one shape has the share that the instance's notion equalises; of several shapes, whose sum it equalises, it may be smaller.
+
+        Parameters
+        ----------
+        allocations : mapping, optional
+            Allocations of the instance, by the names of their columns: ``{"drfh": fairopt.solve(imported.instance, "drfh")}``.
+        """
+        import pandas as pd
+
+        instance = self.instance
+        names = list(dict.fromkeys(self.owners))
+        position = {name: j for j, name in enumerate(names)}
+        owner = np.array([position[name] for name in self.owners])
+
+        def of_owner(per_user: FloatArray) -> FloatArray:
+            return np.asarray(np.bincount(owner, weights=per_user, minlength=len(names)), float)
+
+        def dominant(tasks: FloatArray) -> FloatArray:
+            finite = np.where(np.isfinite(tasks), tasks, 0.0)
+            used = np.column_stack([of_owner(finite * demand) for demand in instance.demands.T])
+            return np.asarray(safe_ratio(used, instance.total_capacity).max(axis=1))
+
+        columns: dict[str, Any] = {
+            "weight": of_owner(instance.weights),
+            "users": np.bincount(owner, minlength=len(names)),
+            "tasks": of_owner(instance.tasks),
+            "running": of_owner(self.held),
+            "asks": dominant(instance.tasks),
+            "holds": dominant(self.held),
+        }
+        for name, allocation in (allocations or {}).items():
+            columns[name] = dominant(allocation.tasks_per_user)
+        return pd.DataFrame(columns, index=pd.Index(names, name="owner"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: what was read, the owners, what was left out and why, and notes."""
+        instance = self.instance
+        owners = self.to_frame().reset_index().to_dict("records")
+        capacity, demand = instance.total_capacity, _finite(instance.tasks) @ instance.demands
+        return {
+            "kind": self.kind,
+            "summary": dict(self.summary),
+            "users": instance.n_users,
+            "servers": int(instance.counts.sum()),
+            "server_rows": instance.n_servers,
+            "resources": {
+                name: {
+                    "unit": self.units.get(name, ""),
+                    "capacity": float(capacity[r]),
+                    "asked": float(demand[r]),
+                    "held": float(self.held @ instance.demands[:, r]),
+                }
+                for r, name in enumerate(instance.resources)
+            },
+            "owners": [{key: None if value == np.inf else value for key, value in owner.items()} for owner in owners],
+            "current": self.current is not None,
+            "left_out": [
+                {"what": what, "why": why, "number": number, "first": first} for (what, why), (number, first) in self.why_left_out.items()
+            ],
+            "notes": list(self.notes),
+        }
+
+    def current_csv(self) -> str | None:
+        """Return what the running work holds as CSV, columns user, server, tasks, as ``fairopt compare --allocation`` reads it; or None."""
+        from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
+
+        if self.current is None:
+            return None
+        instance, tasks = self.current.instance, self.current.tasks
+        pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows says nothing
+        return to_csv(["user", "server", "tasks"], ([instance.users[n], instance.servers[i], float(tasks[n, i])] for n, i in pairs))
+
+    def __repr__(self) -> str:
+        instance = self.instance
+        parts = [
+            f"{plural(len(set(self.owners)), 'owner')}, {plural(instance.n_users, 'user')}",
+            plural(_finite(instance.tasks).sum(), "task"),
+            f"{plural(self.held.sum(), 'task')} running",
+            f"{plural(instance.counts.sum(), 'server')} in {plural(instance.n_servers, 'row')}",
+        ]
+        if self.left_out:
+            parts.append(f"{plural(sum(each.number for each in self.left_out), 'record')} left out")
+        return f"Import({self.kind}: {', '.join(parts)})"
+
+
+def _finite(tasks: FloatArray) -> FloatArray:
+    return np.where(np.isfinite(tasks), tasks, 0.0)

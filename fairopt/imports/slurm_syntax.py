@@ -1,0 +1,197 @@
+"""The small languages inside Slurm's JSON: numbers, TRES strings, generic resources, lists of hosts, features.
+
+>>> tres("cpu=4,mem=62.50G,node=1,gres/gpu:a100=2")
+{'cpu': 4.0, 'mem': 64000.0, 'node': 1.0, 'gres/gpu:a100': 2.0}
+>>> gres("gpu:a100:4(S:0-3),shard:16")
+[('gpu', 'a100', 4.0), ('shard', '', 16.0)]
+>>> hosts("cn[001-003,010],login1")
+['cn001', 'cn002', 'cn003', 'cn010', 'login1']
+>>> features("ib&(a100|h100)")({"ib", "h100"})
+True
+
+Source: the manual pages of sbatch (--constraint, --gres), scontrol and gres.conf, and slurmrestd's OpenAPI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from fairopt.imports.json_export import Part
+
+__all__ = ["array_size", "features", "gres", "hosts", "mebibytes", "number", "tres", "words"]
+
+_SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
+_MOST_HOSTS = 1_000_000
+
+Features = Callable[[set[str]], bool]
+
+
+def number(part: Part) -> float | None:
+    """Return a number, plain (21.08) or ``{set, infinite, number}``; None where it is not set, inf where it is infinite."""
+    if isinstance(part.value, dict):
+        if part.get("infinite").value:
+            return float("inf")
+        if part.get("set").value is False:
+            return None
+        return part["number"].number()
+    return None if part.value is None else part.number()
+
+
+def words(part: Part) -> list[str]:
+    """Return a list of words, given as a list or separated by commas."""
+    if isinstance(part.value, list):
+        return [each.text() for each in part.items()]
+    return [word.strip() for word in part.text("").split(",") if word.strip()]
+
+
+def mebibytes(text: str) -> float:
+    """Return an amount of memory in MiB, which is its unit where none is given.
+
+    >>> mebibytes("500000M"), mebibytes("112G"), mebibytes("512")
+    (500000.0, 114688.0, 512.0)
+    """
+    value, suffix = _amount(text)
+    return value * 1024.0 ** (_SCALE[suffix or "M"] - 2)
+
+
+def tres(text: str) -> dict[str, float]:
+    """Return the amounts of a TRES string; memory in MiB.
+
+    Raises
+    ------
+    ValueError
+    """
+    amounts = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = entry.partition("=")
+        if not equals:
+            raise ValueError(f'"{entry}" is not an amount such as cpu=4 or mem=2G')
+        if name in ("mem", "vmem"):
+            amounts[name] = mebibytes(value)
+        else:
+            count, suffix = _amount(value)
+            amounts[name] = count * 1024.0 ** _SCALE[suffix]
+    return amounts
+
+
+def gres(text: str) -> list[tuple[str, str, float]]:
+    """Return (name, type or "", number) of generic resources, of nodes or of requests (``gres:gpu:2``, ``gres/gpu:a100:2``).
+
+    Raises
+    ------
+    ValueError
+    """
+    found = []
+    for entry in filter(None, (part.strip() for part in re.sub(r"\([^()]*\)", "", text).split(","))):
+        words = [word for word in re.split(r"[:=]", re.sub(r"^gres[:/]", "", entry)) if word not in ("", "no_consume")]
+        if not words:
+            raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
+        amount = 1.0
+        if len(words) > 1 and _AMOUNT.fullmatch(words[-1]):
+            value, suffix = _amount(words.pop())
+            amount = value * 1024.0 ** _SCALE[suffix]
+        if len(words) > 2:
+            raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
+        found.append((words[0], words[1] if len(words) > 1 else "", amount))
+    return found
+
+
+def hosts(text: str) -> list[str]:
+    """Return the hosts of a list with ranges in brackets.
+
+    Raises
+    ------
+    ValueError
+    """
+    names = []
+    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        for name in _expand(entry.strip()):
+            names.append(name)
+            if len(names) > _MOST_HOSTS:
+                raise ValueError(f'"{text[:60]}" names more than {_MOST_HOSTS:,} hosts')
+    if text.count("[") != text.count("]"):
+        raise ValueError(f'"{text[:60]}" has brackets that do not close')
+    return names
+
+
+def _expand(entry: str) -> list[str]:
+    match = re.fullmatch(r"([^\[\]]*)\[([^\]]*)\](.*)", entry)
+    if match is None:
+        return [entry] if entry else []
+    before, ranges, after = match.groups()
+    names = []
+    for text in ranges.split(","):
+        bounds = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip(), re.ASCII)
+        if bounds is None or int(bounds[2] or bounds[1]) - int(bounds[1]) > _MOST_HOSTS:
+            raise ValueError(f'"{text}" in "{entry[:60]}" is not a range such as 001-080')
+        for value in range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1):
+            names += [f"{before}{value:0{len(bounds[1])}d}{rest}" for rest in (_expand(after) or [""])]
+    return names
+
+
+def array_size(text: str) -> int:
+    """Return how many tasks an array has: ``1-10``, ``0-15:5``, ``1,3,5-7%2``.
+
+    >>> array_size("1-10"), array_size("0-15:5"), array_size("1,3,5-7%2")
+    (10, 4, 5)
+    """
+    size = 0
+    for entry in text.partition("%")[0].strip("[]").split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", entry.strip(), re.ASCII)
+        if match is None or (match[3] and int(match[3]) == 0):
+            raise ValueError(f'"{text}" is not a list of array tasks such as 1-10 or 1,3,5-7%2')
+        size += len(range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1)))
+    return size
+
+
+def features(text: str) -> Features:
+    """Return whether a set of features meets a constraint: names, ``&``, ``|`` and parentheses.
+
+    ``[a|b]``, all nodes of a job of one kind, is read as ``a|b``, which it is for what runs on one node.
+
+    Raises
+    ------
+    ValueError
+        The constraint has counts, or ``&`` beside ``|`` without parentheses: what that means has changed between versions.
+    """
+    tokens = re.findall(r"[&,|()\[\]]|[^&,|()\[\]\s]+", text)
+    answer, rest = _either(tokens, text)
+    if rest:
+        raise ValueError(f'"{text}" cannot be read from "{rest[0]}" on')
+    return answer
+
+
+def _either(tokens: list[str], text: str) -> tuple[Features, list[str]]:
+    first, tokens = _one(tokens, text)
+    parts, operators = [first], set()
+    while tokens and tokens[0] in "&,|":
+        operators.add("&" if tokens[0] == "," else tokens[0])
+        part, tokens = _one(tokens[1:], text)
+        parts.append(part)
+    if len(operators) > 1:
+        raise ValueError(f'"{text}" mixes & and | without parentheses, which is ambiguous')
+    return (lambda has: any(part(has) for part in parts)) if operators == {"|"} else (lambda has: all(part(has) for part in parts)), tokens
+
+
+def _one(tokens: list[str], text: str) -> tuple[Features, list[str]]:
+    if not tokens or tokens[0] in "&,|)]":
+        raise ValueError(f'"{text}" lacks a feature{f" before {tokens[0]}" if tokens else " at its end"}')
+    if tokens[0] in "([":
+        close = ")" if tokens[0] == "(" else "]"
+        inner, rest = _either(tokens[1:], text)
+        if not rest or rest[0] != close:
+            raise ValueError(f'"{text}" has a {tokens[0]} that does not close')
+        return inner, rest[1:]
+    name = tokens[0]
+    if "*" in name or name.startswith("!"):
+        raise ValueError(f'"{text}" asks for numbers of nodes or for the absence of a feature, which an instance cannot hold')
+    return lambda has: name in has, tokens[1:]
+
+
+def _amount(text: str) -> tuple[float, str]:
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f'"{text}" is not an amount such as 4, 500M or 1.5G')
+    return float(match[1]), match[2].upper()

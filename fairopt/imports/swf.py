@@ -1,0 +1,244 @@
+"""A moment of a log in the Standard Workload Format (.swf), the format of the Parallel Workloads Archive.
+
+**Nodes**: ``MaxNodes`` of the header comments, each with ``MaxProcs`` / ``MaxNodes`` processors. The format does not say how much
+memory a node has; with ``memory``, GiB of one node, it is a resource.
+
+**Jobs**. A log is a history, and an instance is a moment: ``at`` seconds after the start of the log, by default the first at which most
+processors are asked for. Of the jobs that have been submitted and not ended, those whose wait is over run, the others wait. A task is
+one processor of a job with its memory (as requested, else as used, per processor): the processors of a job need neither be on one node
+nor start together, so **the optimum is a relaxation**. All nodes are alike, so what the running jobs hold is known.
+
+Source: Chapin et al., Benchmarks and standards for the evaluation of parallel job schedulers (1999), and the archive's definition of
+version 2.2.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.files import read_text
+from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.result import Import
+from fairopt.instance import BoolArray, FloatArray, IntArray
+
+__all__ = ["import_swf"]
+
+_FIELDS = 18
+_JOB, _SUBMIT, _WAIT, _RUN, _ALLOCATED, _USED_MEMORY, _REQUESTED, _MEMORY, _USER, _GROUP, _QUEUE = 0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14
+_OWNERS = {"user": _USER, "group": _GROUP, "queue": _QUEUE}
+
+
+def import_swf(
+    log: str | os.PathLike[str],
+    *,
+    at: float | None = None,
+    users: str = "user",
+    nodes: int | None = None,
+    processors: int | None = None,
+    memory: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    lenient: bool = False,
+) -> Import:
+    """Make an instance of a moment of a log.
+
+    Parameters
+    ----------
+    log : path
+        ``*.swf``, or that compressed by gzip.
+    at : float, optional
+        Seconds, as the log counts them; default: when most processors are asked for.
+    users : {"user", "group", "queue"}
+        Who the owner of a job is; called "user 12" and so on.
+    nodes, processors : int, optional
+        Of the whole cluster, instead of MaxNodes and MaxProcs.
+    memory : float, optional
+        GiB of one node; without it memory is not a resource.
+    weights : mapping, optional
+        Weight by owner; default 1.
+    demand : {"shapes", "mean"}
+        A user for each owner and shape (exact), or one for each owner with the mean of its tasks (approximate).
+    lenient : bool
+        Leave bad lines out and count them, instead of refusing the log.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "log.swf").write_text(
+    ...         "; MaxNodes: 4\\n; MaxProcs: 8\\n"
+    ...         "1  0 0 90 6 -1 -1 6 90 -1 1 7 1 -1 1 -1 -1 -1\\n"
+    ...         "2 10 80 9 4 -1 -1 4 90 -1 1 8 1 -1 1 -1 -1 -1\\n")
+    ...     imported = import_swf(Path(folder, "log.swf"))
+    >>> imported
+    Import(swf: 2 owners, 2 users, 10 tasks, 6 tasks running, 4 servers in 1 row)
+    >>> imported.current.tasks_per_user
+    array([6., 0.])
+    """
+    if users not in _OWNERS:
+        raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
+    path = Path(log)
+    account = Account(lenient)
+    header, jobs, lines = _read(path, account)
+    number = _limit(path, header, "MaxNodes", nodes, "--nodes")
+    total = _limit(path, header, "MaxProcs", processors, "--processors")
+    if number is None and total is None:
+        raise InvalidInstance(f"{path}: no comment says MaxNodes or MaxProcs; give nodes and processors (--nodes, --processors)")
+    total = total or number or 1
+    number = number or total
+    if memory is not None and not (np.isfinite(memory) and memory > 0):
+        raise InvalidInstance(f"memory is {memory:g}; give the GiB of one node, > 0")
+
+    processes = np.where(jobs[:, _REQUESTED] > 0, jobs[:, _REQUESTED], jobs[:, _ALLOCATED])
+    start = jobs[:, _SUBMIT] + jobs[:, _WAIT]
+    end = start + np.maximum(jobs[:, _RUN], 0)
+    timed = (jobs[:, _WAIT] >= 0) & (processes > 0)
+    for row in np.flatnonzero(~timed):
+        why = "its wait is not known" if processes[row] > 0 else "its processors are not known"
+        account.leave_out("job", f"{path}, line {lines[row]}", why)
+    if not timed.any():
+        raise InvalidInstance(f"{path}: no job has a wait and a number of processors, so nothing is known of any moment")
+    moment = _busiest(jobs[timed, _SUBMIT], end[timed], processes[timed]) if at is None else at
+    here = np.flatnonzero(timed & (jobs[:, _SUBMIT] <= moment) & (moment < end))
+    if not here.size:
+        last = float(end[timed].max())
+        raise InvalidInstance(f"{path}: no job runs or waits at {moment:g} s; the log goes from {jobs[0, _SUBMIT]:g} to {last:g} s")
+    runs = (start[here] <= moment) & (jobs[here, _RUN] > 0)
+    held = np.where(jobs[here, _ALLOCATED] > 0, jobs[here, _ALLOCATED], processes[here])
+    pieces = np.where(runs, held, processes[here])
+    kibibytes = np.where(jobs[here, _MEMORY] > 0, jobs[here, _MEMORY], np.maximum(jobs[here, _USED_MEMORY], 0))
+    account.summary |= {"jobs": len(jobs), "at": moment, "jobs running": int(runs.sum()), "jobs waiting": int((~runs).sum())}
+    if at is None:
+        account.note(f"taken at {moment:g} s, when most processors are asked for; --at chooses another moment")
+    account.note("a task is one processor: those of a job need not start together or be on one node, a relaxation")
+
+    units = {"cpu": "processors"} if memory is None else {"cpu": "processors", "memory": "GiB"}
+    capacity, demands = [total / number], [np.ones(here.size)]
+    if memory is not None:
+        capacity.append(memory)
+        demands.append(kibibytes / 2**20)
+    who = [f"{users} {jobs[j, _OWNERS[users]]:g}" if jobs[j, _OWNERS[users]] >= 0 else f"{users} unknown" for j in here]
+    return assemble(
+        "swf",
+        Nodes(["node"], np.array([capacity]), np.array([float(number)])),
+        Tasks(
+            owner=who,
+            demands=np.column_stack(demands),
+            number=pieces,
+            allowed=np.ones((1, 1), bool),
+            place=np.zeros(here.size, int),
+            where=[f"{path}, line {lines[j]} (job {jobs[j, _JOB]:g})" for j in here],
+            running=[(n, SOMEWHERE, float(pieces[n])) for n in np.flatnonzero(runs).tolist()],
+        ),
+        account,
+        units=units,
+        own_weights=weights,
+        demand=demand,
+        what="processor",
+    )
+
+
+def _read(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, IntArray]:
+    """Return the header comments, the jobs (jobs, 18) and their lines."""
+    text = read_text(path)
+    if text.lstrip()[:1] in ("<", "{", "["):
+        raise InvalidInstance(f"{path}: this is a web page or JSON, not a log in the Standard Workload Format; download it again")
+    header: dict[str, str] = {}
+    cells: list[list[str]] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()
+        if line.lstrip().startswith(";"):
+            key, colon, value = line.lstrip("; \t").partition(":")
+            if colon and re.fullmatch(r"[A-Za-z]+", key.strip()):
+                header.setdefault(key.strip(), value.strip())
+        elif words:
+            if len(words) != _FIELDS:
+                account.bad("line", f"{path}, line {number}", f"{len(words)} fields, and a job has {_FIELDS}: cut off, or another format")
+                continue
+            cells.append(words)
+            lines.append(number)
+    version = header.get("Version", "2")
+    if not re.match(r"[12](\.|$|\s)", version):
+        raise InvalidInstance(f"{path}: the version of this log is {version}; versions 1 and 2 are known")
+    where = np.array(lines, np.int64)
+    try:
+        jobs = np.array(cells, float).reshape(-1, _FIELDS)
+    except ValueError:
+        jobs, where = _slowly(path, cells, where, account)
+    rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
+        (lambda jobs: np.asarray(~np.isfinite(jobs).all(axis=1)), "a field is not a finite number"),
+        (_negative, "a time or a duration is negative (-1 is: not known)"),
+        (lambda jobs: _repeats(jobs[:, _JOB]), "a job of this number stands above already"),
+        (_late, "it is submitted before a job above it: a clock that goes backwards; sort the log by submit time"),
+    )
+    for rule, message in rules:
+        bad = rule(jobs)
+        for row in np.flatnonzero(bad):
+            account.bad("job", f"{path}, line {where[row]}", message)
+        jobs, where = jobs[~bad], where[~bad]
+    if not len(jobs):
+        raise InvalidInstance(f"{path}: there is no job; a log has a line of {_FIELDS} numbers for each")
+    return header, jobs, where
+
+
+def _negative(jobs: FloatArray) -> BoolArray:
+    return np.asarray((jobs[:, [_WAIT, _RUN]] < -1).any(axis=1) | (jobs[:, _SUBMIT] < 0))
+
+
+def _late(jobs: FloatArray) -> BoolArray:
+    submit = jobs[:, _SUBMIT]
+    return np.asarray(submit < np.maximum.accumulate(submit))
+
+
+def _repeats(numbers: FloatArray) -> BoolArray:
+    repeats = np.ones(numbers.size, bool)
+    repeats[np.unique(numbers, return_index=True)[1]] = False
+    return repeats
+
+
+def _slowly(path: Path, cells: list[list[str]], lines: IntArray, account: Account) -> tuple[FloatArray, IntArray]:
+    """Return the jobs whose fields are all numbers."""
+    kept, where = [], []
+    for words, line in zip(cells, lines.tolist(), strict=True):
+        try:
+            kept.append([float(word) for word in words])
+            where.append(line)
+        except ValueError:
+            account.bad("job", f"{path}, line {line}", "a field is not a number")
+    return np.array(kept, float).reshape(-1, _FIELDS), np.array(where, np.int64)
+
+
+def _limit(path: Path, header: Mapping[str, str], key: str, given: int | None, option: str) -> int | None:
+    if given is not None:
+        if given < 1:
+            raise InvalidInstance(f"{option[2:]} is {given}; give a whole number >= 1 ({option})")
+        return given
+    if key not in header:
+        return None
+    match = re.match(r"\d[\d,]*", header[key])
+    value = int(match[0].replace(",", "")) if match else 0
+    if value < 1:
+        raise InvalidInstance(f"{path}: the comment says {key}: {header[key]}, which is not a number >= 1; give {option}")
+    return value
+
+
+def _busiest(submit: FloatArray, end: FloatArray, processors: FloatArray) -> float:
+    """Return the first moment at which most processors are asked for."""
+    times = np.concatenate([submit, end])
+    change = np.concatenate([processors, -processors])
+    order = np.lexsort((change, times))  # what ends at a time is gone by then
+    asked = np.cumsum(change[order])
+    return float(times[order][np.argmax(asked)])

@@ -1,0 +1,215 @@
+"""A YARN cluster, from the ResourceManager's REST answers to ``/ws/v1/cluster/nodes`` and ``/ws/v1/cluster/apps``.
+
+**Nodes**: used + available memory and virtual cores. A node in the state RUNNING or NEW accepts work; one that is lost, unhealthy, shut
+down, rebooted or being decommissioned offers nothing.
+
+**Applications** that have not ended. A task is a container: those that run (``runningContainers``), each with the same part of what is
+allocated, as the answer does not tell them apart; and those that wait, where the answer has ``resourceRequests`` (of these the ones for
+any node, ``*``). Containers of an application that runs are taken as equal, which is approximate where they differ.
+
+**Where**: the answer does not say on which node a container runs, so what is held is known by node only where all nodes are alike. An
+application with a node label runs on the nodes that have it, one without on those that have none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.json_export import Part, read_json
+from fairopt.imports.result import Import
+
+__all__ = ["import_yarn"]
+
+_OPEN = ("RUNNING", "NEW")
+_CLOSED = ("DECOMMISSIONED", "DECOMMISSIONING", "LOST", "REBOOTED", "SHUTDOWN", "UNHEALTHY")
+_ACTIVE = ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING")
+_ENDED = ("FINISHED", "FAILED", "KILLED", "FINISHING")
+
+
+def import_yarn(
+    nodes: str | os.PathLike[str],
+    apps: str | os.PathLike[str],
+    *,
+    users: str = "queue",
+    weights: Mapping[str, float] | None = None,
+    demand: Demand = "shapes",
+    lenient: bool = False,
+) -> Import:
+    """Make an instance of a YARN cluster.
+
+    Parameters
+    ----------
+    nodes, apps : path
+        What the ResourceManager answers, as JSON.
+    users : {"queue", "user"}
+        Who the owner of an application is.
+    weights : mapping, optional
+        Weight by owner; default 1.
+    demand : {"shapes", "mean"}
+        A user for each owner and shape, or one for each owner with the mean of its containers (approximate).
+    lenient : bool
+        Leave bad records out and count them, instead of refusing the export.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the place in it: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> node = {"id": "h1:1", "state": "RUNNING", "usedMemoryMB": 4096, "availMemoryMB": 4096, "usedVirtualCores": 2,
+    ...         "availableVirtualCores": 6}
+    >>> app = {"id": "application_1_1", "state": "RUNNING", "queue": "etl", "user": "ada", "runningContainers": 2, "allocatedMB": 4096,
+    ...        "allocatedVCores": 2}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "nodes.json").write_text(json.dumps({"nodes": {"node": [node]}}))
+    ...     _ = Path(folder, "apps.json").write_text(json.dumps({"apps": {"app": [app]}}))
+    ...     imported = import_yarn(Path(folder, "nodes.json"), Path(folder, "apps.json"))
+    >>> imported.instance.capacities, imported.instance.demands, imported.current.tasks
+    (array([[8., 8.]]), array([[1., 2.]]), array([[2.]]))
+    """
+    if users not in ("queue", "user"):
+        raise InvalidInstance(f'users is "{users}"; give "queue" or "user"')
+    account = Account(lenient)
+    listed = account.unique(account.read(_records(nodes, "nodes", "node"), _node, "node"), "node")
+    offered = []
+    for node in listed:
+        if node.state in _OPEN:
+            offered.append(node)
+        else:
+            account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.state.lower()}: offers nothing")
+    found = account.unique(account.read(_records(apps, "apps", "app"), lambda part: _app(part, users), "application"), "application")
+    account.summary |= {"nodes": len(listed), "applications": len(found)}
+    account.summary |= {f"applications {state}": number for state, number in Counter(app.state for app in found).items()}
+
+    groups: list[tuple[_App, _Containers]] = []
+    for app in found:
+        if app.state in _ENDED:
+            account.leave_out("application", app.where, f"ended ({app.state.lower()}): holds nothing and asks for nothing")
+        elif not app.containers:
+            account.leave_out("application", app.where, "has no container, and the answer does not say what it asks for")
+        else:
+            groups += [(app, containers) for containers in app.containers]
+    if any(containers.running for _, containers in groups):
+        account.note("the containers of an application that runs are taken as equal: the answer has their sum only")
+    labels = list(dict.fromkeys(containers.label for _, containers in groups))
+    row = {label: j for j, label in enumerate(labels)}
+    return assemble(
+        "yarn",
+        Nodes([node.name for node in offered], np.array([[node.cores, node.memory] for node in offered])),
+        Tasks(
+            owner=[app.owner for app, _ in groups],
+            demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
+            number=np.array([containers.number for _, containers in groups], float),
+            allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
+                -1, len(offered)
+            ),
+            place=np.array([row[containers.label] for _, containers in groups], int),
+            where=[app.where for app, _ in groups],
+            running=[(j, SOMEWHERE, containers.number) for j, (_, containers) in enumerate(groups) if containers.running],
+        ),
+        account,
+        units={"cpu": "virtual cores", "memory": "GiB"},
+        own_weights=weights,
+        demand=demand,
+        what="container",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    part: Part
+    name: str
+    state: str
+    cores: float
+    memory: float  # GiB
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Containers:
+    number: float
+    cores: float  # of one
+    memory: float
+    label: str
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    part: Part
+    name: str
+    owner: str
+    state: str
+    containers: tuple[_Containers, ...]
+
+    @property
+    def where(self) -> str:
+        return f"{self.part.place} ({self.name})"
+
+
+def _records(path: str | os.PathLike[str], outer: str, inner: str) -> list[Part]:
+    command = f"curl http://RESOURCEMANAGER:8088/ws/v1/cluster/{outer} > {outer}.json"
+    whole = read_json(path, command)
+    if not isinstance(whole.value, dict) or outer not in whole.value:
+        whole.refuse(f'there is no "{outer}" in this answer: not an export of {outer}, or of an unknown version; {command}')
+    listed = whole.get(outer).get(inner)
+    if not listed.value:
+        listed.refuse(f"there are none; export them again: {command}")
+    return [listed] if isinstance(listed.value, dict) else listed.items()  # a list of one may be written without the list
+
+
+def _node(part: Part) -> _Node:
+    state = part["state"].text()
+    if state not in (*_OPEN, *_CLOSED):
+        part["state"].refuse(f'there is no state "{state}" of a node; the version of this export may be newer')
+    labels = part.get("nodeLabels")
+    return _Node(
+        part,
+        part["id"].text(),
+        state,
+        part["usedVirtualCores"].number() + part["availableVirtualCores"].number(),
+        (part["usedMemoryMB"].number() + part["availMemoryMB"].number()) / 1024,
+        tuple(each.text() for each in labels.items()) if not isinstance(labels.value, str) else tuple(filter(None, [labels.value])),
+    )
+
+
+def _app(part: Part, users: str) -> _App:
+    state = part["state"].text()
+    if state not in (*_ACTIVE, *_ENDED):
+        part["state"].refuse(f'there is no state "{state}" of an application; the version of this export may be newer')
+    part.get("elapsedTime").number(0.0)
+    containers: list[_Containers] = []
+    if state in _ACTIVE:
+        label = _label(part.get("appNodeLabelExpression"))
+        running, cores, memory = (_known(part.get(key)) for key in ("runningContainers", "allocatedVCores", "allocatedMB"))
+        if running and not (cores or memory):
+            part.get("allocatedMB").refuse(f"{running:g} containers run, and nothing is allocated to them; export it whole")
+        if running:
+            containers.append(_Containers(running, cores / running, memory / running / 1024, label, True))
+        requests = part.get("resourceRequests")
+        for request in [requests] if isinstance(requests.value, dict) else requests.items():
+            number = request["numContainers"].number()
+            if number and request.get("resourceName").text("*") == "*":
+                capability = request["capability"]
+                own = _label(request.get("nodeLabelExpression")) or label
+                containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
+    return _App(part, part["id"].text(), part[users].text(), state, tuple(containers))
+
+
+def _label(part: Part) -> str:
+    text = part.text("").strip()
+    return "" if text in ("<DEFAULT_PARTITION>", "<Not set>") else text
+
+
+def _known(part: Part) -> float:
+    return 0.0 if part.value == -1 else part.number(0.0)  # -1: not known (yet)

@@ -1,0 +1,38 @@
+"""Fairness on dominant shares (FDS): fairness against efficiency, both of the users' dominant shares.
+
+    maximise  f[beta, lambda](s),      s[n] = mu[n] x[n],   mu[n] = max_r d[n,r] / C[r],   C[r] = sum_i counts[i] c[i,r],
+
+with the f of ``fairopt/models/tradeoff.py``, over the same allocations as every other notion. Joe-Wong, Sen, Lan and Chiang (2013) state it
+for one pool; here C is the capacity of the whole cluster, as in `drfh`, which is the limit of large beta (without weights, and with
+lambda = (1 - beta) / beta). beta says how much the smallest shares count, lambda how much their sum does.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+>>> fo.solve(instance, "fds", beta=2, lam=-1).shares.round(4)
+array([0.7833, 0.6501])
+>>> fo.solve(instance, "fds", beta=2, lam=-0.5).shares.round(4)  # alpha-fair, alpha = 2
+array([0.7436, 0.6692])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairopt.instance import FloatArray, Instance
+from fairopt.models.notion import dominant_share
+from fairopt.models.tradeoff import TradeoffNotion
+
+__all__ = ["FDS"]
+
+
+@dataclass(frozen=True)
+class FDS(TradeoffNotion):
+    """Maximum of f[beta, lambda] of the global dominant shares."""
+
+    name = "fds"
+    title = "Fairness on dominant shares, against efficiency"
+    source = "Joe-Wong, Sen, Lan and Chiang (2013), fairness on dominant shares (FDS)"
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        return dominant_share(instance, instance.total_capacity)

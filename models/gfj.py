@@ -1,0 +1,38 @@
+"""Generalised fairness on jobs (GFJ): fairness against efficiency, both of the numbers of tasks.
+
+    maximise  f[beta, lambda](x),      x[n] the tasks of user n,
+
+with the f of ``fairopt/models/tradeoff.py``, over the same allocations as every other notion (Joe-Wong, Sen, Lan and Chiang 2013). Whether
+tasks are large or small does not count: its users are treated as if they wanted the same.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]])
+>>> fo.solve(instance, "gfj", beta=2, lam=-1).tasks_per_user.round(4)
+array([3.6933, 0.8844])
+>>> fo.solve(instance, "gfj", beta=2, lam=-0.5).tasks_per_user.round(4)  # alpha-fair, alpha = 2
+array([2.6091, 1.0652])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.instance import FloatArray, Instance
+from fairopt.models.tradeoff import TradeoffNotion
+
+__all__ = ["GFJ"]
+
+
+@dataclass(frozen=True)
+class GFJ(TradeoffNotion):
+    """Maximum of f[beta, lambda] of the numbers of tasks."""
+
+    name = "gfj"
+    title = "Generalised fairness on jobs, against efficiency"
+    source = "Joe-Wong, Sen, Lan and Chiang (2013), generalised fairness on jobs (GFJ)"
+
+    def share_per_task(self, instance: Instance) -> FloatArray:
+        """Return 1: tasks count."""
+        return np.ones(instance.n_users)

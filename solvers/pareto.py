@@ -1,0 +1,179 @@
+r"""The exact Pareto frontier of two linear goals: the total, and the smallest of the users' shares.
+
+Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who count. With
+one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are a polygon P.
+Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is a chain of
+edges, and its vertices say all.
+
+*All vertices, by the slopes of the edges* (Aneja and Nair 1979). Start with a point A of largest m and a point B of largest t. For two
+neighbours A and B found so far, take the weights w >= 0 at which they are worth the same, w.A = w.B, and solve the linear program
+max w.(t, m). If its value is w.A, then no point of P lies above the line AB, and the piece of the frontier between A and B *is* the segment
+AB. If it is larger, the optimum C is on the frontier, above the line, and both pairs (A, C) and (C, B) are looked at in the same way.
+
+*It is complete.* When it ends, every pair of neighbours is an edge that a linear program has proved, from the largest m to the largest t: the
+whole frontier. *It ends*: each C is on a supporting line of P that touches neither A nor B, so it lies on an edge, or at a vertex, of P not
+represented before; each edge with its two vertices can be met no more than three times. C may lie within an edge: its two
+vertices are then found later, as they lie above the lines from C to its neighbours, and C, in line with them, is left out at the end. So
+are ends that another point equals in one goal and exceeds in the other. V vertices take about 2 V programs, each warm-started from the last
+basis, which a change of the goal leaves feasible.
+
+*Numbers.* In units of the largest t and m. A point that rises above a line by less than 1e-9 is rounding. Every vertex is reached, as its
+t and m are computed from tasks that fit; and of every edge the prices give a bound by weak duality,
+
+    w.(t, m)  <=  p.1 + sum over pairs of max(0, w_t x_max + pi s - A'p),       p, pi >= 0,   sum pi = w_m,
+
+so that no allocation is above the frontier by more than ``gap``, which is returned and believes nothing that the solver says of itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import CertificateError
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.program import Program
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel, solved
+
+__all__ = ["Pareto", "pareto_frontier"]
+
+_ROUNDING = 1e-9  # part of the largest total and share
+_ALLOWED = 1e-8
+_PRIMAL = 4  # HiGHS's number for primal simplex: a new goal leaves the basis feasible
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pareto:
+    """A Pareto frontier.
+
+    Attributes
+    ----------
+    vertices : array (V, 2)
+        Total and smallest share of each vertex, from the largest share to the largest total.
+    gap : float
+        How far above it an allocation could be at most, in parts of the largest total and share.
+    programs_solved : int
+    """
+
+    vertices: FloatArray
+    gap: float
+    programs_solved: int
+
+
+def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline | None = None) -> Pareto:
+    """Return the frontier of (sum of x, smallest share) over the limits of a program; its goal is not used.
+
+    Parameters
+    ----------
+    program : Program
+    shares : array (pairs,)
+        Share that one task of the pair is worth, > 0.
+    counted : bool array (users,)
+        Whose shares count; each of them can have more than 0.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    CertificateError
+        Where the bounds do not prove the frontier to 1e-8.
+    """
+    deadline = deadline or Deadline(None)
+    search = _Search(program, shares, counted, deadline)
+    search = _Search(program, shares, counted, deadline, search.share_unit * float(search.best(0.0, 1.0)[1]))
+    fairest, largest = search.best(0.0, 1.0), search.best(1.0, 0.0)
+    chain = [fairest]
+    waiting = [largest]  # right neighbours still to be reached, the nearest last
+    while waiting:
+        left, right = chain[-1], waiting[-1]
+        across, down = right[0] - left[0], left[1] - right[1]
+        if across > _ROUNDING and down > _ROUNDING:
+            found = search.best(down / (across + down), across / (across + down))
+            weights = np.array([down, across]) / (across + down)
+            if weights @ found > weights @ left + _ROUNDING:
+                waiting.append(found)
+                continue
+        chain.append(waiting.pop())
+    if search.gap > _ALLOWED:
+        raise CertificateError(f"the Pareto frontier is proved to {search.gap:.1e} only, allowed {_ALLOWED:.0e}; report the instance")
+    return Pareto(_corners(np.array(chain)) * (search.total_unit, search.share_unit), search.gap, search.solved)
+
+
+class _Search:
+    """The linear program, in columns that reach 1 and limits of 1, and its solves."""
+
+    def __init__(
+        self, program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline, share_unit: float | None = None
+    ) -> None:
+        self.deadline, self.gap, self.solved = deadline, 0.0, 0
+        largest = program.largest()
+        columns = np.flatnonzero(largest > 0)
+        rows = np.flatnonzero(program.limits.bounds > 0)
+        self.scale = largest[columns]
+        self.limits = sp.csr_array(
+            sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None]
+        )
+        users, self.user = np.unique(program.pair_users[columns], return_inverse=True)
+        members = np.flatnonzero(counted[users])
+        worth = shares[columns] * self.scale
+        most = float(np.bincount(self.user, weights=worth)[members].min())  # no smallest share is larger
+        self.share_unit = most if share_unit is None else share_unit
+        self.largest_level = most / self.share_unit
+        mine = np.isin(self.user, members)
+        entries = worth[mine] / self.share_unit, (np.searchsorted(members, self.user[mine]), np.flatnonzero(mine))
+        self.shares = sp.csr_array(entries, shape=(members.size, columns.size))
+        self.total_unit = 1.0
+        level = sp.csr_array(-np.ones((members.size, 1)))
+        matrix = sp.block_array([[self.limits, None], [self.shares, level]], format="csc")
+        self.model = HighsModel(
+            np.zeros(columns.size + 1),
+            np.zeros(columns.size + 1),
+            np.append(np.ones(columns.size), self.largest_level),
+            sp.csc_array(matrix),
+            np.concatenate([np.full(rows.size, -np.inf), np.zeros(members.size)]),
+            np.concatenate([np.ones(rows.size), np.full(members.size, np.inf)]),
+            tolerance=1e-10,
+        )
+        self.model.set_options(simplex_strategy=_PRIMAL)
+        self.total_unit = float(self.best(1.0, 0.0)[0])
+
+    def best(self, of_total: float, of_share: float) -> FloatArray:
+        """Return (total, smallest share) of an optimum for these weights, and take note of what the prices leave open."""
+        per_column = of_total * self.scale / self.total_unit
+        self.model.set_costs(np.append(per_column, of_share))
+        outcome = solved(self.model.run(self.deadline.left), self.deadline, {"programs": self.solved})
+        self.solved += 1
+        y = np.maximum(outcome.x[:-1], 0.0)
+        y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
+        point = np.array([self.scale @ y / self.total_unit, float((self.shares @ y).min())])
+        prices = np.maximum(outcome.row_duals[: self.limits.shape[0]], 0.0)
+        lifts = np.maximum(-outcome.row_duals[self.limits.shape[0] :], 0.0)
+        if of_share > 0 and lifts.sum() > 0:
+            lifts = lifts * (of_share / lifts.sum())
+        reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices
+        open_level = max(of_share - float(lifts.sum()), 0.0) * self.largest_level
+        bound = float(prices.sum() + np.maximum(reduced, 0.0).sum()) + open_level
+        self.gap = max(self.gap, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, 1e-300))
+        return point
+
+
+def _corners(chain: FloatArray) -> FloatArray:
+    """Leave out points that another one equals or exceeds in both goals, and those in line with their neighbours."""
+    kept: list[FloatArray] = []
+    for point in chain[np.lexsort((-chain[:, 1], chain[:, 0]))]:
+        while kept and kept[-1][1] <= point[1] + _ROUNDING:
+            kept.pop()
+        while len(kept) > 1 and _rise(kept[-2], kept[-1], point) <= _ROUNDING:
+            kept.pop()
+        if not kept or point[0] > kept[-1][0] + _ROUNDING:
+            kept.append(point)
+    return np.array(kept)
+
+
+def _rise(left: FloatArray, middle: FloatArray, right: FloatArray) -> float:
+    """Return how far the middle point lies above the line between the others."""
+    across, down = right[0] - left[0], left[1] - right[1]
+    return float((down * (middle[0] - left[0]) + across * (middle[1] - left[1])) / (across + down))

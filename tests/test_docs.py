@@ -1,0 +1,128 @@
+"""The pages in ``docs/`` are true, and they can be built."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from pages import blocks, run_block
+
+import fairopt as fo
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
+EXTENSIONS = DOCS / "_ext"
+NOTION_PAGES = DOCS / "explanation" / "notions"
+WIDTH = "88"  # columns of the terminal that the pages show
+
+if not (ROOT / "pyproject.toml").exists():
+    pytest.skip("about the repository, and this is a copy of the tests", allow_module_level=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One session from the first block to the last, in a folder that holds the examples."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", WIDTH)
+    names: dict[str, Any] = {}
+    with patch.dict(fo.NOTIONS), patch.dict(fo.PLACEMENTS):  # a page that registers something leaves nothing behind
+        assert [failure for block in blocks(page.read_text()) for failure in run_block(block, names)] == []
+
+
+def test_every_notion_has_a_page_and_every_page_a_notion() -> None:
+    """Facts come from the registry at build time; the rest of the page somebody has to write."""
+    names = set(fo.NOTIONS) | set(fo.CRITERIA)
+    assert {path.stem for path in NOTION_PAGES.glob("*.md")} - {"index"} == names
+    for name in names:
+        text = (NOTION_PAGES / f"{name}.md").read_text()
+        assert f"```{{notion}} {name}\n```" in text
+        assert any(block.language == "python" and ">>>" in block.text for block in blocks(text)), name
+        for section in ("## Definition", "## Example", "## Properties", "## When to choose it", "## How it is computed"):
+            assert section in text, f"{name}: {section}"
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    """Nothing that a user may rely on is left out."""
+    text = "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
+    documented = set(re.findall(r"^\.\. (?:auto\w+|py:data):: fairopt\.(\w+)$", text, re.MULTILINE))
+    assert documented >= set(fo.__all__)
+
+
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
+@pytest.mark.parametrize("path", sorted(EXTENSIONS.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_of_extensions(path: Path) -> None:
+    """What generates pages has examples too."""
+    spec = spec_from_file_location(f"docs_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the pages, warnings being errors."""
+    for package in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
+        if find_spec(package) is None:
+            pytest.skip(f"{package} is not installed: pip install fairopt[docs]")
+    folder = tmp_path_factory.mktemp("docs")
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-n",
+        "--keep-going",
+        "-q",
+        "-d",
+        str(folder / "doctrees"),
+        str(DOCS),
+        str(folder / "html"),
+    ]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+class _Loads(HTMLParser):
+    """Collects what a browser loads with a page: not links, which a reader follows or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        values = dict(attributes)
+        for name in ("src", "srcset", "data"):
+            self.found += [values[name] or ""] if name in values else []
+        if tag == "link" and values.get("rel") not in ("canonical", "next", "prev", "search", "index"):
+            self.found.append(values.get("href") or "")
+
+
+def test_pages_load_nothing_from_the_network(built: Path) -> None:
+    """They can be read in an aeroplane."""
+    for page in built.glob("**/*.html"):
+        parser = _Loads()
+        parser.feed(page.read_text())
+        assert [address for address in parser.found if re.match(r"(https?:)?//", address)] == [], page
+    for sheet in built.glob("**/*.css"):
+        assert re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text()) == [], sheet
+
+
+def test_pages_hold_no_name_of_this_machine(built: Path) -> None:
+    """Such as the folder that they were built from."""
+    for page in built.glob("**/*.html"):
+        assert str(ROOT) not in page.read_text(), page
