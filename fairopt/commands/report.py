@@ -34,7 +34,7 @@ def report(
     sharing: Sharing = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Lies, and users who leave, that each audit tries.")] = 50,
     seed: Annotated[int, typer.Option(help="Of the lies.")] = 0,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation, each property and the frontier.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation, each property and the frontier.")] = 60.0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the page; default: the name of the file.")] = None,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, tables for each of them, proofs, and how to reproduce it.

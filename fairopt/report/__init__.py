@@ -67,7 +67,7 @@ def report(
     sharing: Sharing | None = None,
     effort: int = 50,
     seed: int = 0,
-    time_limit: float | None = None,
+    time_limit: float | None = 60.0,
     title: str = "Fair shares of a cluster",
     done: Callable[[str], object] | None = None,
 ) -> Report:
@@ -88,7 +88,8 @@ def report(
     seed : int
         Of the lies.
     time_limit : float, optional
-        Seconds for each allocation, each property and the frontier. What passes it says so; the page is then not the same each time.
+        Seconds for each allocation, each property and the frontier; None for no limit. What passes it says so, and the page is then not
+        the same each time.
     title : str
     done : function, optional
         Called with the name of each study when it is finished.
@@ -149,5 +150,6 @@ def _commands(found: Findings, explain: Sequence[str], effort: int, seed: int, t
     lines = [["report", *both, *users, *tries, "--title", title, *how, "-o", "report.html"], ["compare", *both, *how]]
     for each in found.notions:
         lines.append(["audit", "--notion", each.name, *tries, *how])
-    lines.append(["frontier", *both, *how])
+        lines += [["explain", "--user", user, "--notion", each.name, *how] for user in explain]
+    lines.append(["frontier", "--notions", "", *how])
     return [shlex.join(["fairopt", line[0], "instance.yaml", *line[1:]]) for line in lines]

@@ -17,14 +17,15 @@ regrets     schedule and measure
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import altair as alt
 import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.comparison import Row
-from fairopt.frontier import Frontier
+from fairopt.frontier import FrontierPoint
 from fairopt.measures import dominant_shares
 from fairopt.plots.style import COLOURS
 from fairopt.plots.utilization import layers_of
@@ -39,7 +40,8 @@ _MOST = 1_000  # users or servers of a curve
 
 _MEASURES = {"level": "var(--c0)", "largest": "var(--c4)", "goal": "var(--c2)", "condition": "var(--c3)", "total": "var(--c1)"}
 
-Rows = dict[str, Any]  # {"columns": names, "rows": lists}
+View: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
+Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}
 
 
 def data(findings: Findings) -> dict[str, Rows]:
@@ -66,10 +68,10 @@ def data(findings: Findings) -> dict[str, Rows]:
                     sets["regrets"]["rows"].append([row.name, row.regret.notion, measure, value])
     trade = findings.frontier.value
     if trade is not None:
-        sets["vertices"]["rows"] += trade.vertices.tolist()
+        sets["vertices"]["rows"] += [[_float(total), _float(share)] for total, share in trade.vertices]
         sets["points"]["rows"] += [
-            [point.name, point.kind, point.total, point.smallest_share, point.price_of_fairness]
-            for point in trade.points
+            [point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))]
+            for point in findings.points
             if point.allocation is not None
         ]
     return sets
@@ -89,7 +91,7 @@ def few_bars(findings: Findings) -> bool:
 def charts(findings: Findings) -> dict[str, dict[str, Any]]:
     """Return the specification of every chart, by the name of its place in the page."""
     users = findings.instance.users
-    found: dict[str, alt.TopLevelMixin] = {}
+    found: dict[str, View] = {}
     if findings.solved:
         kind = _user_bars if len(users) <= MANY_USERS else _user_curve
         colour = _colour(users)
@@ -97,7 +99,7 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
         found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
         found["chart-use"] = _use_bars(findings) if few_bars(findings) else _use_curves(findings)
     if findings.frontier.value is not None:
-        found["chart-frontier"] = _frontier(findings.frontier.value)
+        found["chart-frontier"] = _frontier(findings.points)
     if any(row.regret is not None for row in findings.schedules):
         found["chart-regret"] = _regret(findings)
     first = findings.solved[0].name if findings.solved else None
@@ -149,7 +151,7 @@ def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
         exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
         order = np.flatnonzero(exists)[np.argsort(used[exists, r], kind="stable")]
         upto = np.cumsum(instance.counts[order])
-        shown = np.unique(np.linspace(0, order.size - 1, min(order.size, _MOST)).round().astype(int)) if order.size else []
+        shown = np.unique(np.linspace(0, max(order.size - 1, 0), min(order.size, _MOST)).round().astype(int))
         rows += [[name, instance.servers[order[k]], thing, _float(used[order[k], r]), float(upto[k])] for k in shown]
     return rows
 
@@ -174,7 +176,7 @@ def _colour(users: tuple[str, ...]) -> Any:
     return alt.Color("user:N", legend=None, scale=alt.Scale(domain=list(users), range=[f"var(--c{k})" for k in range(len(users))]))
 
 
-def _user_bars(field: str, title: str, colour: Any, number: int) -> alt.LayerChart:
+def _user_bars(field: str, title: str, colour: Any, number: int) -> View:
     tooltip = [
         alt.Tooltip("user:N"),
         alt.Tooltip("notion:N"),
@@ -190,11 +192,11 @@ def _user_bars(field: str, title: str, colour: Any, number: int) -> alt.LayerCha
     others = base.transform_filter("datum.notion !== notion").mark_tick(
         color="var(--ink)", thickness=1.5, opacity=0.55, height={"band": 0.85}
     )
-    layer: alt.LayerChart = alt.layer(bars.encode(color=colour, opacity=_picked()), others).properties(height=26 * number)
+    layer: View = alt.layer(bars.encode(color=colour, opacity=_picked()), others).properties(height=26 * number)
     return layer
 
 
-def _user_curve(field: str, title: str, colour: Any, number: int) -> alt.LayerChart:
+def _user_curve(field: str, title: str, colour: Any, number: int) -> View:
     position = f"by_{field}"
     tooltip = [alt.Tooltip("user:N"), alt.Tooltip("tasks:Q", format=",.5~g"), alt.Tooltip("share:Q", format=".5~g")]
     base = (
@@ -207,11 +209,11 @@ def _user_curve(field: str, title: str, colour: Any, number: int) -> alt.LayerCh
     picked = base.transform_filter("datum.user === picked").mark_point(
         filled=True, size=110, color="var(--c5)", opacity=1, stroke="var(--ink)"
     )
-    layer: alt.LayerChart = alt.layer(area, targets, picked.encode(tooltip=tooltip)).properties(height=220)
+    layer: View = alt.layer(area, targets, picked.encode(tooltip=tooltip)).properties(height=220)
     return layer
 
 
-def _use_bars(findings: Findings) -> alt.LayerChart:
+def _use_bars(findings: Findings) -> View:
     instance = findings.instance
     apart = instance.n_users <= COLOURED
     base = (
@@ -234,7 +236,7 @@ def _use_bars(findings: Findings) -> alt.LayerChart:
         tooltip=tooltip,
         **({"order": alt.Order("order:Q")} if apart else {}),
     )
-    layer: alt.LayerChart = alt.layer(empty, bars).properties(height=20 * bars_of(findings))
+    layer: View = alt.layer(empty, bars).properties(height=20 * bars_of(findings))
     return layer
 
 
@@ -244,9 +246,9 @@ def _by_thing(findings: Findings) -> Any:
     return alt.Color("resource:N", legend=alt.Legend(orient="bottom", title=None, columns=3), scale=alt.Scale(domain=things, range=colours))
 
 
-def _use_curves(findings: Findings) -> alt.Chart:
+def _use_curves(findings: Findings) -> View:
     base = alt.Chart(alt.NamedData("curves")).transform_filter("datum.notion === notion")
-    chart: alt.Chart = base.mark_line(interpolate="step-before", point=alt.OverlayMarkDef(opacity=0, size=60)).encode(
+    chart: View = base.mark_line(interpolate="step-before", point=alt.OverlayMarkDef(opacity=0, size=60)).encode(
         x=alt.X("servers:Q", title="servers, from the least used", scale=alt.Scale(nice=False)),
         y=alt.Y("part:Q", title="in use", axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]), scale=alt.Scale(domain=[0, 1])),
         color=_by_thing(findings),
@@ -256,13 +258,13 @@ def _use_curves(findings: Findings) -> alt.Chart:
     return chart.properties(height=240)
 
 
-def _frontier(found: Frontier) -> alt.LayerChart:
+def _frontier(found: Sequence[FrontierPoint]) -> View:
     axes = {
-        "x": alt.X("total:Q", title="tasks of all users", scale=alt.Scale(zero=False)),
-        "y": alt.Y("smallest_share:Q", title="smallest weighted dominant share", scale=alt.Scale(zero=False)),
+        "x": alt.X("total:Q", title="tasks of all users", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(tickCount=6)),
+        "y": alt.Y("smallest_share:Q", title="smallest weighted dominant share", scale=alt.Scale(zero=False, padding=12)),
     }
     line = alt.Chart(alt.NamedData("vertices")).mark_line(color="var(--ink)", point=alt.OverlayMarkDef(color="var(--ink)", size=30))
-    kinds = [kind for kind in ("notion", "alpha", "fds", "gfj", "greedy") if any(point.kind == kind for point in found.points)]
+    kinds = [kind for kind in ("notion", "alpha", "greedy", "approximate", "given") if any(point.kind == kind for point in found)]
     points = (
         alt.Chart(alt.NamedData("points"))
         .mark_point(filled=True, size=90, opacity=0.95, stroke="var(--ink)", strokeWidth=0.7)
@@ -283,13 +285,13 @@ def _frontier(found: Frontier) -> alt.LayerChart:
             ],
         )
     )
-    layer: alt.LayerChart = alt.layer(line.encode(**axes, order=alt.Order("total:Q")), points).properties(height=320)
+    layer: View = alt.layer(line.encode(**axes, order=alt.Order("total:Q")), points).properties(height=320)
     return layer
 
 
-def _regret(findings: Findings) -> alt.Chart:
+def _regret(findings: Findings) -> View:
     measures = [measure for measure in _MEASURES if any(_regret_of(row, measure) is not None for row in findings.schedules)]
-    chart: alt.Chart = (
+    chart: View = (
         alt.Chart(alt.NamedData("regrets"))
         .mark_bar(stroke="var(--ink)", strokeWidth=0.5)
         .encode(
@@ -312,7 +314,7 @@ def _regret(findings: Findings) -> alt.Chart:
     return chart.properties(height=(14 * len(measures) + 10) * sum(row.regret is not None for row in findings.schedules))
 
 
-def _plain(chart: alt.TopLevelMixin, notion: str | None) -> dict[str, Any]:
+def _plain(chart: View, notion: str | None) -> dict[str, Any]:
     """Return the specification, as wide as its place and with the two parameters."""
     look = {
         "background": "transparent",

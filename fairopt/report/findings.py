@@ -13,7 +13,7 @@ from fairopt.comparison import Comparison, Row
 from fairopt.errors import FairoptError
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
-from fairopt.frontier import Frontier, frontier
+from fairopt.frontier import ALPHAS, Frontier, FrontierPoint, frontier
 from fairopt.instance import Instance
 from fairopt.models import Notion, Sharing
 from fairopt.solve import formulate
@@ -76,6 +76,27 @@ class Findings:
         return tuple(each for each in self.notions if each.allocation is not None)
 
     @property
+    def points(self) -> tuple[FrontierPoint, ...]:
+        """All allocations as points on or below the frontier: notions and schedules, then the alpha-fair ones."""
+        trade = self.frontier.value
+        if trade is None:
+            return ()
+        rows = [
+            FrontierPoint(
+                row.name,
+                "notion" if row.kind == "exact" else row.kind,
+                total=row.tasks,
+                smallest_share=row.smallest_share,
+                price_of_fairness=1 - row.tasks / trade.largest_total,
+                price_of_efficiency=1 - row.smallest_share / trade.largest_share,
+                allocation=row.allocation,
+            )
+            for row in self.comparison
+            if row.allocation is not None
+        ]
+        return (*rows, *trade.points)
+
+    @property
     def schedules(self) -> tuple[Row, ...]:
         """The rows of the schedules."""
         return self.comparison.rows[len(self.notions) :]
@@ -83,7 +104,7 @@ class Findings:
 
 def number_of_steps(notions: Sequence[NotionSpec], schedules: Sequence[ScheduleSpec], explain_users: Sequence[str]) -> int:
     """Return how often `study` calls ``done``."""
-    return len(notions) * (2 + len(explain_users)) + len(schedules) + 1
+    return len(notions) * (2 + len(explain_users)) + len(schedules) + len(ALPHAS) + 1
 
 
 def study(
@@ -112,8 +133,9 @@ def study(
         _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done)
         for row, spec in zip(comparison.rows, notions, strict=False)
     )
-    trade = Outcome.of(lambda: frontier(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit))
-    done("frontier")
+    trade = Outcome.of(lambda: frontier(instance, notions=[], sharing=sharing, time_limit=time_limit, done=done))
+    if trade.value is None:
+        done("frontier")
     return Findings(instance, comparison, found, trade)
 
 
@@ -131,7 +153,7 @@ def _of_notion(
     program = Outcome.of(lambda: str(formulate(comparison.instance, notion, sharing=sharing)))
     allocation = row.allocation
     if allocation is None:
-        nothing = Outcome[Audit](message=row.message)
+        nothing: Outcome[Audit] = Outcome(message=row.message)
         for what in ("audit", *explain_users):
             done(f"{what}, {row.name}")
         return OfNotion(row, notion, program, nothing, {})

@@ -12,6 +12,7 @@ import json
 import math
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -59,7 +60,6 @@ def require() -> None:
 def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:
     """Return the page as HTML, the same for the same findings."""
     import jinja2
-    import vl_convert
     from jinja2.utils import htmlsafe_json_dumps
 
     from fairopt.report.charts import COLOURED, charts, data
@@ -68,7 +68,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"number": number, "percent": percent}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
-    library = vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    library = _library()
     users = findings.instance.users
     file = Outcome.of(lambda: _instance_file(findings.instance))
     block = {
@@ -110,6 +110,15 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     )
 
 
+@cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for a snippet, its code does not
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
 def _tables(findings: Findings) -> dict[str, Any]:
     tables: dict[str, Any] = {
         "glance": glance_table(findings),
@@ -121,7 +130,7 @@ def _tables(findings: Findings) -> dict[str, Any]:
         "versions": Table.of("Versions", ["package", "version"], _versions(), words=(1,)),
     }
     if findings.frontier.value is not None:
-        tables["frontier"] = frontier_table(findings.frontier.value)
+        tables["frontier"] = frontier_table(findings.frontier.value, findings.points)
     return tables
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.frontier import Frontier
+from fairopt.frontier import Frontier, FrontierPoint
 from fairopt.instance import FloatArray, Instance
 from fairopt.report.findings import Findings
 from fairopt.wording import plural
@@ -168,7 +168,7 @@ def use_table(findings: Findings) -> Table:
     return Table.of("Use of each server", ["server", "resource", *names], rows, words=(1,))
 
 
-def frontier_table(found: Frontier) -> Table:
+def frontier_table(found: Frontier, every: Sequence[FrontierPoint]) -> Table:
     """Return the vertices of the frontier and the points on or below it; a point that failed says why."""
     vertices = (["vertex", "frontier", number(total, 6), number(share), "", "", ""] for total, share in found.vertices)
     points = (
@@ -181,7 +181,7 @@ def frontier_table(found: Frontier) -> Table:
             percent(point.price_of_efficiency),
             point.message,
         ]
-        for point in found.points
+        for point in every
     )
     columns = ["allocation", "kind", "tasks", "smallest share", "price of fairness", "price of efficiency", "note"]
     return Table.of("Smallest share against tasks", columns, [*vertices, *points], words=(1, 6))

@@ -69,7 +69,7 @@ def summary(findings: Findings) -> list[str]:
         fairest = float(trade.vertices[0, 0])
         price = 1 - fairest / trade.largest_total if trade.largest_total > 0 else 0.0
         sentences.append(
-            f"The largest possible smallest share, {number(trade.largest_share)}, costs {percent(price)} of the most tasks possible: with it "
+            f"The largest possible smallest share, {number(trade.largest_share)}, costs {percent(price)} of the most tasks: with it "
             f"at most {number(fairest, 6)} run, without it {number(trade.largest_total, 6)}."
         )
     certificates = [found.allocation.certificate for found in findings.solved if found.allocation is not None]
