@@ -205,11 +205,10 @@ def _user_curve(field: str, title: str, colour: Any, number: int) -> View:
         .encode(x=alt.X(f"{position}:Q", title="users, from the lowest", scale=alt.Scale(nice=False)), y=alt.Y(f"{field}:Q", title=title))
     )
     area = base.mark_area(interpolate="step", color="var(--accent)", opacity=0.35, line={"color": "var(--accent)"})
-    targets = base.mark_circle(opacity=0.0, size=60, color="var(--ink)").encode(tooltip=tooltip)
-    picked = base.transform_filter("datum.user === picked").mark_point(
-        filled=True, size=110, color="var(--c5)", opacity=1, stroke="var(--ink)"
+    points = base.mark_point(filled=True, size=110, color="var(--c5)", stroke="var(--ink)").encode(
+        opacity=alt.condition("datum.user === picked", alt.value(1.0), alt.value(0.0)), tooltip=tooltip
     )
-    layer: View = alt.layer(area, targets, picked.encode(tooltip=tooltip)).properties(height=220)
+    layer: View = alt.layer(area, points).properties(height=220)
     return layer
 
 
