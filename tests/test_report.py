@@ -124,11 +124,12 @@ def test_sections_verdicts_and_certificates_are_there(page: Page, written: Repor
         assert f"{number}. {title}" in page.text
     found = written.findings.notions[0]
     assert found.audit.value is not None
-    assert found.explanations[USERS[0]].value is not None
+    explained = found.explanations[USERS[0]].value
+    assert explained is not None
     for verdict in found.audit.value.values():
         assert " ".join(verdict.statement.split()) in page.text
         assert verdict.witness is None or " ".join(verdict.witness.text.split()) in page.text
-    for sentence in found.explanations[USERS[0]].value.sentences:
+    for sentence in explained.sentences:
         assert " ".join(sentence.split()) in page.text
     assert "maximise leximin of U[n]" in page.text
     assert found.allocation is not None

@@ -40,7 +40,7 @@ class Window:
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run a script in the page."""
-        return self.driver.execute_script(script, *arguments)  # type: ignore[no-untyped-call]
+        return self.driver.execute_script(script, *arguments)
 
     def wait(self, condition: Callable[[], Any]) -> Any:
         """Return what the condition comes to, at most half a minute later."""
