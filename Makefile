@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check bench picture docs clean
+.PHONY: demo test check bench picture docs strip clean
 
 demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, then a paper's example
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -25,9 +25,12 @@ bench: $(INSTALLED)
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
 
-docs: $(INSTALLED)  ## the pages, in docs/_build/html
-	$(BIN)/python -m sphinx -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+docs: $(INSTALLED)  ## the pages, in docs/_build/html; afresh, as much of them comes from the code
+	$(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+strip: $(INSTALLED)  ## takes the outputs out of the notebooks
+	$(BIN)/python notebooks/strip.py
 
 clean:
 	rm -rf .venv build docs/_build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage coverage.xml

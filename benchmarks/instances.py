@@ -13,10 +13,7 @@ GOOGLE = Path(__file__).resolve().parent.parent / "examples" / "google-cluster.y
 
 def all_pairs(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:
     """Positive demands, everybody may run everywhere, weights from 1 to 5: mostly one level."""
-    rng = np.random.default_rng(seed)
-    return fo.Instance(
-        rng.uniform(1, 10, (servers, resources)), rng.uniform(0.01, 0.1, (users, resources)), weights=rng.uniform(1, 5, users)
-    )
+    return fo.generate("uniform", users=users, servers=servers, resources=resources, weights=5, seed=seed)
 
 
 def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:

@@ -37,7 +37,7 @@ html_math_renderer = "mathml"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {name: name for name in ("FloatArray", "IntArray", "BoolArray", "Sharing", "ArrayLike")}
+autodoc_type_aliases = {"npt.ArrayLike": "ArrayLike", **{name: name for name in ("FloatArray", "IntArray", "BoolArray", "Sharing")}}
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80

@@ -25,6 +25,7 @@ from fairopt.explain import explain
 from fairopt.explanation import Explanation
 from fairopt.formats import load, save
 from fairopt.frontier import Frontier, frontier
+from fairopt.generators import GENERATORS, generate
 from fairopt.imports import (
     Import,
     import_google2011,
@@ -43,12 +44,14 @@ from fairopt.report import Report, report
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
+from fairopt.study import study
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
 
 __all__ = [
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
@@ -80,6 +83,7 @@ __all__ = [
     "explain",
     "formulate",
     "frontier",
+    "generate",
     "import_google2011",
     "import_kubernetes",
     "import_openb",
@@ -93,6 +97,7 @@ __all__ = [
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
     "worst_case",
 ]

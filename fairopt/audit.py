@@ -28,7 +28,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.measures import Violation, violations
 from fairopt.models import Property
 from fairopt.properties import CHECKS, Case, Verdict
-from fairopt.properties.case import ROUNDED
+from fairopt.properties.case import ROUNDED, as_asked, quietly
 from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
@@ -171,10 +171,11 @@ def audit(
         raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
     if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
         raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
-    case = Case(allocation, int(effort), int(seed), int(jobs), time_limit)
+    case = Case(as_asked(allocation), int(effort), int(seed), int(jobs), time_limit)
     verdicts = {}
     for name in _names(properties):
-        verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
+        with quietly():
+            verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
         if done is not None:
             done(name)
     exceeded = violations(allocation.instance, allocation.tasks, allocation.sharing, ROUNDED)

@@ -19,13 +19,16 @@ import fairopt as fo
 from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
+from fairopt.commands.explain import explain
 from fairopt.commands.frontier import frontier
+from fairopt.commands.generate import generate
 from fairopt.commands.import_ import app as imports
 from fairopt.commands.registries import notions, placements, schema, solvers
 from fairopt.commands.report import report
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
 from fairopt.commands.solve import solve
+from fairopt.commands.study import study
 from fairopt.commands.worst_case import worst_case
 
 __all__ = ["app", "main"]
@@ -94,11 +97,14 @@ for _command, _example in (
     (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
     (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
+    (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
     (placements, "placements"),
     (notions, "notions --json"),
     (solvers, "solvers"),
     (reproduce, "reproduce bbf pdrf-tables --quick"),
     (worst_case, "worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml"),
+    (study, "study --generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5"),
+    (generate, "generate constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml"),
     (schema, "schema > cluster.schema.json"),
 ):
     app.command(epilog=f"Example: fairopt {_example}")(_command)

@@ -22,6 +22,9 @@ class Blocker:
         "time" under time division.
     capacity, used, own : float
         Of the whole row: what there is, what is in use, and what the user holds itself; time in parts of the row's.
+    bottleneck : bool
+        Is it this that stops the user there? Nobody who holds some of it has a larger share; or it has a price, where the goal is a sum.
+        What leaves no room otherwise is held by users who would have to make way. True where nothing tells (schedules, whole tasks).
     holders : tuple of (str, float)
         Other users who hold most of it, the largest first, and how much.
     """
@@ -31,21 +34,21 @@ class Blocker:
     capacity: float
     used: float
     own: float
+    bottleneck: bool
     holders: tuple[tuple[str, float], ...]
-
-    def part(self, amount: float) -> float:
-        """Return an amount as a part of the row."""
-        return amount / self.capacity if self.capacity > 0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
     """What a change would give the user, in tasks; None where it is not known.
 
+    Where a task is worth more on some servers than on others (``utility``), the notion decides on what all tasks are worth together, not
+    on their number: then this is one of several.
+
     Attributes
     ----------
     change : str
-        In words: "1 more gpu on one of rack", "weight 2 instead of 1", "may run on rack".
+        In words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
         "capacity", "server" (one more of the row), "weight" or "placement".
     by_price : float or None
@@ -53,7 +56,8 @@ class Gain:
         everybody at a lower level where he is. An upper bound of the rise of that level, and the rise itself for small changes where the
         prices are unique. Only leximins have such prices.
     by_solving : float or None
-        What the same notion or schedule gives it after the change, less what it has.
+        What the same notion or schedule gives it after the change, less what it has. (Of psdsf, which has several answers, the one that
+        the same turns of servers find.)
     note : str
         Why it was not solved.
     """
@@ -84,7 +88,7 @@ class Explanation:
         What the user has.
     sentences : tuple of str
     blockers : tuple of Blocker
-        In the order of what the user runs there, the most first.
+        Bottlenecks first, then in the order of what the user runs there; at most 1,000.
     gains : tuple of Gain
         The largest first; those that were not solved by what prices say.
     """

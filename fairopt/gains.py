@@ -18,7 +18,7 @@ unique. A user may gain more than its level: where the change frees it of the ot
 >>> for gain in gains(allocation, 0, [(0, 0)], resolves=2):
 ...     print(gain.change, round(gain.by_price, 3), round(gain.by_solving, 3))
 weight 2 instead of 1 1.5 1.154
-1 more cpu on pool 0.103 0.103
++1 cpu on pool 0.103 0.103
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from fairopt.models import Sharing
 from fairopt.program import Equalize, Leximin, LimitKind
 from fairopt.question import rerun
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import figure, named, plural
+from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["gains"]
 
@@ -72,7 +72,9 @@ def gains(
     ``resolves`` most promising ones are solved.
     """
     prices = _LevelPrices.of(allocation, user)
-    changes = [*_weight(allocation, user), *_placement(allocation, user), *_capacity(allocation, user, cells, prices, 3 * max(resolves, 2))]
+    changes = _placement(allocation, user)
+    if allocation.instance.servable[user]:
+        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 3 * max(resolves, 2))]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
     own = float(allocation.tasks_per_user[user])
     found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
@@ -80,10 +82,14 @@ def gains(
     def promise(j: int) -> tuple[float, float]:
         return -(0.0 if found[j] is None else float(found[j] or 0.0)), -changes[j].hint
 
-    chosen: list[int] = []
-    for kind, most in (("weight", 1), ("placement", _FEW), ("", resolves)):
-        candidates = [j for j, change in enumerate(changes) if j not in chosen and (not kind or change.kind == kind)]
-        chosen += sorted(candidates, key=promise)[: max(0, min(most, resolves - len(chosen)))]
+    # One solve for the weight, some for constraints unless prices rule them out, and the others where they promise most.
+    by_kind: dict[str, list[int]] = {kind: [] for kind in ("weight", "placement")}
+    for j in sorted(range(len(changes)), key=promise):
+        by_kind.setdefault(changes[j].kind, []).append(j)
+    hopeful = [j for j in by_kind["placement"] if found[j] is None or promise(j)[0] < 0]
+    chosen = [*by_kind["weight"][:1], *hopeful[:_FEW]][:resolves]
+    rest = [j for j in sorted(range(len(changes)), key=promise) if j not in chosen]
+    chosen += sorted(rest, key=lambda j: changes[j].kind == "placement")[: resolves - len(chosen)]
     results = []
     for j, change in enumerate(changes):
         solved, note = (None, "") if j not in chosen else _solved(allocation, user, change, deadline or Deadline(None))
@@ -96,12 +102,12 @@ def gains(
 
 def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadline) -> tuple[float | None, str]:
     if deadline.left == 0.0:
-        return None, "not solved: the time limit has passed"
+        return None, "the time limit has passed"
     limit = None if deadline.seconds is None else deadline.left
     try:
         answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
-        return None, f"not solved: {error}"
+        return None, str(error)
     before, after = float(allocation.tasks_per_user[user]), float(answer.tasks_per_user[user])
     return _clean(after - before, before), ""
 
@@ -121,14 +127,13 @@ def _step(amounts: FloatArray) -> FloatArray:
 def _weight(allocation: Allocation, user: int) -> list[_Change]:
     instance = allocation.instance
     weights = instance.weights.copy()
-    before = np.atleast_1d(weights[user])
+    before = np.atleast_1d(weights[user]).copy()
     more = _step(before)
     weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
     words = f"weight {figure(float(before[0] + more[0]))} instead of {figure(float(before[0]))}"
     if weights.ndim == 2:
-        words = "every weight one step higher: " + ", ".join(
-            f"{named(name)} {figure(a + b)}" for name, a, b in zip(instance.resources, before, more, strict=True)
-        )
+        after, now = (joined([figure(float(weight)) for weight in each]) for each in (before + more, before))
+        words = f"weights {after} instead of {now}"
     return [_Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
 
 
@@ -166,14 +171,16 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     by_time = allocation.sharing == "tdm"
     amounts = np.ones((instance.n_servers, 1)) if by_time else _step(instance.capacities)
     value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0.0) * amounts / (instance.counts[:, None] if by_time else 1.0)
-    priced = [divmod(int(j), amounts.shape[1]) for j in np.argsort(-value, axis=None, kind="stable") if value.flat[j] > 0]
+    order = np.argsort(-value, axis=None, kind="stable")
+    priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > _NOTHING * value.max()]
     kind = merge(instance).server_group
     first = np.unique(kind, return_index=True)[1]
-    wanted = [*priced, *cells]
+    wanted = [*priced, *cells] if prices is not None else [*cells, *priced]
     chosen = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in wanted))[:most]
+    own = {(int(first[kind[i]]), r) for i, r in cells}
     changes = []
     for i, r in chosen:
-        hint = float(value[i, r])
+        hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without a price of its level, what is near
         if by_time:
             words = f"one more server like {named(instance.servers[i])}"
             counts = instance.counts.copy()
@@ -181,8 +188,8 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
             changes.append(_Change(words, "server", lambda counts=counts: instance.replace(counts=counts), hint=hint))  # type: ignore[misc]
         else:
             amount, several = float(amounts[i, r]), instance.counts[i] > 1
-            where = f"{'one of ' if several else ''}{named(instance.servers[i])}"
-            words = f"{figure(amount)} more {named(instance.resources[r])} on {where}"
+            where = f"{'one server of ' if several else ''}{named(instance.servers[i])}"
+            words = f"+{figure(amount)} {named(instance.resources[r])} on {where}"
             changed, rows = _larger(instance, i, r, amount)
             changes.append(_Change(words, "capacity", changed, rows, hint))
     return changes
@@ -289,7 +296,8 @@ class _LevelPrices:
         own = np.flatnonzero(program.pair_users == group)
         worth = program.utilities[own]
         if np.ptp(worth) > _PROVED * worth.max():  # worth differs from server to server: tasks grow with the level as they are
-            return float(allocation.tasks_per_user[self.user]) * level / self.value
+            ratio = float(instance.weights[self.user] / allocation.instance.weights[self.user])
+            return float(allocation.tasks_per_user[self.user]) * level / self.value * ratio
         part = float(merging.user_part[self.user])
         return level * float(weight[group]) * part / float(worth[0])
 

@@ -223,7 +223,8 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
             continue
         scale = weights[block, None, :] / weights[None, who, :]
         if rates is not None:
-            could = scale[:, :, 0] * rates[block, i, None] * safe_ratio(x[who, i], rates[who, i])
+            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size), where=rates[who, i] > 0)  # none where nobody may be
+            could = scale[:, :, 0] * rates[block, i, None] * time
         else:
             could = np.full(scale.shape[:2], np.inf)
             for r in range(instance.n_resources):

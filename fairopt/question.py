@@ -22,10 +22,11 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.measures import dominant_shares
+from fairopt.merging import merge
 from fairopt.schedule import schedule
 from fairopt.solve import solve
 
-__all__ = ["given", "rerun"]
+__all__ = ["given", "merged_servers", "rerun"]
 
 
 def rerun(
@@ -88,11 +89,59 @@ def rerun(
     )
 
 
+def merged_servers(allocation: Allocation) -> Allocation:
+    """Return an exact allocation of divisible tasks as one of an instance in which identical server rows are one, named after the first.
+
+    Other allocations, whose identical rows may hold different things, are returned as they are.
+
+    >>> import fairopt as fo
+    >>> allocation = fo.solve(fo.Instance([[1], [1], [3]], [[1], [2]], servers=["a", "b", "c"]), "drfh")
+    >>> merged_servers(allocation).instance.servers
+    ('a and 1 like it', 'c')
+    """
+    question, instance = allocation.question, allocation.instance
+    if not isinstance(question, Exact) or allocation.certificate.whole_tasks or not question.notion.merges(instance):
+        return allocation
+    merging = merge(instance, question.notion.utility)
+    group = merging.server_group
+    first, size = np.unique(group, return_index=True, return_counts=True)[1:]
+    names = [instance.servers[i] + (f" and {number - 1:,} like it" if number > 1 else "") for i, number in zip(first, size, strict=True)]
+    if first.size == instance.n_servers or len(set(names)) < len(names):
+        return allocation
+    small = instance.replace(
+        capacities=instance.capacities[first],
+        counts=np.bincount(group, weights=instance.counts),
+        eligibility=None if instance.placement is None else instance.eligibility[:, first],
+        rates=None if instance.rates_per_server is None else instance.rates_per_server[:, first],
+        servers=names,
+    )
+    tasks = np.zeros((instance.n_users, first.size))
+    np.add.at(tasks.T, group, allocation.tasks.T)
+    notion = question.notion.restricted(servers=first)
+    shares = notion.shares(small, tasks) if allocation.shares.ndim == 2 else allocation.shares
+    part = merging.server_part[first][:, None] if allocation.sharing == "tdm" else 1.0  # the time of a row is a part of all rows' time
+
+    def cut(prices: FloatArray | None) -> FloatArray | None:
+        return None if prices is None else prices[first] / part
+
+    return replace(
+        allocation,
+        instance=small,
+        tasks=tasks,
+        shares=allocation.shares[:, first] if shares is None else shares,
+        prices=cut(allocation.prices),
+        levels=tuple(replace(level, prices=cut(level.prices)) for level in allocation.levels),
+        question=replace(question, notion=notion),
+        trace=None,
+    )
+
+
 def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIVEN) -> Allocation:
     """Return (users, servers) tasks that somebody else chose as an allocation: nothing is proved of it, not even that it fits.
 
     ``shares`` are the weighted dominant shares; ``notion`` may name one that it is to be compared with.
     """
+    tasks = np.array(tasks, dtype=np.float64)  # an allocation freezes what it holds
     excess = allocation_excess(instance, tasks, sharing)
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.generators import google, google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.schedule import schedule
@@ -75,12 +76,6 @@ def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[st
 # Wang, Li and Liang --------------------------------------------------------------------------------------------------------------
 
 
-def _servers(number: int, rng: np.random.Generator) -> FloatArray:
-    """Draw servers from table I, (servers, resources), in the order in which they are drawn."""
-    counts, *columns = np.array(read("drfh").more["table-1"]["servers"], float).T
-    return np.column_stack(columns)[rng.choice(counts.size, number, p=counts / counts.sum())]
-
-
 def drfh_figure_4(run: Run) -> Iterator[Row]:
     """Dominant shares under best-fit, as one user after another comes."""
     figure = read("drfh").more["figure-4"]
@@ -102,7 +97,7 @@ def drfh_figure_4(run: Run) -> Iterator[Row]:
 
 
 def _one_after_another(figure: dict[str, Any], rng: np.random.Generator) -> FloatArray:
-    servers, demands = _servers(figure["drawn"], rng), np.array(figure["demands"])
+    servers, demands = google_servers(figure["drawn"], rng), np.array(figure["demands"])
     come = (schedule(Instance(servers, demands[:n]), "drfh", placement="best-fit") for n in range(1, len(demands) + 1))
     return np.array([100 * allocation.shares.min() for allocation in come])
 
@@ -159,14 +154,10 @@ def _study_row(what: str, values: FloatArray, known: list[float], published: lis
 
 def _placements(study: dict[str, Any], rng: np.random.Generator) -> FloatArray:
     """Return CPU and memory in use, in per cent, and the least share, of each scheduler from the exact one on."""
-    number = study["users"]
-    larger, alike, ratio = (rng.uniform(study[word][0], study[word][1], number) for word in ("larger", "alike", "ratio"))
-    other = larger * np.where(rng.random(number) < 1 / 3, alike, ratio)
-    demands = np.where(rng.random((number, 1)) < 0.5, np.column_stack([larger, other]), np.column_stack([other, larger]))
-    instance = Instance(_servers(study["drawn"], rng), demands)
+    instance = google(study["users"], study["drawn"], seed=rng)
     options = [scheduler.get("options") for scheduler in study["scheduler"]]
     allocations = [schedule(instance, "drfh", **chosen) if chosen else solve(instance, "drfh") for chosen in options]
-    share = (demands / instance.total_capacity).max(axis=1)  # of the cluster; those of slots are others
+    share = (instance.demands / instance.total_capacity).max(axis=1)  # of the cluster; those of slots are others
     return np.array(
         [(*(100 * a.usage.sum(axis=0) / instance.total_capacity), float((share * a.tasks_per_user).min())) for a in allocations]
     )

@@ -1,4 +1,4 @@
-"""Notions and schedules as people write them: "proportional:alpha=2", "drfh:best-fit:metric=cosine", tuples and mappings."""
+"""Notions, schedules and generators as people write them: "proportional:alpha=2", "drfh:best-fit:metric=cosine", tuples and mappings."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
+from fairopt.generators import Generator, generator
 from fairopt.models import Notion
 from fairopt.schedule import planned
 from fairopt.solve import notion_of
 
-__all__ = ["NotionSpec", "ScheduleSpec", "read_notion", "read_schedule"]
+__all__ = ["NotionSpec", "ScheduleSpec", "read_generator", "read_notion", "read_schedule"]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
@@ -54,6 +55,12 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
     words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
+
+
+def read_generator(spec: str) -> Generator:
+    """Return the generator of random instances that "google:users=50:servers=100" means."""
+    word, *rest = spec.split(":")
+    return generator(word, **_options(rest, spec))
 
 
 def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:

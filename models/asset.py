@@ -55,5 +55,5 @@ class Asset(ShareNotion):
     def yardstick(self, instance: Instance, user: int) -> str:
         """The sum of the shares of all resources."""
         parts = safe_ratio(instance.demands[user], instance.total_capacity)
-        listed = [f"{percent(parts[r])} of its {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]
+        listed = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]
         return f"its shares of the whole cluster, added up: a task takes {percent(parts.sum())}, which is {joined(listed)}"

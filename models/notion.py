@@ -229,7 +229,7 @@ def dominant_part(instance: Instance, user: int, capacity: FloatArray, whole: st
     weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
     order = np.argsort(-weighted, kind="stable")
     first = named(instance.resources[order[0]])
-    others = [f"{percent(parts[r])} of its {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
+    others = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
     also = f" ({joined(others[:3])})" if others else ""
     for_weight = " for its weights" if instance.weights.ndim == 2 else ""
     return f"its share of {whole}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"

@@ -39,6 +39,10 @@ class ResidualPSDSF(Notion):
         """Refuse: it has no program."""
         raise Unsupported('"rpsdsf" is the criterion of a schedule and has no optimum; use fairopt.schedule, or the notion "psdsf"')
 
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """What is left of a server."""
+        return "all its tasks, at each server against those that would still fit there"
+
     def criterion(self, instance: Instance) -> Criterion:
         """Return 1 for each user: the rest is what is left of the servers."""
         return Criterion(np.ones(instance.n_users), Measure.RESIDUAL)

@@ -17,6 +17,7 @@ import pytest
 from pages import blocks, run_block
 
 import fairopt as fo
+from fairopt.properties import CHECKS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -57,6 +58,14 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = "\n".join(path.read_text() for path in (DOCS / "reference").glob("*.md"))
     documented = set(re.findall(r"^\.\. (?:auto\w+|py:data):: fairopt\.(\w+)$", text, re.MULTILINE))
     assert documented >= set(fo.__all__)
+
+
+def test_every_property_is_in_the_reference() -> None:
+    """Each check says in its docstring what it measures."""
+    documented = re.findall(
+        r"^.. automodule:: (fairopt\.properties\.\w+)$", (DOCS / "reference" / "properties.md").read_text(), re.MULTILINE
+    )
+    assert documented == [check.__module__ for check in CHECKS.values()]
 
 
 @pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")

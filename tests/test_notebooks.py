@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+FOLDER = Path(__file__).parents[1] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+stripped: Callable[[str], str] = runpy.run_path(str(FOLDER / "strip.py"))["stripped"]
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -37,6 +41,23 @@ def test_notebook_is_stripped(path: Path) -> None:
         assert cell.metadata == {}
         assert cell.get("outputs", []) == []
         assert cell.get("execution_count") is None
+    assert path.read_text(encoding="utf-8") == stripped(path.read_text(encoding="utf-8")), f"run: make strip (it strips {path.name})"
+
+
+def test_stripping_undoes_a_run() -> None:
+    """What a run and an editor leave behind is taken out, and nothing else: cells keep their ids and their text."""
+    clean = NOTEBOOKS[0].read_text(encoding="utf-8")
+    notebook = read(NOTEBOOKS[0])
+    notebook.metadata.kernelspec.display_name = "Python 3 (ipykernel)"
+    notebook.metadata.language_info.version = "3.11.7"
+    for cell in notebook.cells:
+        cell.metadata.tags = ["mine"]
+        if cell.cell_type == "code":
+            cell.execution_count = 7
+            cell.outputs = [nbformat.v4.new_output("stream", text="hello")]  # type: ignore[no-untyped-call]
+    run = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
+    assert "hello" in run
+    assert stripped(run) == clean
 
 
 def test_there_are_notebooks() -> None:

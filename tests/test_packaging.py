@@ -18,6 +18,7 @@ import fairopt as fo
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
     "CRITERIA",
+    "GENERATORS",
     "NOTIONS",
     "PLACEMENTS",
     "SOLVERS",
@@ -25,6 +26,7 @@ PUBLIC = {
     "Certificate",
     "CertificateError",
     "Comparison",
+    "Explanation",
     "FairoptError",
     "Import",
     "Instance",
@@ -43,6 +45,7 @@ PUBLIC = {
     "WorstCase",
     "compare",
     "edrf_rounds",
+    "explain",
     "formulate",
     "import_google2011",
     "import_kubernetes",
@@ -50,6 +53,7 @@ PUBLIC = {
     "import_slurm",
     "import_swf",
     "import_yarn",
+    "generate",
     "load",
     "precomputed_drf",
     "regret",
@@ -57,6 +61,7 @@ PUBLIC = {
     "save",
     "schedule",
     "solve",
+    "study",
     "to_pyomo",
 }
 
@@ -91,7 +96,21 @@ def test_public_names_are_documented(name: str) -> None:
 
 def test_import_loads_no_solver_and_nothing_that_only_some_need(tmp_path: Path) -> None:
     """``import fairopt`` is what every script pays for."""
-    heavy = ["highspy", "cvxpy", "pyomo", "numba", "joblib", "matplotlib", "pandas", "pydantic", "yaml", "typer"]
+    heavy = [
+        "highspy",
+        "cvxpy",
+        "pyomo",
+        "numba",
+        "joblib",
+        "matplotlib",
+        "pandas",
+        "pydantic",
+        "yaml",
+        "typer",
+        "pyarrow",
+        "filelock",
+        "distributed",
+    ]
     assert python(f"import sys, fairopt; print(sorted(set({heavy}) & set(sys.modules)))", tmp_path) == "[]"
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from typing import Literal
 
 import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.question import given, rerun
+from fairopt.question import given, merged_servers, rerun
 
 CLUSTER = fo.Instance(
     [[9, 12, 100], [12, 12, 0]],
@@ -88,6 +89,36 @@ def test_rows_that_nobody_explains_are_refused() -> None:
     with pytest.raises(fo.Unsupported, match="are about servers"):
         rerun(first, CLUSTER.replace(servers=["s", "u"]))
     assert rerun(fo.solve(CLUSTER, "drfh"), two).instance is two  # where there are none, nothing needs to be said
+
+
+@pytest.mark.parametrize("notion", ["drfh", "psdsf", "per-server-drf", "proportional"])
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+def test_identical_rows_become_one(notion: str, sharing: Literal["rdm", "tdm"]) -> None:
+    """The allocation of 2 + 3 single servers as one of two rows: what a solve with counts says, shares and prices too."""
+    counted = fo.Instance(
+        [[4, 2], [1, 3]], [[1.0, 0.5], [0.3, 1.0], [1.0, 1.0]], counts=[2, 3], eligibility=[[1, 1], [1, 1], [1, 0]], weights=[1, 2, 1]
+    )
+    single = fo.Instance(
+        counted.capacities[[0, 0, 1, 1, 1]], counted.demands, eligibility=counted.eligibility[:, [0, 0, 1, 1, 1]], weights=counted.weights
+    )
+    merged, direct = merged_servers(fo.solve(single, notion, sharing=sharing)), fo.solve(counted, notion, sharing=sharing)
+    assert merged.instance.servers == ("server-1 and 1 like it", "server-3 and 2 like it")
+    np.testing.assert_allclose(merged.tasks_per_user, direct.tasks_per_user, rtol=1e-6)
+    np.testing.assert_allclose(merged.shares, direct.shares, rtol=1e-6)
+    for mine, theirs in zip(merged.levels, direct.levels, strict=True):
+        assert mine.prices is not None
+        assert theirs.prices is not None
+        np.testing.assert_allclose(mine.prices, theirs.prices, rtol=1e-6, atol=1e-12)
+    if direct.prices is not None:
+        assert merged.prices is not None
+        np.testing.assert_allclose(merged.prices, direct.prices, rtol=1e-5, atol=1e-9)
+
+
+def test_rows_that_may_hold_different_things_are_left_alone() -> None:
+    """Of schedules and given tasks."""
+    single = fo.Instance([[4], [4]], [[1], [1]])
+    for allocation in (fo.schedule(single), given(single, np.zeros((2, 2)), "rdm"), fo.solve(single, "drfh", integral=True)):
+        assert merged_servers(allocation) is allocation
 
 
 def test_what_somebody_else_made_cannot_be_made_again() -> None:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -80,5 +81,6 @@ def _default(part: Any) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Return help as Markdown: signs that would be markup are kept as signs."""
-    return "".join("\\" + sign if sign in r"*_<>[]|" else sign for sign in (text or "").replace("\b", "").strip())
+    """Return help as Markdown: signs that would be markup are kept as signs, and options are code."""
+    kept = "".join("\\" + sign if sign in r"*_<>[]|" else sign for sign in (text or "").replace("\b", "").strip())
+    return re.sub(r"--[\w-]+", r"`\g<0>`", kept)

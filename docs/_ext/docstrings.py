@@ -3,12 +3,14 @@
 * An indented paragraph is set as it stands, with its line breaks, and not as a quotation: it is a formula.
 * Examples are a section of their own, also where they follow the errors without a heading.
 * The docstring of a property is prose, where napoleon would take what stands before a colon for a type.
+* A name of a type, such as ``ArrayLike``, stays a name in signatures.
 * `Name` in single quotes links to its page. What has none, but is there, is set as code; what is not there is a warning.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from docutils import nodes
@@ -22,14 +24,23 @@ _NO_PROSE = (".. ", "* ", "- ", ">>> ", "... ", ":")
 def setup(app: Sphinx) -> dict[str, Any]:
     """Do it before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", _process, priority=400)
+    app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _process(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     lines[:] = with_literal_formulas(with_heading_of_examples(lines))
-    if what in ("attribute", "data", "property"):
-        lines.insert(0, "")
+    if what in ("attribute", "data", "property") and lines:
+        lines[:1] = lines[0].replace(": ", ":\n", 1).split("\n")  # what stands before a colon inside a line would be a type
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Autodoc writes an alias in a union as ``TypeAliasForwardRef('ArrayLike')``."""
+    short, back = (text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))
+    return short, back
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:
@@ -74,13 +85,13 @@ def with_heading_of_examples(lines: list[str]) -> list[str]:
 
 
 def with_literal_formulas(lines: list[str]) -> list[str]:
-    """Put ``::`` before each indented paragraph that follows prose."""
+    """Make each indented paragraph that follows prose a block."""
     result: list[str] = []
     prose = ""
     for line in lines:
         starts = line.startswith(" ") and result and not result[-1].strip()
         if starts and prose and not prose.startswith(" ") and not prose.endswith("::") and not prose.startswith(_NO_PROSE):
-            result += ["::", ""]
+            result += [".. code-block:: text", ""]
         if line.strip():
             prose = line
         result.append(line)

@@ -6,6 +6,8 @@
     which properties theory promises, by which citation, and the numbers that papers print;
 ``{notions}``
     a table of all notions, each with a link to its page;
+``{promised}``
+    a table of notions and properties;
 ``{placements}``, ``{engines}``
     tables of those.
 """
@@ -31,6 +33,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("notion", NotionHead)
     app.add_directive("promises", Promises)
     app.add_directive("notions", NotionTable)
+    app.add_directive("promised", PromisedTable)
     app.add_directive("placements", PlacementTable)
     app.add_directive("engines", EngineTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -69,6 +72,18 @@ class NotionTable(SphinxDirective):
         rows = ["| notion | what it is | source |", "|---|---|---|"]
         rows += [f"| [`{name}`](/explanation/notions/{name}.md) | {kind.title} | {kind.source} |" for name, kind in ALL.items()]
         return self.parse_text_to_nodes("\n".join(rows))
+
+
+class PromisedTable(SphinxDirective):
+    """Which notion promises what."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        rows = [f"| notion | {' | '.join(entry.value.replace('-', ' ') for entry in fo.Property)} |", "|---|" + ":-:|" * len(fo.Property)]
+        for name, kind in fo.NOTIONS.items():
+            marks = ("✓" if entry in kind.satisfies else "" for entry in fo.Property)
+            rows.append(f"| [`{name}`](/explanation/notions/{name}.md) | {' | '.join(marks)} |")
+        return [nodes.container("", *self.parse_text_to_nodes("\n".join(rows)), classes=["matrix"])]
 
 
 class PlacementTable(SphinxDirective):
@@ -120,7 +135,8 @@ def promises(kind: type[fo.Notion]) -> str:
         lines += ["| source | published | here |", "|---|---|---|"]
         for paper, result in printed:
             published = "none" if result.published is None else _numbers(result.published)
-            ours = "the same" if result.ours is None else f"{_numbers(result.ours)} ({' '.join(result.differs.split())})"
+            why = f" ({' '.join(result.differs.split())})" if result.differs else ""
+            ours = "the same" if result.ours is None else f"{_numbers(result.ours)}{why}"
             lines.append(f"| {paper.source}, {result.citation} | {published} | {ours} |")
     return "\n".join(lines)
 

@@ -168,7 +168,7 @@ def swf(
     """Import a moment of a log in the Standard Workload Format: a task is one processor, which is a relaxation."""
     _run(
         lambda: fo.import_swf(
-            *(log,),
+            log,
             at=at,
             users=users,
             nodes=nodes,
@@ -225,6 +225,9 @@ def _print(console: Console, imported: fo.Import, everything: bool) -> None:
     summary = {key: value for key, value in imported.summary.items() if isinstance(value, int | float)}
     counts = ", ".join(f"{key} {value:,.10g}" for key, value in summary.items() if key not in ("owners", "at"))
     console.print(Text.assemble((imported.kind, "bold"), f": {counts}"))
+    for key, value in imported.summary.items():
+        if isinstance(value, dict):
+            console.print(Text(f"{key}: {', '.join(f'{name} {number:,.6g}' for name, number in value.items())}"))
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
     users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
     console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")

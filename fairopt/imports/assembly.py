@@ -1,7 +1,8 @@
 """From records to an instance: nodes become servers, tasks become users.
 
 **Servers.** Nodes with the same capacity on which the same users may run are one row, named after the first of them and how many more
-there are: ``cn001 +79``. What runs on them is summed by row.
+there are: ``cn001 +79``. What runs on them is summed by row; a node that holds more than it has, which the sum may hide, is named in a
+note.
 
 **Users.** An owner (a namespace, an account) often runs several shapes of tasks, and a user has one. So each (owner, shape,
 constraints) is a user, ``owner/shape``, whose tasks T[n] are those that run and those that wait. The weight phi of the owner is divided
@@ -261,6 +262,9 @@ def assemble(
     unused = ~instance.eligibility.any(axis=0)
     if unused.any():
         account.note(f"{plural(row_counts[unused].sum(), 'server')} that no task here may use count in the capacity of the cluster")
+    over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * _FITS).any(axis=1)) if demand == "shapes" else row[:0]
+    if over.size:
+        account.note(f"what runs asks for more than there is on {plural(over.size, 'node')} ({names[over[0]]}, for one)")
     placed = np.zeros((len(owners), rows))
     np.add.at(placed.T, row, held.T)
     running = placed.sum(axis=1) + somewhere

@@ -79,15 +79,16 @@ def import_google2011(
     number = rows.numbers("n_tasks")
     running = rows.numbers("n_running") if "n_running" in rows else np.zeros(len(rows))
     rows.check(running <= number, "more tasks run than there are", "n_running")
-    for begin, end in (("first_submit_s", "last_submit_s"),):
-        if begin in rows and end in rows:
-            rows.check(rows.numbers(end) >= rows.numbers(begin), "the last comes before the first: a clock that goes backwards", end)
+    if "first_submit_s" in rows and "last_submit_s" in rows:
+        forwards = rows.numbers("last_submit_s") >= rows.numbers("first_submit_s")
+        rows.check(forwards, "the last comes before the first: a clock that goes backwards", "last_submit_s")
     if "median_run_s" in rows:
         rows.numbers("median_run_s", empty=0.0)
     if "different_machine" in rows and (apart := rows.numbers("different_machine", empty=0.0) > 0).any():
         account.note(f"{plural(number[apart].sum(), 'task')} must run on machines of their own, which is ignored: a relaxation")
-    kept = np.flatnonzero(rows.good & (number > 0))
     users = rows.text("user")
+    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task has a user", "user")
+    kept = np.flatnonzero(rows.good & (number > 0))
     account.summary |= {"rows": len(rows), "tasks": float(number[kept].sum())}
     return assemble(
         "google2011",

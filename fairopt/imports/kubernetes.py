@@ -35,6 +35,7 @@ from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.result import Import
 from fairopt.instance import BoolArray
+from fairopt.wording import plural
 
 __all__ = ["import_kubernetes"]
 
@@ -142,11 +143,14 @@ def import_kubernetes(
         else:
             homeless += bool(pod.node) and pod.node not in index
             kept.append(pod)
+    reserved = _sum([node.reserved for node in open_nodes])
+    if reserved:
+        account.summary["taken off nodes"] = {resource: _amount(resource, amount) for resource, amount in reserved.items() if amount}
     if homeless:
-        account.note(f"{homeless} pods run on nodes that accept no work: they count as demand, not as held")
+        account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: demand, but not held")
     related = sum(pod.related for pod in kept)
     if related:
-        account.note(f"{related} pods require others near or far (pod affinity, topology spread), which is ignored: a relaxation")
+        account.note(f"{plural(related, 'pod')} with required pod affinity or topology spread, which is ignored: a relaxation")
     classes = Counter(pod.priority for pod in kept if pod.priority)
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
@@ -167,7 +171,7 @@ def import_kubernetes(
             owner=[pod.owner for pod in kept],
             demands=np.array([[_amount(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
             number=np.array([pod.number for pod in kept], float),
-            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(-1, len(open_nodes)),
+            allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
             place=np.array([row[pod.constraints] for pod in kept], int),
             where=[pod.where for pod in kept],
             running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
@@ -279,7 +283,7 @@ def _pod(part: Part, owner: Callable[[Part], str]) -> _Pod:
     spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
     return _Pod(
         part,
-        f"{metadata.get('namespace').text('default')}/{metadata['name'].text()}",
+        f"{metadata.get('namespace').text('') or 'default'}/{metadata['name'].text()}",
         owner(part),
         phase,
         spec.get("nodeName").text(""),
@@ -308,7 +312,7 @@ def _example(nodes: list[_Node]) -> _Pod:
 def _owner(users: str) -> Callable[[Part], str]:
     kind, _, key = users.partition(":")
     if users == "namespace":
-        return lambda pod: pod["metadata"].get("namespace").text("default")
+        return lambda pod: pod["metadata"].get("namespace").text("") or "default"
     if users == "priority":
         return lambda pod: pod["spec"].get("priorityClassName").text("") or "(no class)"
     if kind == "label" and key:

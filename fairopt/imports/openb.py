@@ -113,6 +113,8 @@ def import_openb(
             present = (made <= at) & (at < deleted)
     elif at is not None:
         raise InvalidInstance(f"{pods}: there are no columns creation_time and deletion_time, so no pods at a time; leave out at")
+    qos = rows.text("qos")
+    rows.check(np.array([bool(quality) for quality in qos], bool), "the cell is empty; every pod has a quality of service", "qos")
     kept = np.flatnonzero(rows.good & present)
     if at is not None:
         account.summary["at"] = at
@@ -120,7 +122,6 @@ def import_openb(
     specs = ["|".join(sorted(set(filter(None, text.split("|"))))) for text in (rows.text(spec) if spec else [""] * len(rows))]
     places = list(dict.fromkeys(specs[j] for j in kept))
     row = {place: j for j, place in enumerate(places)}
-    qos = rows.text("qos")
     owners = qos
     if users == "class":
         owners = [
@@ -142,7 +143,7 @@ def import_openb(
             demands=demands[kept],
             number=number[kept],
             allowed=np.array([[not place or model in place.split("|") for model in models[used]] for place in places], bool).reshape(
-                -1, used.size
+                len(places), used.size
             ),
             place=np.array([row[specs[j]] for j in kept], int),
             where=[rows.place(j) for j in kept.tolist()],

@@ -17,6 +17,7 @@ import re
 __all__ = ["NANO", "nano"]
 
 NANO = 10**9
+_LARGEST = NANO << 63
 _POWERS = {"": 9, "n": 0, "u": 3, "m": 6, "k": 12, "M": 15, "G": 18, "T": 21, "P": 24, "E": 27}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _QUANTITY = re.compile(r"\+?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([-+]?\d{1,3}))?", re.ASCII)
@@ -47,4 +48,7 @@ def nano(quantity: str | int | float) -> int:
         power = 9 + int(exponent) if exponent else _POWERS[suffix]
     power -= len(decimals)
     scale: int = 10 ** abs(power)
-    return number * scale if power >= 0 else -(-number // scale)
+    amount = number * scale if power >= 0 else -(-number // scale)
+    if amount >= _LARGEST:
+        raise ValueError(f'"{text[:40]}" is more than Kubernetes can hold, 2^63')
+    return amount

@@ -6,8 +6,9 @@ offers nothing; what runs there is demand, but held by nobody.
 
 **Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); pending ones
 ask for ``tres_req_str``, an array for as many tasks as it has left. A job that is held or waits for another is not demand. A job on one
-node is one task. A job over several nodes is as many tasks as it has Slurm tasks, if its CPUs and GPUs divide evenly, else one for each
-node; an instance does not know that they must start together, so the optimum is a relaxation for them.
+node is one task. A job over several nodes (or one that waits and is too large for any) is as many tasks as it has Slurm tasks, if its
+CPUs and GPUs divide evenly, else one for each node; an instance does not know that they must start together, so the optimum is a
+relaxation for them.
 
 **Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that a newer answer lists), its features with ``&``,
 ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
@@ -22,7 +23,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -148,15 +149,16 @@ def import_slurm(
         elif strange is not None:
             account.bad("job", f"{job.part.place}.nodes", f'runs on node "{strange}", which {nodes} does not list; export both anew')
         else:
+            job = _split(job, offered)
             if job.constraints not in allowed:
                 allowed[job.constraints] = _allowed(job, offered, member)
             homeless += bool(job.on) and not any(host in index for host in job.on)
             kept.append(job)
-    several = sum(job.tasks > 1 and job.spans for job in kept)
+    several = sum(job.spans for job in kept)
     if several:
-        account.note(f"{plural(several, 'job')} of several nodes are as many tasks, which need not start together: a relaxation")
+        account.note(f"{plural(several, 'job')} on several nodes, cut into tasks that need not start together: a relaxation")
     if homeless:
-        account.note(f"{plural(homeless, 'job')} run on nodes that offer nothing: they count as demand, not as held")
+        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: demand, but not held")
 
     generic = sorted({name for job in kept for name in job.request} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
@@ -173,7 +175,7 @@ def import_slurm(
             owner=[job.owner for job in kept],
             demands=np.array([[job.request.get(r, 0.0) for r in resources] for job in kept]).reshape(-1, len(resources)),
             number=np.array([job.tasks for job in kept], float),
-            allowed=np.array(list(allowed.values()), bool).reshape(-1, len(offered)),
+            allowed=np.array(list(allowed.values()), bool).reshape(len(allowed), len(offered)),
             place=np.array([row[job.constraints] for job in kept], int),
             where=[job.where for job in kept],
             running=running,
@@ -288,7 +290,7 @@ def _job(part: Part, users: str) -> _Job:
     pieces = 1.0
     if nodes > 1:
         pieces = max(number(part.get("tasks")) or 1.0, 1.0)
-        if pieces < nodes or any(amount % pieces for resource, amount in request.items() if resource != "memory"):
+        if pieces < nodes or _uneven(request, pieces):
             pieces = float(nodes)
     copies = 1.0
     pending = part.get("array_task_string").text("")
@@ -313,6 +315,22 @@ def _job(part: Part, users: str) -> _Job:
         on,
         nodes > 1,
     )
+
+
+def _split(job: _Job, nodes: list[_Node]) -> _Job:
+    """Cut a job that waits, has several Slurm tasks and fits on no node alone into these, unless it must have one node."""
+    pieces = number(job.part.get("tasks")) or 1.0
+    if job.state in _HOLDS or job.spans or pieces <= 1 or number(job.part.get("max_nodes")) == 1 or _uneven(job.request, pieces):
+        return job
+    if any(all(amount <= node.offers.get(name, 0.0) for name, amount in job.request.items()) for node in nodes):
+        return job
+    request = {name: amount / pieces for name, amount in job.request.items()}
+    return replace(job, tasks=job.tasks * pieces, request=request, spans=True)
+
+
+def _uneven(request: Mapping[str, float], pieces: float) -> bool:
+    """Would a piece have a part of a CPU or of a generic resource? Memory divides."""
+    return any(amount % pieces for name, amount in request.items() if name != "memory")
 
 
 def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]]:

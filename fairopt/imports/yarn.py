@@ -111,7 +111,7 @@ def import_yarn(
             demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
             number=np.array([containers.number for _, containers in groups], float),
             allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
-                -1, len(offered)
+                len(labels), len(offered)
             ),
             place=np.array([row[containers.label] for _, containers in groups], int),
             where=[app.where for app, _ in groups],
@@ -203,7 +203,7 @@ def _app(part: Part, users: str) -> _App:
                 capability = request["capability"]
                 own = _label(request.get("nodeLabelExpression")) or label
                 containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
-    return _App(part, part["id"].text(), part[users].text(), state, tuple(containers))
+    return _App(part, part["id"].text(), part[users].text() or f"(no {users})", state, tuple(containers))
 
 
 def _label(part: Part) -> str:

@@ -2,13 +2,11 @@
 
 It applies where one resource r is dominant for every user,
 
-* *server by server*: d[n,r] / c[i,r] is the largest of its parts on every server i where n may run (Khamse-Ashari et al. 2017, section
-  III-B), or
-* *of the whole cluster*: d[n,r] / C[r] is, C the total capacity (Wang, Li and Liang 2014, section III-C). Without placement constraints the
-  first implies this one.
+* *on every server*: d[n,r] / c[i,r] is the largest of its parts of each server where n may run (Khamse-Ashari et al. 2017, section III-B),
+* or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the largest, C the total capacity (Wang, Li and Liang 2014,
+  section III-C). The first implies this one then. A notion that looks at servers one by one, such as "psdsf", promises the first only.
 
-Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n] (`fairopt.properties.max_min`). Where
-both apply to different resources, the first counts.
+Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n] (`fairopt.properties.max_min`).
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ def check(case: Case) -> Verdict:
     if instance.rates_per_server is not None:
         return does_not_apply(NAME, "Does not apply: the instance brings rates, and what is shared is time.")
     at_servers, in_all = _dominant_at_servers(case), _dominant_in_all(case)
+    if not instance.eligibility[np.ix_(case.members, np.flatnonzero(instance.counts > 0))].all():
+        in_all[:] = False
     if not (at_servers.any() or in_all.any()):
         ratio = safe_ratio(instance.demands[case.members], instance.total_capacity).argmax(axis=1)
         wanted = [f"{instance.resources[r]} for {case.name(case.members[ratio == r][0])}" for r in np.unique(ratio)]

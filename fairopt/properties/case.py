@@ -10,11 +10,14 @@ server (``utility=``); then u[n,i] / max_j u[n,j], so that all is counted in tas
 R[n] what it could run alone and e the relative excess of the allocation over its limits, where that is itself rounding (below 1e-6). So an
 exact allocation whose certificate leaves 1e-9 violates nothing.
 
+*Tasks.* T[n] is what the notion counts: under "bbf" a user without a limit asks for one task.
+
 *Who counts.* Users who may run somewhere, demand something and have tasks. The others are left out.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -30,9 +33,9 @@ from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.measures import takes_part
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import Equalize, Leximin, Program
+from fairopt.program import Equalize, Leximin, LimitKind, Program
 
-__all__ = ["PATIENCE", "ROUNDED", "Case", "amount", "capped", "listed", "quietly", "tasks_of"]
+__all__ = ["PATIENCE", "ROUNDED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
 
 ROUNDED = 1e-6  # relative: numbers in files are rounded
 PATIENCE = 60.0  # seconds for each search, where no time limit is given
@@ -168,6 +171,24 @@ class Case:
     def name(self, n: int) -> str:
         """Label of a user."""
         return f'"{self.instance.users[n]}"'
+
+
+def as_asked(allocation: Allocation) -> Allocation:
+    """Return the allocation with the tasks that its notion counts in the instance: what an exact program limits that the instance does not.
+
+    >>> import fairopt as fo
+    >>> as_asked(fo.solve(fo.Instance([[3]], [[2], [1]]), "bbf")).instance.tasks
+    array([1., 1.])
+    """
+    instance, question = allocation.instance, allocation.question
+    if not isinstance(question, Exact) or np.isfinite(instance.tasks).all():
+        return allocation
+    sharing: Any = allocation.sharing
+    limits = question.notion.formulate(instance, sharing=sharing, integral=False).limits
+    rows = limits.kinds == LimitKind.TASKS
+    tasks = instance.tasks.copy()
+    tasks[limits.keys[rows, 0]] = limits.bounds[rows]
+    return allocation if np.array_equal(tasks, instance.tasks) else dataclasses.replace(allocation, instance=instance.replace(tasks=tasks))
 
 
 def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:

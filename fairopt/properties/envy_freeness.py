@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairopt.instance import FloatArray, safe_ratio
+from fairopt.instance import FloatArray
 from fairopt.measures import with_what_others_hold
 from fairopt.properties.case import Case, amount, capped, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, holds, violated
@@ -30,7 +30,6 @@ def check(case: Case) -> Verdict:
     best, pair, enviers = 0.0, (0, 0), 0
     for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
         users = np.arange(first, first + len(would))
-        would = np.where(np.isfinite(would), would, 0.0)  # what is held where its holder may not run is nobody's
         envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0.0
         envy[~case.part[users]] = 0.0
@@ -66,7 +65,8 @@ def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
     for n in case.members:
         scale = weights[n] / weights
         if case.sharing == "tdm":
-            could = scale * safe_ratio(x, instance.rates) * instance.rates[n]
+            time = np.divide(x, instance.rates, out=np.zeros(x.shape), where=instance.rates > 0)
+            could = scale * time * instance.rates[n]
         else:
             asks = instance.demands[n] > 0
             ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]

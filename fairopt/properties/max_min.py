@@ -70,7 +70,7 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return does_not_apply(name, f"Undecided: the exact shares are not known: {error}")
     own, best = (_shares(share, tasks, case) for tasks in (case.allocation.tasks, exact.tasks))
     per_task = np.where(usable, share, 0.0).max(axis=1)
-    gain = np.where(case.part, (best - own) / per_task, 0.0)
+    gain = np.divide(best - own, per_task, out=np.zeros(own.size), where=per_task > 0)
     rising = np.flatnonzero(gain > case.slack)
     if not rising.size:
         if case.feasible:

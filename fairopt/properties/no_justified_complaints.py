@@ -29,7 +29,6 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, "Does not apply: it is about resources, and time is shared.")
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: an entitlement is one weight, and there is one for each resource.")
-    asks = np.where(np.isfinite(instance.tasks) | (allocation.notion != "bbf"), instance.tasks, 1.0)
     pool = int(np.flatnonzero(instance.counts > 0)[0])
     capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
     entitled = (
@@ -44,7 +43,7 @@ def check(case: Case) -> Verdict:
         room = np.where(instance.demands > 0, (capacity - used) / instance.demands, np.inf).min(axis=1)
     bound = (instance.demands > 0) & full
     lack = np.where(bound.any(axis=1), due.min(axis=1) - held, room)
-    lack = np.where(case.part, np.minimum(lack, asks - held), 0.0)
+    lack = np.where(case.part, np.minimum(lack, instance.tasks - held), 0.0)
     complaints = np.flatnonzero(lack > case.slack)
     if not complaints.size:
         return holds(NAME, "Everybody has all its tasks, or its entitlement of a resource that is full.")

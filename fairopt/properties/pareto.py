@@ -23,7 +23,6 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError, NoSolution
@@ -99,6 +98,8 @@ def _most_gain(case: Case) -> FloatArray:
 
 def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     """Maximise sum of goal[n] V[n] over all that hurts nobody; return the tasks, (users, servers), or why there is no answer."""
+    from scipy.optimize import linprog
+
     apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # servers merge, users do not: each has its own tasks to lose
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
     merging = merge(case.instance.replace(weights=None), data)

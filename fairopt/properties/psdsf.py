@@ -86,7 +86,8 @@ class _Server:
         needs = self.needs[users]
         room = self._room(self.share(users))
         tasks = np.divide(room, needs, out=np.full(room.shape, np.inf), where=needs > 0).min(axis=1, initial=np.inf)
-        return np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
+        bound: FloatArray = np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
+        return bound
 
     def gain(self, n: int, bound: float) -> float:
         """Return z, by bisection between nothing and a bound."""

@@ -1,7 +1,8 @@
 """Strategy-proofness: nobody can run more of its true tasks by a lie. A *search*: a lie that pays refutes it, none found proves nothing.
 
 A liar n declares other demands (single entries up and down, nothing of a resource, more of one that it needs less, all together), hides
-servers, or declares fewer or more tasks; where the instance brings rates, it declares other rates. The notion or schedule is asked again.
+servers, claims servers where it may not run, or declares fewer or more tasks; where the instance brings rates, it declares other rates. The
+notion or schedule is asked again.
 What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its true tasks that runs
 
     sum over the servers i where n may run of  x'[n,i] min_r d'[n,r] / d[n,r],    under division of time  x'[n,i] gamma[n,i] / gamma'[n,i],
@@ -77,8 +78,11 @@ class Lie:
                 parts.append(f"it runs {amount(self.rates[i])} tasks on {instance.servers[i]} instead of {amount(own[i])}")
         if self.servers is not None:
             hidden = np.flatnonzero(instance.eligibility[self.n] & ~self.servers)
+            claimed = np.flatnonzero(~instance.eligibility[self.n] & self.servers)
             if hidden.size:
                 parts.append(f"it may not run on {listed([instance.servers[i] for i in hidden])}")
+            if claimed.size:
+                parts.append(f"it may run on {listed([instance.servers[i] for i in claimed])} too")
         if self.tasks is not None:
             parts.append(f"it has {tasks_of(self.tasks)} instead of {amount(instance.tasks[self.n])}")
         return listed(parts, 6)
@@ -203,6 +207,9 @@ class _Search:
             if allowed.size > 2:
                 for i in allowed:
                     yield Lie(n, servers=np.arange(instance.n_servers) == i)
+        if instance.placement is not None:
+            for i in np.flatnonzero(~instance.placement[n]):
+                yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), True))
         has, runs = float(instance.tasks[n]), float(self.case.allocation.tasks_per_user[n])
         for tasks in (np.inf, 2 * has, 0.5 * has) if np.isfinite(has) else (2 * runs, runs, 0.5 * runs):
             if tasks != has and tasks > 0:
@@ -250,9 +257,10 @@ class _Search:
         instance, rng, n = self.case.instance, self.rng, lie.n
         kind = rng.integers(6)
         allowed = instance.eligibility[n]
-        if kind == 0 and allowed.sum() > 1:
+        known = np.flatnonzero(allowed if instance.placement is None else instance.counts > 0)
+        if kind == 0 and known.size > 1:
             shown = allowed.copy() if lie.servers is None else lie.servers.copy()
-            i = int(rng.choice(np.flatnonzero(allowed)))
+            i = int(rng.choice(known))
             shown[i] = not shown[i]
             if shown.any():
                 return replace(lie, servers=shown)

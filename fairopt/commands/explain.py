@@ -1,0 +1,158 @@
+"""``fairopt explain``: why a user gets what it gets, and what would help."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.options import File, Json, Output, Sharing
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.explanation import Blocker, Gain
+from fairopt.models import default_sharing
+from fairopt.question import given
+from fairopt.specs import read_notion, read_schedule
+from fairopt.wording import figure, percent
+
+__all__ = ["explain"]
+
+_ROWS = 12  # of a table
+
+
+def explain(
+    file: File,
+    user: Annotated[str, typer.Option(metavar="NAME", help="Whose allocation.")],
+    notion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="Notion of fairness, drfh by default; options as in proportional:alpha=2. See: fairopt notions.",
+            autocompletion=lambda: list(fo.NOTIONS),
+        ),
+    ] = None,
+    schedule: Annotated[
+        str | None, typer.Option(metavar="ID:ID", help="Of a greedy schedule instead, criterion:placement. See: fairopt placements.")
+    ] = None,
+    allocation: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Of your own tasks instead: columns user, server, tasks, or user and one a server."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="NAME", help="User to compare with; default: with whose holdings it could run most.")
+    ] = None,
+    integral: Annotated[bool, typer.Option("--integral", help="Of the exact allocation of whole tasks.")] = False,
+    resolves: Annotated[int, typer.Option(metavar="N", help="How many changes are solved, at most.")] = 6,
+    sharing: Sharing = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Of the allocation, and of all that is solved to explain it.")
+    ] = None,
+    as_json: Json = False,
+    output: Output = None,
+) -> None:
+    """Explain what a user of FILE gets, what stops it, and what would help.
+
+    With --allocation, --notion says which exact allocation it is compared with.
+    """
+    check_output(as_json, False, output, None)
+    if schedule is not None and (notion is not None or allocation is not None):
+        raise typer.BadParameter("a schedule is a question of its own; leave --notion and --allocation out", param_hint="--schedule")
+    if integral and (schedule is not None or allocation is not None):
+        raise typer.BadParameter("only exact allocations are asked for in whole tasks", param_hint="--integral")
+    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance.index(user)  # said before anything is solved
+    if against is not None:
+        instance.index(against)
+
+    def made() -> fo.Allocation:
+        if schedule is not None:
+            plan = read_schedule(schedule)[1]
+            return fo.schedule(instance, sharing=sharing, **plan)  # type: ignore[arg-type]
+        chosen = read_notion(notion or "drfh")[1]
+        if allocation is not None:
+            from fairopt.formats.allocations import read
+
+            return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name)
+        return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit)  # type: ignore[arg-type]
+
+    answer = work("finding the allocation", made)
+    progress = Progress(console=Console(stderr=True), transient=True)
+    changes = progress.add_task("what would help", total=resolves)
+    explanation = work(
+        "finding what would help",
+        lambda: fo.explain(
+            answer, user, against=against, resolves=resolves, time_limit=time_limit, done=lambda change: progress.update(changes, advance=1)
+        ),
+        progress,
+    )
+    if as_json or (output is not None and output.suffix.lower() == ".json"):
+        deliver(as_text(explanation.to_dict()), output)
+    elif output is None:
+        _print(Console(highlight=False), explanation)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        _print(page, explanation)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def _print(console: Console, explanation: fo.Explanation) -> None:
+    """Print the sentences, what leaves no room, and the changes."""
+    for sentence in explanation.sentences:
+        console.print(label(sentence))
+    if explanation.blockers:
+        console.print()
+        _print_blockers(console, explanation.blockers)
+    gains = tuple(gain for gain in explanation.gains if gain.by_solving is not None or gain.by_price or gain.note)
+    if gains:
+        console.print()
+        _print_gains(console, gains)
+
+
+def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
+    table = simple_table("what is full", "of")
+    add_numbers(table, "in use", "its own")
+    table.add_column(Text("who else holds most"), overflow="fold")
+    table.add_column(Text("stops it"))
+    for each in blockers[:_ROWS]:
+        whole = each.capacity if each.capacity > 0 else 1.0
+        holders = ", ".join(f"{name} {percent(held / whole)}" for name, held in each.holders)
+        stops = "yes" if each.bottleneck else "no"
+        table.add_row(
+            label(each.resource), label(each.server), percent(each.used / whole), percent(each.own / whole), label(holders), Text(stops)
+        )
+    console.print(table)
+    if len(blockers) > _ROWS:
+        console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
+    if not all(each.bottleneck for each in blockers):
+        console.print(Text("stops it: no, where those who hold it have larger shares (or it has no price), and would make way."))
+
+
+def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
+    table = simple_table("what would change, in tasks")
+    priced = any(gain.by_price is not None for gain in gains)
+    add_numbers(table, *(["by price"] if priced else []), "by solving")
+    for gain in gains[:_ROWS]:
+        solved = "" if gain.by_solving is None else _signed(gain.by_solving)
+        price = "" if gain.by_price is None else _signed(gain.by_price)
+        table.add_row(label(gain.change), *([price] if priced else []), solved)
+    console.print(table)
+    if len(gains) > _ROWS:
+        console.print(Text(f"and {len(gains) - _ROWS:,} more; --json has all"))
+    if priced:
+        console.print(
+            Text(
+                "by price: how far the prices let its level rise, a bound of the level, and right for small changes where prices are "
+                "unique. by solving: the allocation of the changed cluster. Empty: not solved; more with --resolves."
+            )
+        )
+
+
+def _signed(value: float) -> str:
+    """Write a change: +0.103, 0, -2."""
+    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{figure(abs(value))}"

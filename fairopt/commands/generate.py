@@ -1,0 +1,59 @@
+"""``fairopt generate``: a random instance as a file, or what there is to draw."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import check_folder
+from fairopt.commands.tables import simple_table
+
+__all__ = ["generate"]
+
+
+def generate(
+    spec: Annotated[
+        str | None, typer.Argument(metavar="SPEC", help="Such as google:users=50:servers=100; none lists what there is.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same instance for the same seed.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="A .yaml or .json file, or a folder of CSV tables; needed with SPEC."),
+    ] = None,
+) -> None:
+    """Draw a random instance and write it."""
+    if spec is None:
+        _list(Console(highlight=False))
+        return
+    if output is None:
+        raise typer.BadParameter("say where to write it, such as -o cluster.yaml", param_hint="--output")
+    if seed < 0:
+        raise typer.BadParameter("give a whole number >= 0", param_hint="--seed")
+    check_folder(output, "--output")
+    from fairopt.specs import read_generator
+
+    instance = read_generator(spec)(seed)
+    fo.save(instance, output)
+    typer.echo(f"{output}: {instance!r}")
+
+
+def _list(console: Console) -> None:
+    """Print a table of `GENERATORS`."""
+    table = simple_table("generator", "what it draws", "parameters", leading=1)
+    for name, draw in fo.GENERATORS.items():
+        parameters = [each for each in inspect.signature(draw).parameters.values() if each.name != "seed"]
+        named = [
+            str(each.name) if each.default is None else f"{each.name}={each.default}"
+            for each in parameters
+            if each.kind is not each.VAR_KEYWORD
+        ]
+        more = ["those of the other"] if any(each.kind is each.VAR_KEYWORD for each in parameters) else []
+        what = (inspect.getdoc(draw) or "").partition("\n")[0].replace("`", "")
+        table.add_row(Text(name, "bold"), Text(what), Text(", ".join(named + more)))
+    console.print(table)

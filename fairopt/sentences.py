@@ -1,0 +1,369 @@
+"""The sentences of an explanation, for people who have never read a paper on fairness: short, with numbers, units and percentages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
+from fairopt.errors import FairoptError
+from fairopt.explanation import Gain
+from fairopt.instance import FloatArray
+from fairopt.measures import could_run_with, takes_part, violations
+from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.program import LimitKind
+from fairopt.room import Room
+from fairopt.solve import solve
+from fairopt.solvers.backend import Deadline
+from fairopt.wording import figure, joined, named, percent, plural
+
+__all__ = ["Sentences"]
+
+_SAME = 1e-6  # relative: numbers that differ by less are the same
+_NAMES = 3  # listed at most
+_ALIKE = 1e-3  # relative: gains that differ by less are as good
+_CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved one is not worth a word
+_REFERENCE = "drfh"  # what tasks of no notion are compared with
+
+
+class Sentences:
+    """What there is to say of one user of one allocation; each method returns the sentences on one matter, or none."""
+
+    def __init__(self, allocation: Allocation, user: int, room: Room, other: int | None) -> None:
+        self.allocation, self.instance, self.n, self.room = allocation, allocation.instance, user, room
+        self.who = named(self.instance.users[user])
+        self.x = float(allocation.tasks_per_user[user])
+        self.given = allocation.solver == GIVEN
+        self.whole = allocation.certificate.whole_tasks
+        self.exact = isinstance(allocation.question, Exact) and not allocation.certificate.best_found
+        self.takes_part = bool(takes_part(self.instance)[user])
+        self.notion = _notion_of(allocation)
+        self.would = could_run_with(allocation, user)
+        self.other = self._largest_bundle() if other is None else other
+
+    # What it gets ---------------------------------------------------------------------------------------------------------------
+
+    def standing(self) -> list[str]:
+        """How many tasks, by what and where; against what they are measured; its share, and who has less and more."""
+        if not self.takes_part:
+            return self._no_part()
+        number = _tasks(self.x)
+        if np.isfinite(self.instance.tasks[self.n]):
+            all_its = _tasks(float(self.instance.tasks[self.n]))
+            number = f"all its {all_its}" if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
+        sentences = [f"{self.who} runs {number} {self._made()}{self._places()}."]
+        if self.notion is not None and not self.given:
+            sentences.append(f"It is measured by {self.notion.yardstick(self.instance, self.n)}.")
+            sentences += self._share_there() if self.allocation.shares.ndim == 2 else self._level()
+        return sentences
+
+    def _made(self) -> str:
+        allocation, certificate = self.allocation, self.allocation.certificate
+        if self.given:
+            return "in the allocation that was given"
+        if certificate.best_found:
+            return f"in the best allocation of whole tasks that was found for {allocation.notion}, which is not proved to be an optimum"
+        if isinstance(allocation.question, Greedy):
+            return f"in the greedy schedule {allocation.notion}:{allocation.solver.rpartition(':')[2]}"
+        if certificate.reservation:
+            return f"in the {certificate.reservation} allocation of {allocation.notion} by {allocation.solver}"
+        return f"in the exact allocation of {allocation.notion}{' in whole tasks' if self.whole else ''}"
+
+    def _places(self) -> str:
+        held = self.allocation.tasks[self.n]
+        order = [i for i in np.argsort(-held, kind="stable") if held[i] > _SAME * max(self.x, 1e-3)]
+        if len(order) < 2:
+            return "".join(f", on {named(self.instance.servers[i])}" for i in order)
+        listed = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
+        rest = order[_NAMES:]
+        return f": {joined([*listed, *([f'{figure(held[rest].sum())} on {len(rest):,} more'] if rest else [])])}"
+
+    def _no_part(self) -> list[str]:
+        instance, n = self.instance, self.n
+        if instance.tasks[n] == 0:
+            return [f"{self.who} gets nothing because it has no tasks to run."]
+        if instance.servable[n]:
+            return [f"A task of {self.who} demands nothing, so all its {figure(float(instance.tasks[n]))} tasks fit, whatever others have."]
+        exists, asked = instance.counts > 0, instance.demands[n] > 0
+        lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
+        fits = exists & (instance.unconstrained_rates[n] > 0)
+        sentences = [f"{self.who} gets nothing: there is no server where it may run."]
+        if lacking.any():
+            missing = np.flatnonzero(asked & (instance.capacities[lacking] == 0).any(axis=0))
+            what = joined([named(instance.resources[r]) for r in missing[:_NAMES]])
+            sentences.append(f"Its tasks need {what}, and {self._rows(lacking)} {'lacks' if lacking.sum() == 1 else 'lack'} it.")
+        if fits.any():
+            sentences.append(f"Its tasks would fit on {self._rows(fits)}, where its constraints do not let it run.")
+        return sentences
+
+    def _level(self) -> list[str]:
+        allocation, n = self.allocation, self.n
+        number = allocation.level_of_user[n]
+        if number is not None:
+            same = [named(name) for name in allocation.levels[number - 1].users if name != self.instance.users[n]]
+            company = f"{_some(same) or 'nobody'} {'stop' if len(same) > 1 else 'stops'} at the same level"
+            before, after = allocation.levels[: number - 1], allocation.levels[number:]
+            numbers = [sum(len(each.users) for each in part) for part in (before, after)]
+            place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
+        elif self.exact:  # the goal is a sum, or it has all its tasks
+            return []
+        else:
+            shares = allocation.shares[takes_part(self.instance)]
+            own = allocation.shares[n]
+            lower, higher = int((shares < own * (1 - _SAME)).sum()), int((shares > own * (1 + _SAME)).sum())
+            place = _either([lower, higher], "has", "a smaller one", "a larger one")
+        return [f"Its share is {self._share(float(allocation.shares[n]))}; {place}."]
+
+    def _share_there(self) -> list[str]:
+        held = self.allocation.tasks[self.n]
+        if not held.any():
+            return []
+        i = int(held.argmax())
+        share = f"On {named(self.instance.servers[i])} its share is {self._share(float(self.allocation.shares[self.n, i]))}"
+        there = [named(self.room.resources[r]) for j, r in self.room.cells if j == i and self.room.nobody_is_ahead(i, r)]
+        weights = "" if (self.instance.weights == 1).all() else " for its weight"
+        return [f"{share}, and nobody who holds {joined(there)} there has a larger one{weights}." if there else f"{share}."]
+
+    def _share(self, share: float) -> str:
+        write = percent if self.notion is not None and self.notion.share_is_part else figure
+        if self.instance.weights.ndim == 2 or (weight := float(self.instance.weights[self.n])) == 1 or share == 0:
+            return write(share)
+        return f"{write(share * weight)}, which is {write(share)} for each unit of its weight {figure(weight)}"
+
+    # What stops it --------------------------------------------------------------------------------------------------------------
+
+    def stops(self) -> list[str]:
+        """What leaves it no room where, and who holds that; or all its tasks, or its slice."""
+        if not self.takes_part:
+            return []
+        if self.allocation.complete[self.n]:
+            return ["It has all the tasks that it asks for, so nothing stops it."]
+        instance, room = self.instance, self.room
+        exists, own = instance.counts > 0, instance.eligibility[self.n]
+        if self._sliced():
+            return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
+        stopping = [cell for cell in room.cells if room.bottleneck(*cell)]
+        explained = {i for i, _ in stopping}
+        by_resource: dict[int, list[int]] = {}
+        for i, r in [*stopping, *(cell for cell in room.cells if cell[0] not in explained)]:
+            by_resource.setdefault(r, []).append(i)
+        where = "" if own[exists].all() else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
+        sentences = [where.strip()] if where and not by_resource else []
+        if by_resource:
+            ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
+            everywhere = int(own.sum()) if own.sum() > _NAMES else 0
+            article = "the " if self.allocation.sharing == "tdm" else ""
+            parts = []
+            for r, rows in ordered[:_NAMES]:
+                parts.append(f"of {article}{named(room.resources[r])} on {'all of them' if len(rows) == everywhere else self._rows(rows)}")
+            left = "too little is left" if self.whole else "nothing is left"
+            stops = f"{where}What stops it{' there' if where else ''}: {left} {', and '.join(parts)}."
+            sentences += [stops, self._holders(by_resource)]
+        if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
+            sentences.append("No single server where it may run is large enough for one of its tasks.")
+        elif room.open_rows:
+            sentences.append(self._left_over(room.open_rows))
+        return sentences
+
+    def _sliced(self) -> bool:
+        """Are parts of servers set aside for each user? They have limits of their own, and no prices of capacity."""
+        if not self.exact or self.allocation.prices is not None or self.notion is None:
+            return False
+        sharing: Any = self.allocation.sharing
+        program = self.notion.formulate(self.instance, sharing=sharing, integral=False)
+        return bool((program.limits.kinds == LimitKind.SLICE).any())
+
+    def _holders(self, by_resource: Mapping[int, list[int]]) -> str:
+        """Who holds what stops it, of the resource of which others hold the largest part."""
+        room = self.room
+        parts: dict[int, FloatArray] = {}
+        for r, rows in by_resource.items():
+            parts[r] = np.sum([room.held(i, r) for i in rows], axis=0) / float(room.capacity[rows, r].sum())
+        r = max(parts, key=lambda r: float(parts[r].sum() - parts[r][self.n]))
+        held, what = parts[r], f"that {named(room.resources[r])}"
+        others = [f"{named(self.instance.users[m])} {percent(held[m])}" for m in room.largest_holders(held)]
+        mine = f"{self.who} itself {percent(held[self.n])}" if held[self.n] > 0 else f"{self.who} none"
+        return f"Who has {what}: {', '.join([*others, mine])}." if others else f"All of {what} that is in use is its own."
+
+    def _left_over(self, rows: Sequence[int]) -> str:
+        names = self._rows(rows)
+        ended_by = self.allocation.details.get("blocked_by")
+        if ended_by is not None:
+            return f"On {names} there is room left: the schedule ended when a task of {named(ended_by)} did not fit."
+        if self.whole and self.given:
+            return f"On {names} enough is left for another task, if it is not spread over several servers."
+        if self.whole:
+            return f"On {names} enough is left in all, but not on any single server."
+        unused = f", and {self.allocation.notion} does not use it" if self.exact else ""
+        return f"On {names} there is room for more of its tasks{unused}."
+
+    # What it is worth, and what would help ---------------------------------------------------------------------------------------
+
+    def worth(self, deadline: Deadline) -> list[str]:
+        """What it pays at prices, where the goal is a sum; what an exact optimum would give, where this is none; where it does not fit."""
+        if not self.takes_part:
+            return []
+        if self.exact:
+            return [] if self.room.prices is None else self._paid(self.room.prices)
+        sentences = []
+        if self.given:
+            wrong = violations(self.instance, self.allocation.tasks, self.allocation.sharing, _SAME)
+            more = f"; and {len(wrong) - _NAMES:,} more" if len(wrong) > _NAMES else ""
+            sentences = [f"The allocation does not fit: {'; '.join(map(str, wrong[:_NAMES]))}{more}."] if wrong else []
+        return [*sentences, self._optimum(deadline)]
+
+    def _paid(self, prices: FloatArray) -> list[str]:
+        """Every task is paid for by the prices of what it uses."""
+        things, servers = self.room.resources, self.instance.servers
+        spent = self.allocation.tasks[self.n][:, None] * self.room.demand * prices
+        total = float(spent.sum())
+        if total > 0:
+            order = [j for j in np.argsort(-spent, axis=None, kind="stable")[:_NAMES] if spent.flat[j] > _SAME * total]
+            where = [f"{named(things[j % len(things)])} on {named(servers[j // len(things)])}" for j in order]
+            parts = [f"{percent(spent.flat[j] / total)} for {what}" for j, what in zip(order, where, strict=True)]
+            return [f"At the prices that prove this optimum it pays {joined(parts)}."]
+        cost = (self.room.demand * prices).sum(axis=1)[self.instance.eligibility[self.n]].min(initial=np.inf)
+        weight = float(self.instance.weights[self.n]) if self.instance.weights.ndim == 1 else 1.0
+        if self.x > 0 or not weight * (1 + _SAME) < cost < np.inf:
+            return []
+        times = f"{figure(cost / weight)} times what it counts"
+        return [f"At the prices that prove this optimum a task of it costs {times}: others use the same for more."]
+
+    def _optimum(self, deadline: Deadline) -> str:
+        notion: Notion | str = _REFERENCE if self.notion is None else self.notion
+        name = notion if isinstance(notion, str) else notion.name
+        sharing: Any = self.allocation.sharing
+        try:
+            if deadline.left == 0.0:
+                raise deadline.passed({})
+            best = solve(self.instance, notion, sharing=sharing, time_limit=None if deadline.seconds is None else deadline.left)
+        except FairoptError as error:
+            return f"There is no exact allocation of {name} to compare with: {error}."
+        would = float(best.tasks_per_user[self.n])
+        same = abs(would - self.x) <= _SAME * max(would, self.x)
+        how_many = "as much" if same else f"{figure(would)} instead of {figure(self.x)}"
+        return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
+
+    def helps(self, found: Sequence[Gain]) -> list[str]:
+        """The best change of each kind."""
+        if not found:
+            return []
+        capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
+        weight, placement = ([gain for gain in found if gain.kind == kind] for kind in ("weight", "placement"))
+        sentences = []
+        if (best := _best(capacity)) is not None:
+            equals = sum(gain.best_known >= best.best_known * (1 - _ALIKE) for gain in capacity) - 1
+            also = f"; {plural(equals, 'other change')} of this kind would give as much" if equals else ""
+            sentences.append(f"What would help: {best.change} would give it {self._gain(best)}{also}.")
+        if (best := _best(weight)) is not None:
+            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
+        elif any(gain.by_solving == 0 for gain in weight):
+            sentences.append("More weight would give it nothing.")
+        if (best := _best(placement)) is not None:
+            sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
+        if not any(map(_best, (capacity, weight, placement))):
+            sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
+        late = [gain.note for gain in found if gain.note]
+        were = "was" if len(late) == 1 else "were"
+        return [*sentences, *([f"{plural(len(late), 'change')} {were} not solved: {late[0]}."] if late else [])]
+
+    def _gain(self, gain: Gain) -> str:
+        more = gain.best_known
+        number = f"{figure(more)} task{'' if figure(more) == '1' else 's'}"
+        text = f"{number} more (+{percent(more / self.x)})" if self.x > 0 else number
+        if gain.by_solving is None:
+            return f"up to {text}, by its price"
+        if gain.by_price is None or abs(gain.by_price - more) <= _CLOSE * max(abs(gain.by_price), more):
+            return text
+        return f"{text}; {'up to ' if gain.by_price > more else ''}{figure(gain.by_price)} by its price"
+
+    # The others -----------------------------------------------------------------------------------------------------------------
+
+    def _largest_bundle(self) -> int | None:
+        """Return with whose holdings it could run most tasks, else who has most; None where nobody else has anything."""
+        for values in (self.would, np.where(takes_part(self.instance), self.allocation.tasks_per_user, 0.0)):
+            others = np.where(np.arange(values.size) == self.n, 0.0, values)
+            if others.max() > 0:
+                return int(others.argmax())
+        return None
+
+    def versus(self) -> list[str]:
+        """What it could run with what the other holds, and why the other has a larger share."""
+        m = self.other
+        if m is None or not self.takes_part:
+            return []
+        weights = self.instance.weights
+        name = named(self.instance.users[m])
+        would = min(float(self.would[m]), float(self.instance.tasks[self.n]))
+        if would > self.x * (1 + _SAME) + 1e-9:
+            verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
+        elif would >= self.x * (1 - _SAME):
+            verdict = "as many as it has: nothing to envy"
+        else:
+            verdict = f"fewer than its {figure(self.x)}: nothing to envy"
+        ratio = np.unique(weights[self.n] / weights[m])
+        times = "" if (ratio == 1).all() else f", times {joined([figure(each) for each in ratio])} for the weights"
+        has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
+        return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
+
+    def _why_ahead(self, m: int) -> str:
+        shares, instance, x = self.allocation.shares, self.instance, self.allocation.tasks
+        if shares.ndim == 2 or self.given or shares[m] <= shares[self.n] * (1 + _SAME):
+            return ""
+        if x[m, ~instance.eligibility[self.n]].sum() > 0.5 * x[m].sum():
+            return f", most of them where {self.who} may not run"
+        if self.allocation.sharing == "tdm":
+            return ""
+        stopping = [(i, r) for i, r in self.room.cells if self.room.bottleneck(i, r)]
+        spared = {named(self.room.resources[r]) for i, r in stopping if x[m, i] > 0 and instance.demands[m, r] == 0}
+        return f", which need no {joined(sorted(spared))}" if spared else ""
+
+    def _servers(self, rows: Any) -> str:
+        """Count rows, which are servers where each stands for one."""
+        number = int(rows.sum())
+        return plural(number, "server") if (self.instance.counts[rows] == 1).all() else f"{plural(number, 'row')} of servers"
+
+    def _rows(self, rows: Iterable[Any]) -> str:
+        chosen = np.asarray(list(rows))
+        positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        return _some([named(self.instance.servers[i]) for i in positions])
+
+
+def _notion_of(allocation: Allocation) -> Notion | None:
+    """Return the notion with its options, or without them as far as its name tells."""
+    if allocation.question is not None:
+        return allocation.question.notion
+    kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
+    return None if kind is None else kind()
+
+
+def _best(found: Sequence[Gain]) -> Gain | None:
+    """Return the largest gain; of about the same, one that was solved."""
+    most = max((gain.best_known for gain in found), default=0.0)
+    good = [gain for gain in found if gain.best_known > 0 and gain.best_known >= most * (1 - _ALIKE)]
+    return min(good, key=lambda gain: gain.by_solving is None, default=None)
+
+
+def _tasks(number: float) -> str:
+    return f"{figure(number)} task{'' if number == 1 else 's'}"
+
+
+def _count(number: int, verb: str) -> str:
+    """Return "nobody stops", "1 user stops", "3 users stop"."""
+    if number < 2:
+        return f"{'1 user' if number else 'nobody'} {verb}"
+    return f"{number:,} users {'have' if verb == 'has' else verb.removesuffix('s')}"
+
+
+def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
+    """Return "nobody stops lower and 1 user stops higher", "nobody stops lower or higher"."""
+    if not any(numbers):
+        return f"nobody {verb} {' or '.join(what)}"
+    return joined([f"{_count(number, verb)} {word}" for number, word in zip(numbers, what, strict=True)])
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return a list of names that is never too long."""
+    return joined([*names[:_NAMES], *([f"{len(names) - _NAMES:,} more"] if len(names) > _NAMES else [])])

@@ -1,0 +1,111 @@
+"""One cell of a study: an instance with a seed, all its allocations, and a row of plain numbers for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairopt.compare import compare
+from fairopt.comparison import Row
+from fairopt.errors import FairoptError, InvalidInstance
+from fairopt.instance import Instance
+from fairopt.models import Notion
+
+__all__ = ["Cell", "draw", "fingerprint", "measure"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """What a worker is given.
+
+    Attributes
+    ----------
+    name : str
+        Of the instance.
+    seed : int
+        Draws the instance, and is that of every schedule whose own seed is not given.
+    source : Instance or function of the seed
+    entries : dict
+        Names of the rows and their kinds, in the order in which `fairopt.compare` returns them.
+    notions, schedules : tuple
+        What `fairopt.compare` is asked for.
+    options : dict
+        Further arguments of `fairopt.compare`.
+    process : int
+        The one that asked.
+    """
+
+    name: str
+    seed: int
+    source: Instance | Callable[[int], Instance]
+    entries: Mapping[str, str]
+    notions: tuple[Notion, ...]
+    schedules: tuple[Mapping[str, Any], ...]
+    options: Mapping[str, Any]
+    process: int
+
+
+def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
+    """Return name, seed and rows of a cell; what cannot be computed is a message in them. No rows if it was interrupted."""
+    if os.getpid() != cell.process:
+        logging.getLogger("fairopt").setLevel(logging.ERROR)  # warnings of every cell would go to the terminal of every worker
+    try:
+        instance = draw(cell.source, cell.seed)
+        schedules = [{"seed": cell.seed, **plan} for plan in cell.schedules]
+        rows = tuple(compare(instance, notions=cell.notions, schedules=schedules, **cell.options))
+    except KeyboardInterrupt:  # Ctrl-C reaches the workers too
+        return cell.name, cell.seed, None
+    except Exception as error:  # a generator of the caller's own may raise anything; the other cells are none the worse for it
+        text = str(error) if isinstance(error, FairoptError) else f"{type(error).__name__}: {error}"
+        rows = tuple(Row(name, kind, text) for name, kind in cell.entries.items())
+    place = {"instance": cell.name, "seed": cell.seed}
+    plain = [place | {"entry": name} | _plain(row) for name, row in zip(cell.entries, rows, strict=True)]
+    return cell.name, cell.seed, plain
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    """Return the numbers of an allocation, under the names that `Comparison.to_frame` has for them."""
+    own = row.regret
+    return {
+        "kind": row.kind,
+        "tasks": row.tasks,
+        "efficiency": row.efficiency,
+        "price of fairness": 1.0 - row.efficiency,
+        "smallest_share": row.smallest_share,
+        "jain": row.jain,
+        "envy": np.nan if row.envy is None else row.envy.tasks,
+        "against": "" if own is None else own.notion + (", whole tasks" if own.whole else ""),
+        "regret level": np.nan if own is None or own.level is None else own.level,
+        "regret worst": np.nan if own is None or own.worst is None else own.worst,
+        **{f"use of {thing}": part for thing, part in row.use.items()},
+        "seconds": row.seconds,
+        "message": "; ".join([text for text in (row.message, row.note) if text] + [str(each) for each in row.violations]),
+    }
+
+
+def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
+    """Return the instance, drawn from the seed if there is something to draw."""
+    instance = source if isinstance(source, Instance) else source(seed)
+    if not isinstance(instance, Instance):
+        raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
+    return instance
+
+
+def fingerprint(instance: Instance) -> str:
+    """Return a few letters that equal instances share and others do not (SHA-256 of all numbers and labels)."""
+    digest = hashlib.sha256()
+    for name in (field.name for field in dataclasses.fields(instance)):
+        value = getattr(instance, name)
+        if name == "placement" or value is None:  # where users may run counts, not why
+            continue
+        digest.update(f"{name} {np.shape(value)} ".encode())
+        digest.update(json.dumps(value).encode() if isinstance(value, tuple) else np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""The results of a study in one Parquet file that a killed run leaves whole, and that the next run goes on with.
+
+A row is an entry of a cell; a cell, here, is whatever is computed at once, and named by an instance and a seed. The file is replaced as a
+whole, seldom enough to take a fiftieth of the time: at any moment it is a sorted table that every reader of Parquet understands. What
+was asked (the *question*, plain data) is in its metadata, so that no answer to another question is ever added.
+
+One process writes: a lock of the operating system (`filelock`: flock, or its like on Windows), which ends with the process that holds it,
+however that ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from fairopt.errors import InvalidInstance
+from fairopt.files import write_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Key", "Store", "frame_of", "output_file"]
+
+Key: TypeAlias = tuple[str, int]  # of a cell: instance and seed
+Row: TypeAlias = dict[str, Any]
+
+_NAME = "study.parquet"
+_KEY = b"fairopt.study"
+_LEAST = 1.0  # seconds between two writings
+_PART = 0.02  # of the time so far, is the most that a killed run loses
+_EFFORT = 20  # writing takes at most one part in so many
+_TEXTS = ("instance", "entry", "kind", "against", "message")
+_LAST = ("seconds", "message")
+
+
+def output_file(output: Path) -> Path:
+    """Return the file that is meant: one that ends in .parquet, or study.parquet in a folder, which is made.
+
+    Raises
+    ------
+    InvalidInstance
+        The path is a file of another kind, or its folder is not there.
+    """
+    if output.is_dir() or (output.suffix == "" and not output.exists()):
+        path = output / _NAME
+    elif output.suffix.lower() == ".parquet":
+        path = output
+    else:
+        raise InvalidInstance(f"{output}: a study writes Parquet; give a name that ends in .parquet, or a folder")
+    if path.is_dir():
+        raise InvalidInstance(f"{path} is a folder, where the file should be; give another output")
+    try:
+        if path.parent == output:
+            output.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InvalidInstance(f"the folder {output} cannot be made: {error.strerror or error}") from error
+    if not path.parent.is_dir():
+        raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
+    return path
+
+
+def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
+    """Return rows as a table: texts, whole seeds, numbers; what a row does not have is missing.
+
+    >>> frame_of([{"instance": "a", "seed": 0, "entry": "drfh", "seconds": 0.1, "jain": None}]).to_dict("records")
+    [{'instance': 'a', 'seed': 0, 'entry': 'drfh', 'jain': nan, 'seconds': 0.1}]
+    """
+    import pandas as pd
+
+    rows = list(rows)
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    columns = [*(column for column in columns if column not in _LAST), *(column for column in _LAST if column in columns)]
+    frame = pd.DataFrame(rows, columns=columns)
+    kinds = {column: "str" if column in _TEXTS else "int64" if column == "seed" else "float64" for column in columns}
+    return frame.astype(kinds)
+
+
+class Store:
+    """Rows by cell, on disk if there is a path; a context in which nobody else writes there.
+
+    Attributes
+    ----------
+    question : dict or None
+        What the file answers, or None where there is no file yet.
+    rows : dict
+        The rows of each cell.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.question: dict[str, Any] | None = None
+        self.rows: dict[Key, list[Row]] = {}
+        self._order: dict[str, int] = {}
+        self._changed = False
+        self._started, self._written = time.monotonic(), -math.inf
+        self._effort = 0.0
+        self._guard = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Store:
+        if self.path is None:
+            return self
+        from filelock import FileLock, Timeout
+
+        try:
+            self._stack.enter_context(FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0))
+        except Timeout:
+            raise InvalidInstance(f"another study is writing {self.path}; wait for its end, or give another output") from None
+        except OSError as error:
+            raise InvalidInstance(f"{self.path} cannot be written: {error.strerror or error}") from error
+        with self._stack:  # gives the lock back if the file is refused
+            for half in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # of a run that was killed while it wrote
+                half.unlink(missing_ok=True)
+            if self.path.exists():
+                self._read(self.path)
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        with self._stack, self._guard:
+            if self._timer is not None:
+                self._timer.cancel()
+            self.write()
+
+    def ask(self, question: dict[str, Any], order: Sequence[str]) -> None:
+        """Set what the rows answer, and the order of the instances."""
+        self._changed |= question != self.question and bool(self.rows)
+        self.question = question
+        self._order = {name: j for j, name in enumerate(order)}
+
+    def add(self, cell: Key, rows: list[Row]) -> None:
+        """Take the rows of a cell, and write the file now or, if that was just done, a little later."""
+        with self._guard:
+            self.rows[cell] = rows
+            self._changed = True
+            now = time.monotonic()
+            due = self._written + max(_LEAST, _PART * (now - self._started), _EFFORT * self._effort)
+            if now >= due:
+                self.write()
+            elif self.path is not None and self._timer is None:  # the next cell may take an hour
+                self._timer = threading.Timer(due - now, self._write_late)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _write_late(self) -> None:
+        with self._guard, contextlib.suppress(InvalidInstance):  # said when the next cell is there, or at the end
+            self._timer = None
+            self.write()
+
+    def write(self) -> None:
+        """Replace the file, if there is something new."""
+        if self.path is None or not self._changed:
+            return
+        import pyarrow
+        from pyarrow import parquet
+
+        began = time.monotonic()
+        cells = sorted(self.rows, key=lambda cell: (self._order.get(cell[0], len(self._order)), cell))
+        table = pyarrow.Table.from_pandas(frame_of(row for cell in cells for row in self.rows[cell]), preserve_index=False)
+        text = json.dumps(self.question, ensure_ascii=False, sort_keys=True)
+        buffer = io.BytesIO()
+        parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text.encode()}), buffer)
+        write_files({self.path: buffer.getvalue()})
+        self._written, self._changed = time.monotonic(), False
+        self._effort = self._written - began
+
+    def _read(self, path: Path) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            with path.open("rb") as file:
+                table = parquet.read_table(file)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; delete it, or give another output") from error
+        held: Mapping[bytes, bytes] = table.schema.metadata or {}
+        if _KEY not in held or not {"instance", "seed", "entry"} <= set(table.column_names):
+            raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
+        self.question = json.loads(held[_KEY])
+        for read in table.to_pylist():
+            row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}  # of other resources
+            self.rows.setdefault((row["instance"], row["seed"]), []).append(row)

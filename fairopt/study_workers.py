@@ -1,0 +1,130 @@
+"""One function, many tasks, and whoever works on them: processes, threads, or a cluster of Dask or Ray.
+
+Results come as they are finished, in any order, to the one process that asked: it alone writes, so that a task which a lost worker leaves
+to another is not counted twice.
+
+>>> sorted(run(abs, [-3, 2, -1], jobs=2, backend="threading"))
+[1, 2, 3]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, TypeVar
+
+from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
+from fairopt.wording import did_you_mean
+
+__all__ = ["BACKENDS", "check_workers", "run"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+BACKENDS = ("loky", "threading", "dask", "ray")
+_CLUSTERS = ("dask", "ray")
+_BLOCK = 4  # tasks for each worker of Ray, whose pool gives results only when all of a block are there
+_PATIENCE = 30  # seconds until a cluster must have answered
+
+
+def check_workers(jobs: Any, backend: Any, address: Any) -> None:
+    """Refuse what nobody can work with, before anything is done."""
+    if backend not in BACKENDS:
+        hint = did_you_mean(backend, BACKENDS) if isinstance(backend, str) else ""
+        raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or not (jobs == -1 or jobs >= 1):
+        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
+    if address is not None and backend not in _CLUSTERS:
+        raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or "ray" with it')
+
+
+def run(
+    function: Callable[[T], R], tasks: Sequence[T], *, jobs: int = -1, backend: str = "loky", address: str | None = None
+) -> Generator[R, None, None]:
+    """Yield function(task) of every task, as they are finished.
+
+    Raises
+    ------
+    SolverUnavailable
+        Without the package of the backend.
+    Unsupported
+        If no cluster answers at the address.
+    NoSolution
+        If the workers are lost. (A cluster gives what one worker leaves to the others.)
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if not tasks:
+        return
+    with _connected(backend, jobs, address):
+        step = _BLOCK * effective_n_jobs(jobs) if backend == "ray" else len(tasks)
+        how = "list" if backend == "ray" else "generator_unordered"
+        for first in range(0, len(tasks), step):
+            # A batch of one: what is finished is known at once, and is not lost with what is not.
+            results = Parallel(n_jobs=jobs, batch_size=1, return_as=how)(delayed(function)(task) for task in tasks[first : first + step])
+            try:
+                yield from results
+            except FairoptError:
+                raise
+            except Exception as error:  # of the machinery
+                raise NoSolution(
+                    f"the workers ({backend}) ended before all was done: {type(error).__name__}: {_first_line(error)}; one may have been "
+                    "killed, as for want of memory: fewer of them need less"
+                ) from error
+            finally:
+                if hasattr(results, "close"):
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # joblib says that work is left; whoever closed it knows
+                        results.close()
+
+
+@contextlib.contextmanager
+def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
+    """Have joblib send its tasks there."""
+    from joblib import parallel_config
+
+    if backend == "dask":
+        distributed = _package("distributed", backend)
+        options: dict[str, Any] = {"address": address, "timeout": _PATIENCE}
+        if address is None:  # a cluster of this machine
+            options = {"n_workers": None if jobs == -1 else jobs, "threads_per_worker": 1, "dashboard_address": None}
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(distributed.Client(**options))
+            except (OSError, ValueError) as error:
+                raise Unsupported(
+                    f"no Dask scheduler answers at {address}: {_first_line(error)}; start one with: dask scheduler, and workers with: "
+                    "dask worker ADDRESS"
+                ) from error
+            stack.enter_context(parallel_config(backend="dask"))
+            yield
+    elif backend == "ray":
+        ray = _package("ray", backend)
+        _package("ray.util.joblib", backend).register_ray()
+        with contextlib.ExitStack() as stack:
+            if not ray.is_initialized():
+                try:
+                    ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
+                except (OSError, ValueError) as error:  # ConnectionError is one
+                    why = _first_line(error)
+                    raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
+                stack.callback(ray.shutdown)
+            stack.enter_context(parallel_config(backend="ray"))
+            yield
+    else:
+        with parallel_config(backend=backend):
+            yield
+
+
+def _package(name: str, backend: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise SolverUnavailable(f'the backend "{backend}" needs a package that is not installed: pip install fairopt[{backend}]') from None
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

@@ -1,0 +1,202 @@
+"""How owners, shapes and weights become users, and nodes rows; on instances that are worked out by hand or by an independent program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.imports.assembly import SOMEWHERE, Account, Nodes, Tasks, assemble
+
+GROUPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=6)
+
+
+def tasks(groups: list[tuple[str, list[float], float]], nodes: int, running: list[tuple[int, int, float]] | None = None) -> Tasks:
+    """Groups (owner, demand, number) that may run anywhere."""
+    return Tasks(
+        owner=[owner for owner, _, _ in groups],
+        demands=np.array([demand for _, demand, _ in groups], float),
+        number=np.array([number for _, _, number in groups], float),
+        allowed=np.ones((1, nodes), bool),
+        place=np.zeros(len(groups), int),
+        where=[f"line {j}" for j in range(len(groups))],
+        running=running or [],
+    )
+
+
+UNITS = {"cpu": "cores", "memory": "GiB"}
+
+
+def test_weight_is_divided_by_what_shapes_ask_for() -> None:
+    """T w: 4 tasks of 1/10 and 2 of 3/10, so 4 : 6 of the weight 5; under DRFH both shapes are satisfied at the same level."""
+    nodes = Nodes(["n1"], np.array([[10.0, 100.0]]))
+    imported = assemble(
+        "test", nodes, tasks([("a", [1, 1], 4), ("a", [3, 0], 2), ("b", [1, 0], 9)], 1), Account(False), units=UNITS, own_weights={"a": 5}
+    )
+    instance = imported.instance
+    assert instance.users == ("a/3 cpu", "a/1 cpu 1 memory", "b")
+    assert instance.weights == pytest.approx([3, 2, 1])
+    levels = instance.tasks * (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
+    assert levels[0] == pytest.approx(levels[1])
+    assert imported.owners == ("a", "a", "b")
+
+
+@settings(max_examples=40)
+@given(GROUPS)
+def test_an_owner_has_its_share_whatever_its_shapes(groups: list[tuple[str, int, int, int]]) -> None:
+    """One resource, no constraints: the sums over shapes are the max-min fair shares of the owners, by a program of its own.
+
+    Water filling over owners: the least over k of (capacity - what k satisfied owners ask for) / the rest.
+    """
+    asked: dict[str, float] = {}
+    for owner, demand, _, number in groups:
+        asked[owner] = asked.get(owner, 0.0) + demand * number
+    capacity = 6.0
+    left, owners, expected = capacity, sorted(asked, key=lambda name: asked[name]), {}
+    for j, owner in enumerate(owners):
+        expected[owner] = min(asked[owner], left / (len(owners) - j))
+        left -= expected[owner]
+    imported = assemble(
+        "test", Nodes(["n"], np.array([[capacity]])), tasks([(o, [d], t) for o, d, _, t in groups], 1), Account(False), units={"cpu": ""}
+    )
+    allocation = fo.solve(imported.instance, "drfh")
+    got = dict.fromkeys(asked, 0.0)
+    for n, owner in enumerate(imported.owners):
+        got[owner] += allocation.tasks_per_user[n] * imported.instance.demands[n, 0]
+    assert got == pytest.approx(expected, abs=1e-6)
+    frame = imported.to_frame({"drfh": allocation})
+    assert frame["drfh"].to_dict() == pytest.approx({owner: share / capacity for owner, share in expected.items()}, abs=1e-6)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_rows_lose_nothing(seed: int) -> None:
+    """The most weighted tasks on the rows and on single nodes, by an independent linear program each."""
+    rng = np.random.default_rng(seed)
+    nodes, groups = 6, 4
+    capacities = rng.integers(2, 4, (nodes, 2)).astype(float)
+    allowed = rng.random((2, nodes)) < 0.7
+    allowed[:, 0] = True
+    demands = rng.integers(1, 3, (groups, 2)).astype(float)
+    place, number = rng.integers(0, 2, groups), rng.integers(1, 5, groups).astype(float)
+    given_tasks = Tasks([f"u{j}" for j in range(groups)], demands, number, allowed, place, [""] * groups)
+    instance = assemble("test", Nodes([f"n{i}" for i in range(nodes)], capacities), given_tasks, Account(False), units=UNITS).instance
+
+    def most(capacity: np.ndarray, demand: np.ndarray, may: np.ndarray, limit: np.ndarray) -> float:
+        pairs = np.argwhere(may)
+        rows, bounds = [], []
+        for i in range(len(capacity)):
+            for r in range(2):
+                rows.append(np.where(pairs[:, 1] == i, demand[pairs[:, 0], r], 0.0))
+                bounds.append(capacity[i, r])
+        for n in range(len(demand)):
+            rows.append(np.where(pairs[:, 0] == n, 1.0, 0.0))
+            bounds.append(limit[n])
+        solved = linprog(-np.ones(len(pairs)), A_ub=np.array(rows), b_ub=bounds)
+        assert solved.status == 0
+        return -float(solved.fun or 0.0)
+
+    single = most(capacities, demands, allowed[place], number)
+    merged = most(instance.row_capacity, instance.demands, instance.eligibility, instance.tasks)
+    assert merged == pytest.approx(single)
+    assert instance.counts.sum() == nodes
+
+
+def test_nodes_differ_where_a_user_may_run_on_one_only() -> None:
+    """Equal capacity is not enough; the row is named after the first, in natural order."""
+    groups = tasks([("a", [1, 1], 1), ("b", [1, 1], 1)], 4)
+    groups.allowed, groups.place = np.array([[True] * 4, [True, True, True, False]]), np.array([0, 1])
+    nodes = Nodes(["n10", "n2", "n1", "n3"], np.full((4, 2), 8.0))
+    instance = assemble("test", nodes, groups, Account(False), units=UNITS).instance
+    assert instance.servers == ("n1 +2", "n3")
+    assert instance.counts.tolist() == [3, 1]
+    assert instance.eligibility.tolist() == [[True, True], [True, False]]
+
+
+def test_what_runs_is_summed_by_row() -> None:
+    """Two nodes of a row; a third of its own capacity."""
+    nodes = Nodes(["n1", "n2", "big"], np.array([[4.0, 4], [4, 4], [8, 8]]))
+    imported = assemble(
+        "test", nodes, tasks([("a", [1, 1], 5), ("b", [2, 1], 1)], 3, [(0, 0, 2), (0, 1, 1), (1, 2, 1)]), Account(False), units=UNITS
+    )
+    assert imported.current is not None
+    assert imported.instance.servers == ("big", "n1 +1")
+    assert imported.current.tasks.tolist() == [[0, 3], [1, 0]]
+    assert imported.current_csv() == "user,server,tasks\na,n1 +1,3\nb,big,1\n"
+    assert (imported.current.notion, imported.current.solver) == ("given", "given")
+
+
+def test_a_node_that_holds_more_than_it_has_is_named() -> None:
+    """Six tasks on a node of four; with its empty twin they would fit, so the sum alone would not show it."""
+    nodes = Nodes(["n1", "n2"], np.full((2, 2), 4.0))
+    imported = assemble("test", nodes, tasks([("a", [1, 1], 6)], 2, [(0, 1, 6)]), Account(False), units=UNITS)
+    assert imported.instance.servers == ("n1 +1",)
+    assert imported.notes == ("what runs asks for more than there is on 1 node (n2, for one)",)
+
+
+def test_a_task_that_runs_somewhere_is_placed_only_if_there_is_one_row() -> None:
+    """One row: there. Two: nobody knows."""
+    groups = [("a", [1.0, 1.0], 5.0)]
+    alike = assemble("test", Nodes(["n1", "n2"], np.full((2, 2), 4.0)), tasks(groups, 2, [(0, SOMEWHERE, 3)]), Account(False), units=UNITS)
+    assert alike.current is not None
+    assert alike.current.tasks.tolist() == [[3]]
+    nodes = Nodes(["n1", "n2"], np.array([[4.0, 4.0], [5.0, 5.0]]))
+    unlike = assemble("test", nodes, tasks(groups, 2, [(0, SOMEWHERE, 3)]), Account(False), units=UNITS)
+    assert unlike.current is None
+    assert unlike.current_csv() is None
+    assert unlike.held.tolist() == [3]
+
+
+def test_a_task_that_runs_against_its_constraints_may_stay() -> None:
+    """Constraints are looked at when a task starts."""
+    groups = tasks([("a", [1, 1], 2)], 2, [(0, 1, 1)])
+    groups.allowed = np.array([[True, False]])
+    imported = assemble("test", Nodes(["n1", "n2"], np.array([[4.0, 4.0], [5.0, 5.0]])), groups, Account(False), units=UNITS)
+    assert imported.instance.eligibility.tolist() == [[True, True]]
+    assert imported.current is not None
+    assert imported.current.certificate.feasibility == 0
+
+
+def test_the_mean_is_the_mean() -> None:
+    """(3 * (1, 0) + 1 * (5, 4)) / 4."""
+    imported = assemble(
+        "test",
+        Nodes(["n1"], np.array([[9.0, 9.0]])),
+        tasks([("a", [1, 0], 3), ("a", [5, 4], 1)], 1, [(0, 0, 2)]),
+        Account(False),
+        units=UNITS,
+        demand="mean",
+    )
+    assert (imported.instance.users, imported.instance.demands.tolist(), imported.instance.tasks.tolist()) == (("a",), [[2, 1]], [4])
+    assert imported.held.tolist() == [2]
+    assert any("approximate" in note for note in imported.notes)
+
+
+def test_what_can_never_start_is_left_out_and_counted() -> None:
+    """Too large, and without demand; the rest is imported."""
+    account = Account(False)
+    imported = assemble(
+        "test",
+        Nodes(["n1"], np.array([[4.0, 4.0]])),
+        tasks([("a", [1, 1], 2), ("b", [5, 1], 3), ("c", [0, 0], 7)], 1),
+        account,
+        units=UNITS,
+    )
+    assert imported.instance.users == ("a",)
+    assert {why.split(" ")[0]: number for (_, why), (number, _) in imported.why_left_out.items()} == {"asks": 7, "larger": 3}
+
+
+def test_a_weight_for_nobody_is_refused() -> None:
+    """With the owner that may have been meant."""
+    with pytest.raises(fo.InvalidInstance, match=r'weight is given for "alise".*did you mean "alice"'):
+        assemble(
+            "test",
+            Nodes(["n"], np.array([[4.0, 4.0]])),
+            tasks([("alice", [1, 1], 2)], 1),
+            Account(False),
+            units=UNITS,
+            own_weights={"alise": 2},
+        )

@@ -1,0 +1,122 @@
+"""``fairopt import``: what it prints and writes, its exit status, and the way from there to a comparison."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt.cli import app
+
+EXPORTS = Path(__file__).parent / "exports"
+KINDS: dict[str, list[object]] = {
+    "kubernetes": ["--nodes", EXPORTS / "kubernetes_nodes.json", "--pods", EXPORTS / "kubernetes_pods.json"],
+    "slurm": [
+        "--nodes",
+        EXPORTS / "slurm_nodes.json",
+        "--jobs",
+        EXPORTS / "slurm_jobs.json",
+        "--associations",
+        EXPORTS / "slurm_associations.json",
+    ],
+    "yarn": ["--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"],
+    "openb": ["--nodes", EXPORTS / "openb_nodes.csv", "--pods", EXPORTS / "openb_pods.csv"],
+    "google2011": ["--machines", EXPORTS / "google_machines.csv", "--tasks", EXPORTS / "google_tasks.csv"],
+    "swf": [EXPORTS / "log.swf", "--memory", 4],
+}
+PLACED = ("kubernetes", "slurm", "yarn", "swf")
+
+
+def run(*arguments: object, status: int = 0) -> Result:
+    """Run the command line in this process and check its exit status."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == status, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_whole_way(tmp_path: Path, kind: str) -> None:
+    """Import, solve, and compare with what the running work holds."""
+    cluster, held = tmp_path / "cluster.yaml", tmp_path / "held.csv"
+    current = ["--current", held] if kind in PLACED else []
+    text = run("import", kind, *KINDS[kind], "-o", cluster, *current).stdout
+    assert f"Wrote {cluster}" in text
+    solved = json.loads(run("solve", cluster, "--json").stdout)
+    assert solved["certificate"]["worst"] <= 1e-8
+    if kind in PLACED:
+        compared = json.loads(run("compare", cluster, "--allocation", held, "--json").stdout)
+        assert [row["name"] for row in compared["rows"]] == ["drfh", "held"]
+        assert compared["rows"][1]["violations"] == []
+        with held.open() as file:
+            assert sum(float(row["tasks"]) for row in csv.DictReader(file)) == pytest.approx(compared["rows"][1]["tasks"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_is_the_account(kind: str) -> None:
+    """The same as in Python, without numbers that JSON does not have."""
+    data = json.loads(run("import", kind, *KINDS[kind], "--json").stdout)
+    assert data["kind"] == kind
+    assert {"summary", "resources", "owners", "left_out", "notes"} <= set(data)
+    for resource in data["resources"].values():
+        assert 0 <= resource["held"] <= resource["asked"] + 1e-9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_help_shows_an_example(kind: str) -> None:
+    """Of the command itself."""
+    text = " ".join(run("import", kind, "--help").stdout.replace("│", " ").split())
+    assert f"Example: fairopt import {kind}" in text
+
+
+def test_the_list_of_kinds() -> None:
+    """All of them."""
+    text = run("import", "--help").stdout
+    assert all(kind in text for kind in KINDS)
+
+
+def test_options_reach_the_import(tmp_path: Path) -> None:
+    """Owners, weights, the mean, DaemonSets."""
+    run(
+        *("import", "kubernetes", *KINDS["kubernetes"], "--users", "label:team", "--weight", "blue=2", "--tasks", "mean"),
+        *("--daemonsets", "tasks", "-o", tmp_path / "c.json"),
+    )
+    instance = fo.load(tmp_path / "c.json")
+    assert set(instance.users) == {"blue", "green", "(no team)"}
+    assert instance.weights[instance.index("blue")] == 2
+    run("import", "google2011", *KINDS["google2011"], "--demand", "mean", "-o", tmp_path / "g.json")
+    assert fo.load(tmp_path / "g.json").users == ("U1", "U2")
+
+
+def test_people_are_told_what_was_left_out() -> None:
+    """With the reason, the number, the first place, and what is approximate."""
+    result = run("import", "kubernetes", *KINDS["kubernetes"])
+    text = " ".join(result.stdout.split())
+    assert "4 pods: DaemonSet pod: taken off its node; the first: " in text
+    assert "Note: 1 pod with required pod affinity or topology spread, which is ignored: a relaxation" in text
+    assert "3 owners, 5 users, 4 servers" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["kubernetes", "--nodes", "missing.json"], "there is no file missing.json"),
+        (["kubernetes", "--nodes", EXPORTS / "slurm_nodes.json"], "this is not what kubectl writes"),
+        (["openb", *KINDS["openb"], "--current", "held.csv"], "the exports do not say where the running work runs"),
+        (["slurm", *KINDS["slurm"], "-o", "cluster.csv"], "ends in .yaml or .json"),
+        (["slurm", *KINDS["slurm"], "-o", "nowhere/cluster.yaml"], "there is no folder nowhere"),
+        (["slurm", *KINDS["slurm"], "--weight", "physics"], "is not OWNER=NUMBER"),
+        (["slurm", *KINDS["slurm"], "--weight", "optics=0"], "must be finite and > 0"),
+        (["swf", EXPORTS / "openb_nodes.csv"], "fields, and a job has 18"),
+    ],
+)
+def test_bad_input_is_exit_status_2(arguments: list[object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message on stderr; nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    result = run("import", *arguments, status=2)
+    assert message in " ".join(result.stderr.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,154 @@
+"""Quantities of Kubernetes against Decimal arithmetic; the small languages of Slurm against their manual pages."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairopt.imports.json_export import Part
+from fairopt.imports.quantities import NANO, nano
+from fairopt.imports.slurm_syntax import array_size, features, gres, hosts, mebibytes, number, tres
+
+SUFFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9}
+BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
+EXACT = Context(prec=100)
+
+
+@given(st.decimals(0, 10**6, places=5), st.sampled_from([*SUFFIXES, *BINARY, "e3", "E2", "e-4"]))
+def test_quantities_are_decimal_arithmetic_rounded_up(value: Decimal, suffix: str) -> None:
+    """Value times a power of ten or of 1024, to nine decimals, up."""
+    if suffix in BINARY:
+        scale = Decimal(1024) ** BINARY[suffix]
+    else:
+        scale = Decimal(10) ** (int(suffix[1:]) if suffix[:1] in ("e", "E") else SUFFIXES[suffix])
+    expected = EXACT.multiply(EXACT.multiply(value, scale), Decimal(NANO)).to_integral_value(ROUND_CEILING)
+    assert nano(f"{value:f}{suffix}") == int(expected)
+
+
+@given(st.integers(0, 2**62))
+def test_numbers_need_no_quotes(value: int) -> None:
+    """Some exporters write whole numbers without them."""
+    assert nano(value) == nano(str(value)) == value * NANO
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("-1", "negative"),
+        ("1Gb", "unknown unit"),
+        ("2 cores", "not a quantity"),
+        ("", "not a quantity"),
+        ("1_000", "not a quantity"),
+        ("1e999", "more than Kubernetes can hold"),
+    ],
+)
+def test_what_is_no_quantity(text: str, message: str) -> None:
+    """Each says why."""
+    with pytest.raises(ValueError, match=message):
+        nano(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cpu=1,mem=62.50G,node=1,billing=1", {"cpu": 1, "mem": 64000, "node": 1, "billing": 1}),
+        ("cpu=64,mem=500000M", {"cpu": 64, "mem": 500000}),
+        ("cpu=4K,mem=2T,gres/gpu:a100=2", {"cpu": 4096, "mem": 2 * 2**20, "gres/gpu:a100": 2}),
+        ("", {}),
+    ],
+)
+def test_tres(text: str, expected: dict[str, float]) -> None:
+    """Memory is in MiB."""
+    assert tres(text) == expected
+
+
+def test_memory_without_a_unit_is_in_mebibytes() -> None:
+    """As everywhere in Slurm."""
+    assert (mebibytes("2048"), mebibytes("2G"), mebibytes("1024K")) == (2048, 2048, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gpu:a100:4(S:0-3)", [("gpu", "a100", 4)]),
+        ("gpu:4", [("gpu", "", 4)]),
+        ("gpu:h100:2(S:0),gpu:h100:2(S:1)", [("gpu", "h100", 2), ("gpu", "h100", 2)]),
+        ("gpu", [("gpu", "", 1)]),
+        ("gres/gpu:a100=2", [("gpu", "a100", 2)]),
+        ("gres:gpu:2", [("gpu", "", 2)]),
+        ("bandwidth:lustre:no_consume:4G", [("bandwidth", "lustre", 4 * 2**30)]),
+        ("", []),
+    ],
+)
+def test_generic_resources(text: str, expected: list[tuple[str, str, float]]) -> None:
+    """Name, type, number; which cores they are near to is of no interest."""
+    assert gres(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cn[1-3,9]", ["cn1", "cn2", "cn3", "cn9"]),
+        ("a,b[08-10]-x", ["a", "b08-x", "b09-x", "b10-x"]),
+        ("r[1-2]n[1-2]", ["r1n1", "r1n2", "r2n1", "r2n2"]),
+    ],
+)
+def test_hosts(text: str, expected: list[str]) -> None:
+    """Ranges keep their leading zeros."""
+    assert hosts(text) == expected
+
+
+@pytest.mark.parametrize("text", ["cn[1-", "cn[a-b]", "cn[1-99999999]"])
+def test_what_is_no_list_of_hosts(text: str) -> None:
+    """Rather than names that do not exist."""
+    with pytest.raises(ValueError, match=r"range|brackets"):
+        hosts(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "has", "expected"),
+    [
+        ("a&b", {"a"}, False),
+        ("a&b", {"a", "b"}, True),
+        ("a|b", {"b"}, True),
+        ("a&(b|c)", {"a", "c"}, True),
+        ("a&(b|c)", {"b", "c"}, False),
+        ("[a|b]", {"b"}, True),
+        ("a100-80gb&gpu-1", {"a100-80gb", "gpu-1"}, True),
+    ],
+)
+def test_features(text: str, has: set[str], expected: bool) -> None:
+    """AND, OR, parentheses."""
+    assert features(text)(has) is expected
+
+
+@pytest.mark.parametrize("text", ["a&b|c", "a*2", "!a", "(a", "a&", "a)"])
+def test_features_that_are_ambiguous_are_refused(text: str) -> None:
+    """Nothing is guessed."""
+    with pytest.raises(ValueError, match=r"ambiguous|cannot|close|lacks"):
+        features(text)
+
+
+def test_array_size() -> None:
+    """Ranges, steps, lists, and a limit on how many run at a time."""
+    assert [array_size(text) for text in ("5", "1-10", "0-15:5", "1,3,5-7%2", "[2-4]")] == [1, 10, 4, 5, 3]
+    with pytest.raises(ValueError, match="not a list"):
+        array_size("1-10,...")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (4, 4.0),
+        (None, None),
+        ({"set": True, "infinite": False, "number": 4}, 4.0),
+        ({"set": False, "infinite": False, "number": 0}, None),
+        ({"set": True, "infinite": True, "number": 0}, float("inf")),
+    ],
+)
+def test_numbers_of_all_versions(value: object, expected: float | None) -> None:
+    """Plain in 21.08, with their state later."""
+    assert number(Part(value, "jobs.json")) == expected

@@ -1,0 +1,152 @@
+"""Slurm: a small cluster worked out by hand, in the words of 21.08 and of 25.11."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+
+EXPORTS = Path(__file__).parent / "exports"
+NODES, JOBS = EXPORTS / "slurm_nodes.json", EXPORTS / "slurm_jobs.json"
+ASSOCIATIONS, PARTITIONS = EXPORTS / "slurm_associations.json", EXPORTS / "slurm_partitions.json"
+
+
+def by_user(result: fo.Import) -> dict[str, dict[str, Any]]:
+    """Return what there is to know of each user."""
+    instance = result.instance
+    return {
+        name: {
+            "demand": dict(zip(instance.resources, instance.demands[n].tolist(), strict=True)),
+            "tasks": instance.tasks[n],
+            "held": result.held[n],
+            "on": {instance.servers[i] for i in np.flatnonzero(instance.eligibility[n])},
+        }
+        for n, name in enumerate(instance.users)
+    }
+
+
+def imported(folder: Path, nodes: list[dict[str, Any]], jobs: list[dict[str, Any]], **options: Any) -> fo.Import:
+    """Write both and import them."""
+    for kind, records in (("nodes", nodes), ("jobs", jobs)):
+        (folder / f"{kind}.json").write_text(json.dumps({kind: records}))
+    return fo.import_slurm(folder / "nodes.json", folder / "jobs.json", **options)
+
+
+def node(name: str, cpus: int = 64, **more: Any) -> dict[str, Any]:
+    """Make an idle node."""
+    return {"name": name, "cpus": cpus, "real_memory": 131072, "state": ["IDLE"], "partitions": ["batch"], **more}
+
+
+def job(identity: int, tres: str = "cpu=4,mem=8G,node=1", **more: Any) -> dict[str, Any]:
+    """Make a job that waits."""
+    named = {"job_id": identity, "account": "a", "user_name": "u", "partition": "batch", "job_state": ["PENDING"]}
+    return {**named, "tres_req_str": tres, "tres_alloc_str": "", "node_count": 1, "tasks": 1, **more}
+
+
+def test_nodes_offer_what_is_not_kept_for_the_system_and_nothing_if_drained_or_down() -> None:
+    """131072 MiB is 128 GiB; gn1 keeps 1 GiB of 513 for itself; cn3 drains, cn4 is down."""
+    instance = fo.import_slurm(NODES, JOBS).instance
+    assert instance.servers == ("cn1 +1", "gn1", "gn2")
+    assert instance.resources == ("cpu", "memory", "gpu")
+    assert instance.counts.tolist() == [2, 1, 1]
+    assert instance.capacities.tolist() == [[64, 128, 0], [32, 512, 4], [32, 512, 4]]
+
+
+def test_jobs_become_tasks() -> None:
+    """Arrays, jobs on several nodes, generic resources in TRES strings and in requests, features, partitions, excluded nodes."""
+    users = by_user(fo.import_slurm(NODES, JOBS))
+    batch = {"cn1 +1", "gn1"}
+    assert users["optics/16 cpu 32 memory"] == {
+        "demand": {"cpu": 16, "memory": 32, "gpu": 0}, "tasks": 11, "held": 1, "on": batch
+    }  # fmt: skip
+    assert users["optics/8 cpu 64 memory 2 gpu"] == {"demand": {"cpu": 8, "memory": 64, "gpu": 2}, "tasks": 1, "held": 1, "on": {"gn1"}}
+    assert users["biology/1 cpu 1 memory"] == {"demand": {"cpu": 1, "memory": 1, "gpu": 0}, "tasks": 96, "held": 96, "on": batch}
+    assert users["biology/4 cpu 8 memory 1 gpu"] == {
+        "demand": {"cpu": 4, "memory": 8, "gpu": 1},
+        "tasks": 1,
+        "held": 0,
+        "on": {"gn1", "gn2"},
+    }
+    assert users["biology/2 cpu 2 memory 1 gpu"] == {"demand": {"cpu": 2, "memory": 2, "gpu": 1}, "tasks": 1, "held": 0, "on": {"gn2"}}
+    assert users["biology/2 cpu 2 memory"]["held"] == 0  # it runs on the node that drains
+    assert len(users) == 6
+
+
+def test_what_runs_is_where_its_cpus_are() -> None:
+    """Job 104 has 32 CPUs on cn1 and 64 on cn2, one row; so job 101, 16 on cn1, fits beside it."""
+    current = fo.import_slurm(NODES, JOBS).current
+    assert current is not None
+    assert current.usage[0].tolist() == [96 + 16, 96 + 32, 0]
+    assert current.certificate.feasibility == 0
+
+
+def test_what_is_no_demand_is_counted() -> None:
+    """Ended, waiting for another job, larger than any node with one task."""
+    why = {why.partition(":")[0]: number for (what, why), (number, _) in fo.import_slurm(NODES, JOBS).why_left_out.items() if what == "job"}
+    assert why == {
+        "not ready (Dependency)": 1,
+        "ended (completed)": 1,
+        "larger than every server on which it may run, so it can never start": 1,
+    }
+
+
+def test_weights_of_accounts_are_shares_divided_down_the_tree() -> None:
+    """Below the root physics has 6 and biology 2; of physics only optics has jobs, so it has all 6."""
+    result = fo.import_slurm(NODES, JOBS, ASSOCIATIONS)
+    weights = result.to_frame()["weight"]
+    assert weights.to_dict() == pytest.approx({"biology": 2, "optics": 6})
+
+
+def test_weights_of_users_are_shares_divided_down_the_tree() -> None:
+    """Optics: ada 3 and ben 1 of 6; biology: cyd 1 and dee 1 of 2."""
+    result = fo.import_slurm(NODES, JOBS, ASSOCIATIONS, users="user")
+    assert result.to_frame()["weight"].to_dict() == pytest.approx({"ada": 4.5, "ben": 1.5, "cyd": 1, "dee": 1})
+
+
+def test_partitions_may_come_from_a_file_of_their_own(tmp_path: Path) -> None:
+    """Nodes that do not list theirs."""
+    whole = json.loads(NODES.read_text())
+    bare = [{key: value for key, value in each.items() if key != "partitions"} for each in whole["nodes"]]
+    expected = by_user(fo.import_slurm(NODES, JOBS))
+    (tmp_path / "nodes.json").write_text(json.dumps({"nodes": bare}))
+    assert by_user(fo.import_slurm(tmp_path / "nodes.json", JOBS, partitions=PARTITIONS)) == expected
+
+
+def test_the_words_of_21_08() -> None:
+    """Plain numbers, one state as text with flags beside it, memory per CPU."""
+    result = fo.import_slurm(EXPORTS / "slurm_nodes_21.08.json", EXPORTS / "slurm_jobs_21.08.json")
+    assert result.instance.capacities.tolist() == [[64, 500000 / 1024]]
+    assert result.instance.demands.tolist() == [[1, 62.5], [2, 2]]
+    assert result.held.tolist() == [1, 0]
+
+
+def test_a_job_too_large_for_any_node_is_its_tasks(tmp_path: Path) -> None:
+    """128 CPUs for 128 tasks on nodes of 64; with one task, or one node at most, it can never start."""
+    large = {"tres": "cpu=128,mem=64G,node=1"}
+    result = imported(tmp_path, [node("n1"), node("n2")], [job(1, **large, tasks=128), job(2)])
+    assert by_user(result)["a/1 cpu 0.5 memory"]["tasks"] == 128
+    for more in ({"tasks": 1}, {"tasks": 128, "max_nodes": {"set": True, "infinite": False, "number": 1}}):
+        result = imported(tmp_path, [node("n1"), node("n2")], [job(1, **large, **more), job(2)])
+        assert result.instance.tasks.tolist() == [1]
+
+
+def test_a_job_on_several_nodes_whose_gpus_do_not_divide_is_its_nodes(tmp_path: Path) -> None:
+    """8 GPUs and 3 tasks on 2 nodes: two pieces of 4."""
+    nodes = [node("n1", gres="gpu:4"), node("n2", gres="gpu:4")]
+    running = job(1, "cpu=24,mem=48G,node=2,gres/gpu=8", job_state=["RUNNING"], nodes="n[1-2]", node_count=2, tasks=3)
+    result = imported(tmp_path, nodes, [running])
+    assert (result.instance.demands.tolist(), result.instance.tasks.tolist(), result.held.tolist()) == ([[12, 24, 4]], [2], [2])
+    assert any("start together" in note for note in result.notes)
+
+
+def test_order_does_not_matter(tmp_path: Path) -> None:
+    """Nodes and jobs backwards."""
+    nodes, jobs = json.loads(NODES.read_text())["nodes"], json.loads(JOBS.read_text())["jobs"]
+    one, other = imported(tmp_path, nodes, jobs), imported(tmp_path, nodes[::-1], jobs[::-1])
+    assert one.instance == other.instance
+    assert one.current_csv() == other.current_csv()

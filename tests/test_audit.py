@@ -1,0 +1,277 @@
+"""The audit as an object, and as a command: order, options, who is left out, what cannot be judged, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import witnesses
+from typer.testing import CliRunner, Result
+
+import fairopt as fo
+from fairopt import question
+from fairopt.cli import app
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PAPER = EXAMPLES / "psdsf-figure-1.yaml"
+POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
+ORDER = [
+    *("sharing-incentive", "envy-freeness", "pareto", "bottleneck-fairness", "single-resource-fairness"),
+    *("population-monotonicity", "strategy-proofness", "no-justified-complaints", "psdsf", "max-min"),
+]
+QUICK = [name for name in ORDER if name != "strategy-proofness"]
+
+
+def test_all_properties_in_order() -> None:
+    """A mapping, with every promise of the notion's page beside its verdict."""
+    told: list[str] = []
+    audit = fo.audit(fo.solve(POOL, "drf"), effort=10, done=told.append)
+    assert list(audit) == told == ORDER
+    assert len(audit) == 10
+    assert {name for name in audit if audit[name].promised} == {promise.value for promise in fo.NOTIONS["drf"].satisfies}
+    assert audit["strategy-proofness"].searched == 10
+    assert "a search, not a proof" in audit["strategy-proofness"].statement
+    assert audit.violated == [
+        "no-justified-complaints"
+    ]  # B is entitled to half of the cpu or memory, and has 6 of 9 and 2 of 18: fine; A 3 and 12
+    assert np.isnan(audit["bottleneck-fairness"].violation)
+    frame = audit.to_frame()
+    assert list(frame.index) == ORDER
+    assert json.loads(json.dumps(audit.to_dict()))["properties"][0]["property"] == "sharing-incentive"
+
+
+def test_some_properties() -> None:
+    """By identifier or by member of Property, in the order of the audit."""
+    allocation = fo.solve(POOL, "drf")
+    assert list(fo.audit(allocation, ["pareto", fo.Property.ENVY_FREENESS])) == ["envy-freeness", "pareto"]
+    assert fo.audit(allocation, "pareto")[fo.Property.PARETO].holds  # type: ignore[index]  # a member is understood as well
+    with pytest.raises(fo.Unsupported, match='did you mean "pareto"'):
+        fo.audit(allocation, "paretto")
+    with pytest.raises(KeyError, match="there are pareto"):
+        fo.audit(allocation, "pareto")["psdsf"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"effort": 0}, "effort is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"jobs": 0}, "jobs is 0"),
+        ({"time_limit": -1.0}, "time_limit is -1.0"),
+    ],
+)
+def test_options_out_of_range(options: dict[str, Any], message: str) -> None:
+    """Refused before anything is computed."""
+    with pytest.raises(fo.Unsupported, match=message):
+        fo.audit(fo.solve(POOL), **options)
+
+
+def test_what_is_no_allocation() -> None:
+    """An array is not: nothing says of which instance."""
+    with pytest.raises(fo.InvalidInstance, match="give an Allocation"):
+        fo.audit(np.zeros((2, 1)))  # type: ignore[arg-type]
+
+
+def test_users_who_take_no_part() -> None:
+    """One who cannot run, one without tasks, one who demands nothing: none of them is envied, slighted or made to leave."""
+    instance = fo.Instance(
+        [[4, 4]], [[1, 1], [1, 2], [1, 0], [0, 0]], eligibility=[[1], [0], [1], [1]], tasks=[np.inf, np.inf, 0, 3], weights=[1, 1, 1, 1]
+    )
+    audit = fo.audit(fo.solve(instance, "drfh"), effort=20)
+    assert audit.violated == []
+    nobody = fo.Instance([[4.0]], [[1.0]], tasks=[0])
+    assert fo.audit(fo.solve(nobody)).violated == []
+
+
+def test_an_exact_allocation_violates_nothing_by_rounding() -> None:
+    """Weights six orders of magnitude apart: the least user has a millionth of what the others have."""
+    rng = np.random.default_rng(0)
+    instance = fo.Instance(rng.uniform(1, 9, (3, 2)), rng.uniform(0.1, 1, (5, 2)), weights=[1e-3, 1, 1, 10, 1e3])
+    for notion in ("drfh", "tsf", "proportional"):
+        audit = fo.audit(fo.solve(instance, notion), QUICK)
+        assert audit["pareto"].holds
+        assert audit["envy-freeness"].holds
+        assert notion == "proportional" or audit["max-min"].holds
+
+
+def test_an_allocation_that_exceeds_its_limits() -> None:
+    """It is said, and audited all the same: no allocation that fits gives as much."""
+    audit = fo.audit(question.given(POOL, np.array([[4.0], [3.0]]), "rdm"))
+    assert [str(each) for each in audit.violations] == ["cpu @ pool: 13, allowed 9", "memory @ pool: 19, allowed 18"]
+    assert audit["pareto"].holds is None
+    assert "exceeds its limits" in audit["max-min"].statement or audit["max-min"].holds is not None
+    assert audit["population-monotonicity"].holds is None
+    assert audit["strategy-proofness"].holds is None
+    assert "The allocation exceeds cpu @ pool" in repr(audit)
+
+
+def test_a_server_where_nobody_may_be() -> None:
+    """Tasks placed where their user may not run are not envied, in either division."""
+    instance = fo.Instance([[1.0], [1.0]], [[1.0], [1.0]], eligibility=[[1, 0], [1, 1]])
+    for sharing in ("rdm", "tdm"):
+        audit = fo.audit(question.given(instance, np.array([[0.5, 0.5], [0.0, 0.0]]), sharing), QUICK)
+        assert len(audit.violations) == 1
+        assert np.isfinite(audit["envy-freeness"].violation)
+
+
+def test_whole_tasks() -> None:
+    """Exact ones are the leximin of whole tasks; a schedule may fall short of it, and one task that still fits is an improvement."""
+    instance = fo.load(EXAMPLES / "kesidis.yaml")
+    exact = fo.audit(fo.solve(instance, "drfh", integral=True), ["pareto", "max-min"])
+    assert exact.violated == []
+    assert all("among whole tasks" in verdict.statement for verdict in exact.values())
+    first_fit = fo.audit(fo.schedule(instance, "drfh"), ["pareto", "max-min", "population-monotonicity", "strategy-proofness"], effort=20)
+    assert first_fit["max-min"].holds is False
+    witnesses.check(first_fit)
+    wanting = fo.audit(question.given(instance, np.array([[19.0, 0.0], [0.0, 19.0]]), "rdm"), "pareto")["pareto"]
+    assert wanting.holds is False
+    assert wanting.witness is not None
+    assert wanting.witness.tasks is not None
+    assert witnesses.feasible(instance, wanting.witness.tasks)
+
+
+def test_given_rates() -> None:
+    """Time is what is shared: every check that is about resources says so, the others hold of the market of PS-DSF."""
+    rates = [[4.0, 1.0], [2.0, 2.0], [1.0, 3.0]]
+    instance = fo.Instance([[1.0], [1.0]], [[0.0]] * 3, rates=rates)
+    audit = fo.audit(fo.solve(instance, "psdsf"), effort=30)
+    assert [name for name, verdict in audit.items() if verdict.holds is None] == [
+        "bottleneck-fairness",
+        "single-resource-fairness",
+        "no-justified-complaints",
+    ]
+    assert [name for name in audit.violated if name not in ("max-min", "population-monotonicity")] == []
+    witnesses.check(audit)
+
+
+def test_utilities_that_differ_from_server_to_server() -> None:
+    """Worth is what counts: at alpha = 1 an equilibrium of equal incomes, in the worth of tasks and not in their number."""
+    rng = np.random.default_rng(3)
+    for seed in range(3):
+        instance = fo.Instance(
+            rng.uniform(1, 4, (3, 2)), rng.uniform(0.2, 1, (4, 2)), weights=[1, 2, 1, 1], tasks=[np.inf, np.inf, 0.5, np.inf]
+        )
+        utility = rng.uniform(0.5, 2, (4, 3))
+        audit = fo.audit(fo.solve(instance, "proportional", utility=utility), ["sharing-incentive", "envy-freeness", "pareto"])
+        assert audit.violated == [], seed
+        leximin = fo.audit(fo.solve(instance, "max-min", utility=utility), ["pareto", "max-min", "population-monotonicity"])
+        assert "pareto" not in leximin.violated
+        assert leximin["max-min"].holds
+
+
+def test_options_of_the_notion_survive() -> None:
+    """The loss is that of alpha = 2: its own re-solve, and not the one of alpha = 1."""
+    instance = fo.Instance([[5, 3]], [[3, 3], [1, 0], [2, 1]])
+    for alpha in (1.0, 4.0):
+        audit = fo.audit(fo.solve(instance, "proportional", alpha=alpha), "population-monotonicity")
+        verdict = audit["population-monotonicity"]
+        users = range(3)
+        losses = [0.0]
+        whole = fo.solve(instance, "proportional", alpha=alpha).tasks_per_user
+        for z in users:
+            stay = [n for n in users if n != z]
+            left = fo.solve(fo.Instance(instance.capacities, instance.demands[stay]), "proportional", alpha=alpha).tasks_per_user
+            losses.append(float((whole[stay] - left).max()))
+        assert verdict.violation == pytest.approx(max(losses), rel=1e-5, abs=1e-6)
+
+
+def test_weights_per_resource() -> None:
+    """What takes one weight says that it does not apply."""
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], weights=[[1, 2], [2, 1]])
+    audit = fo.audit(fo.solve(instance, "drfh"), effort=10)
+    assert audit["psdsf"].holds is None
+    assert audit["no-justified-complaints"].holds is None
+    assert audit["max-min"].holds
+    assert audit["pareto"].holds
+
+
+def test_one_level_needs_no_solve() -> None:
+    """In a leximin nobody below has tasks left; with several levels every kind of user that matters leaves once."""
+    one = fo.audit(fo.solve(POOL, "drf"), "population-monotonicity")["population-monotonicity"]
+    assert (one.holds, one.searched) == (True, 0)
+    instance = fo.Instance([[1, 6], [5, 5]], [[0, 2], [0, 2], [1, 0], [1, 1], [1, 1]], eligibility=[[1, 0]] * 4 + [[0, 1]])
+    audit = fo.audit(fo.solve(instance, "drfh"), "population-monotonicity")
+    assert audit["population-monotonicity"].searched == 3  # users 1 and 2 are alike, user 5 is alone on its server
+    assert audit.violated == ["population-monotonicity"]
+    witnesses.check(audit)
+
+
+def test_a_search_cut_short_is_undecided() -> None:
+    """Not all users could leave, and none of those who did is missed."""
+    instance = fo.Instance([[1, 6], [6, 1]], [[2, 2], [1, 2], [1, 1], [1, 3]], eligibility=[[1, 0], [1, 1], [0, 1], [1, 1]])
+    allocation = fo.solve(instance, "efficiency")
+    verdict = fo.audit(allocation, "population-monotonicity", effort=1)["population-monotonicity"]
+    assert verdict.searched == 1
+    assert verdict.holds is None or verdict.violation > 0
+    assert "1 of 4" in verdict.statement or verdict.violation > 0
+
+
+def test_the_same_for_a_seed_with_any_number_of_workers() -> None:
+    """Lies and users who leave are handed out in an order of their own."""
+    instance = fo.load(EXAMPLES / "psdsf-figure-2.yaml")
+    allocation = fo.schedule(instance, "tsf", placement="random-round-robin", seed=1)
+    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=24, seed=3, jobs=jobs) for jobs in (1, 2))
+    assert one.to_dict() == two.to_dict()
+    assert one["strategy-proofness"].searched == two["strategy-proofness"].searched
+
+
+# The command -----------------------------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: object, status: int = 0) -> Result:
+    """Run ``fairopt audit`` and check its exit status."""
+    result = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_command_prints_verdicts_and_witnesses() -> None:
+    """For people: a table, and below it what shows the violations."""
+    printed = " ".join(run(PAPER, "--notion", "tsf", "--effort", 5).stdout.split())
+    assert "Audit of tsf, exact by highs: 3 users, 2 servers, sharing rdm" in printed
+    assert 'those who lose are "user-3" 8 to 6' in printed
+    assert "No profitable lie found by 5 lies tried, seed 0: a search, not a proof." in printed
+    few = run(PAPER, "--properties", "pareto,psdsf", "--all").stdout
+    assert "prices of the allocation prove it" in few
+    assert "envy" not in few
+
+
+def test_command_writes_json(tmp_path: Path) -> None:
+    """For programs: the same verdicts, None where there is no number."""
+    data = json.loads(run(PAPER, "--schedule", "drfh:best-fit", "--properties", "pareto,bottleneck-fairness", "--json").stdout)
+    assert [each["property"] for each in data["properties"]] == ["pareto", "bottleneck-fairness"]
+    run(PAPER, "--properties", "single-resource-fairness", "-o", tmp_path / "audit.json")
+    assert json.loads((tmp_path / "audit.json").read_text())["properties"][0]["violation"] is None
+    run(PAPER, "--properties", "pareto", "-o", tmp_path / "audit.txt")
+    assert "pareto" in (tmp_path / "audit.txt").read_text()
+
+
+def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
+    """Of a CSV file, also where it does not fit."""
+    own = tmp_path / "mine.csv"
+    own.write_text("user,server,tasks\nuser-1,server-1,9\n")
+    printed = " ".join(run(PAPER, "--allocation", own).stdout.split())
+    assert "Audit of given" in printed
+    assert "not feasible: memory @ server-1: 18, allowed 12" in printed
+    assert "so no lie can be tried" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--properties", "envy"], 'there is no property "envy" (did you mean "envy-freeness"?)'),
+        (["--notion", "drfh", "--schedule", "drfh:best-fit"], "choose one of them"),
+        (["--schedule", "drfh:best-fit", "--integral"], "only exact allocations"),
+        (["--notion", "drfhh"], 'did you mean "drfh"'),
+        (["--allocation", "missing.csv"], "missing.csv"),
+        (["--sharing", "xdm"], 'there is no sharing "xdm"'),
+        (["--effort", "0"], "effort is 0"),
+    ],
+)
+def test_command_refuses(arguments: list[str], message: str) -> None:
+    """Exit status 2, and a message that says what to do."""
+    output = " ".join(run(PAPER, *arguments, status=2).output.replace("│", " ").split())
+    assert message in output

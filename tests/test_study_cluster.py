@@ -1,0 +1,119 @@
+"""Studies on a real cluster, one of whose workers is killed; skipped where the packages are not installed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import fairopt as fo
+
+PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
+SPEC = "uniform:users=3:servers=2:size=10"
+
+
+@contextlib.contextmanager
+def started(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program of Dask, whose messages go to a file; it is gone at the end."""
+    with (folder / f"{name}.log").open("wb") as messages:
+        program = subprocess.Popen([sys.executable, "-m", *arguments], cwd=folder, stdout=messages, stderr=messages)
+        try:
+            yield program
+        finally:
+            program.kill()
+            program.wait(PATIENCE)
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    """Wait until it is so."""
+    limit = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < limit, what
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, dict[int, subprocess.Popen[bytes]]]]:
+    """Start a scheduler and two workers of one thread each; its address, and the workers by process."""
+    where = folder / "scheduler.json"
+    quiet = ("--no-dashboard", "--host", "127.0.0.1")
+    with contextlib.ExitStack() as stack:
+        scheduler = ("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(where), *quiet)
+        stack.enter_context(started(folder, "scheduler", *scheduler))
+        until(where.exists, "the scheduler starts")
+        options = ("--scheduler-file", str(where), "--nthreads", "1", "--no-nanny", *quiet)
+        workers = [stack.enter_context(started(folder, f"worker-{j}", "distributed.cli.dask_worker", *options)) for j in range(2)]
+        from distributed import Client
+
+        with Client(scheduler_file=str(where), timeout=PATIENCE) as client:  # type: ignore[no-untyped-call]
+            client.wait_for_workers(2, timeout=PATIENCE)
+            address = client.scheduler.address
+        yield address, {worker.pid: worker for worker in workers}
+
+
+def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
+    """SIGKILL while it computes a cell: the study ends with all rows, none twice, the same as without a cluster."""
+    pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
+    folder, spec = str(tmp_path), SPEC
+
+    def gated(seed: int) -> fo.Instance:  # a closure: it travels by value
+        import os
+        import time
+        from pathlib import Path
+
+        from fairopt.specs import read_generator
+
+        if seed >= 2:
+            Path(folder, f"seed-{seed}-{os.getpid()}").touch()
+            while not Path(folder, "open").exists():
+                time.sleep(0.01)
+        return read_generator(spec)(seed)
+
+    with cluster(tmp_path) as (address, workers):
+        killed: list[int] = []
+
+        def kill(finished: int, total: int) -> None:  # the first two seeds are finished: both workers are at the gate, or soon
+            if finished == 2 and not killed:
+                until(
+                    lambda: len({path.name.split("-")[2] for path in tmp_path.glob("seed-*")} & {str(pid) for pid in workers}) == 2, "work"
+                )
+                killed.append(next(iter(workers)))
+                os.kill(killed[0], signal.SIGKILL)
+                workers[killed[0]].wait(PATIENCE)
+                (tmp_path / "open").touch()
+
+        options: dict[str, Any] = {"notions": ["drfh", "tsf"], "seeds": range(8)}
+        frame = fo.study({"x": gated}, **options, backend="dask", address=address, output=tmp_path / "x.parquet", done=kill)
+        assert workers[killed[0]].returncode == -signal.SIGKILL
+    again = [path.name.split("-")[1] for path in tmp_path.glob("seed-*")]
+    assert len(again) > len(set(again))  # the cell of the killed worker was begun twice
+    assert not frame.duplicated(["instance", "seed", "entry"]).any()
+    alone = fo.study({"x": SPEC}, **options, jobs=1)
+    pd.testing.assert_frame_equal(frame.drop(columns="seconds"), alone.drop(columns="seconds"), check_exact=True)
+    assert pd.read_parquet(tmp_path / "x.parquet").equals(frame)
+
+
+def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With how to start one; the message of Dask is in it."""
+    pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
+    monkeypatch.setattr("fairopt.study_workers._PATIENCE", 0.2)
+    with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
+        fo.study({"x": SPEC}, jobs=1, backend="dask", address="tcp://127.0.0.1:1")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs pip install fairopt[ray]")
+def test_ray_gives_the_same_table() -> None:
+    """A cluster of this machine."""
+    options: dict[str, Any] = {"instances": {"x": SPEC}, "notions": ["drfh"], "seeds": range(5)}
+    frame = fo.study(**options, jobs=2, backend="ray")
+    pd.testing.assert_frame_equal(frame.drop(columns="seconds"), fo.study(**options, jobs=1).drop(columns="seconds"), check_exact=True)
