@@ -17,7 +17,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
-from fairopt.formats.syntax import to_yaml
 from fairopt.instance import Instance
 from fairopt.report.findings import Findings, Outcome
 from fairopt.report.tables import (
@@ -136,6 +135,8 @@ def _tables(findings: Findings) -> dict[str, Any]:
 
 def _instance_file(instance: Instance) -> str:
     """Return the instance as YAML, in base 64."""
+    from fairopt.formats.syntax import to_yaml
+
     text = to_yaml(instance.to_dict())
     try:
         return base64.b64encode(text.encode()).decode()
