@@ -152,6 +152,8 @@ def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
         order = np.flatnonzero(exists)[np.argsort(used[exists, r], kind="stable")]
         upto = np.cumsum(instance.counts[order])
         shown = np.unique(np.linspace(0, max(order.size - 1, 0), min(order.size, _MOST)).round().astype(int))
+        if order.size:  # the step of the least used begins at 0
+            rows.append([name, instance.servers[order[0]], thing, _float(used[order[0], r]), 0.0])
         rows += [[name, instance.servers[order[k]], thing, _float(used[order[k], r]), float(upto[k])] for k in shown]
     return rows
 
@@ -260,7 +262,7 @@ def _use_curves(findings: Findings) -> View:
 def _frontier(found: Sequence[FrontierPoint]) -> View:
     axes = {
         "x": alt.X("total:Q", title="tasks of all users", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(tickCount=6)),
-        "y": alt.Y("smallest_share:Q", title="smallest weighted dominant share", scale=alt.Scale(zero=False, padding=12)),
+        "y": alt.Y("smallest_share:Q", title="smallest weighted dominant share", axis=alt.Axis(format=".3~g")),
     }
     line = alt.Chart(alt.NamedData("vertices")).mark_line(color="var(--ink)", point=alt.OverlayMarkDef(color="var(--ink)", size=30))
     kinds = [kind for kind in ("notion", "alpha", "greedy", "approximate", "given") if any(point.kind == kind for point in found)]

@@ -77,10 +77,10 @@ def number(value: float | None, digits: int = 4) -> str:
 def percent(part: float | None) -> str:
     """Return a part of a whole.
 
-    >>> percent(0.98765), percent(None)
-    ('98.8 %', '-')
+    >>> percent(0.98765).split(), percent(-1e-17).split(), percent(None)
+    (['98.8', '%'], ['0.0', '%'], '-')
     """
-    return _NONE if part is None or np.isnan(part) else f"{100 * part:.1f} %"
+    return _NONE if part is None or np.isnan(part) else f"{round(100 * part, 1) + 0.0:.1f}\N{NO-BREAK SPACE}%"
 
 
 def server_table(instance: Instance) -> Table:
