@@ -77,7 +77,7 @@ class HiGHS(Backend):
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
-    """One LP, in the variables y = x / largest, all between 0 and 1."""
+    """One LP, in the variables y = x / largest. What keeps them below 1 is the limits, so that the limits have all the prices."""
     largest = program.largest()
     limits = program.limits
     bounds = np.where(limits.bounds > 0, limits.bounds, 1.0)  # a bound of 0 makes its columns' largest 0
@@ -87,7 +87,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     model = HighsModel(
         worth / unit,
         np.zeros(largest.size),
-        np.ones(largest.size),
+        np.where(largest > 0, np.inf, 0.0),
         sp.csc_array(matrix),
         np.full(bounds.size, -np.inf),
         np.ones(bounds.size),

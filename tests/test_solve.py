@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import fairopt as fo
 from fairopt.models.drfh import DRFH
 from fairopt.models.notion import ShareNotion
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "bob"], servers=["A", "B"], resources=["cpu", "memory"])
 
@@ -218,3 +221,13 @@ def test_time_limit_of_whole_tasks_leaves_the_best_so_far(notion: str) -> None:
     assert known["value"] <= known["bound"] * (1 + 1e-9)
     assert known["value"] <= best
     assert f"{known['value']:.6g} was reached by then, and {known['bound']:.6g} is a bound" in str(caught.value) or known.get("levels")
+
+
+@pytest.mark.parametrize("solver", ["highs", "cvxpy"])
+@pytest.mark.parametrize("example", ["psdsf-figure-1.yaml", "kesidis.yaml"])
+def test_prices_of_a_total_pay_for_all_of_it(example: str, solver: str) -> None:
+    """Strong duality: capacity is all that there is, so its prices add up to the goal, and none hides in a bound of a column."""
+    allocation = fo.solve(fo.load(EXAMPLES / example), "efficiency", solver=solver)
+    assert allocation.prices is not None
+    total = allocation.instance.weights @ allocation.tasks_per_user
+    assert (allocation.prices * allocation.instance.row_capacity).sum() == pytest.approx(total, rel=1e-7)

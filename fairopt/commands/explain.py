@@ -115,13 +115,13 @@ def _print(console: Console, explanation: fo.Explanation) -> None:
 
 
 def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
-    table = simple_table("what is full", "of")
+    table = simple_table("what leaves no room", "on")
     add_numbers(table, "in use", "its own")
     table.add_column(Text("who else holds most"), overflow="fold")
     table.add_column(Text("stops it"))
     for each in blockers[:_ROWS]:
         whole = each.capacity if each.capacity > 0 else 1.0
-        holders = ", ".join(f"{name} {percent(held / whole)}" for name, held in each.holders)
+        holders = ", ".join(f"{name} {percent(held / whole)}" for name, held in each.holders[:2])
         stops = "yes" if each.bottleneck else "no"
         table.add_row(
             label(each.resource), label(each.server), percent(each.used / whole), percent(each.own / whole), label(holders), Text(stops)

@@ -32,7 +32,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.result import Import
-from fairopt.imports.slurm_syntax import Features, array_size, features, gres, hosts, number, tres, words
+from fairopt.imports.slurm_syntax import Features, array_size, features, finite, gres, hosts, number, tres, words
 from fairopt.instance import BoolArray
 from fairopt.wording import plural
 
@@ -251,9 +251,9 @@ def _records(path: str | os.PathLike[str], kind: str) -> list[Part]:
 def _node(part: Part) -> _Node:
     states = {word.strip("*~#$@^!%-").upper() for text in words(part["state"]) for word in text.split("+")}
     states |= {word.upper() for word in words(part.get("state_flags"))}
-    effective = number(part.get("effective_cpus"))
-    memory = (number(part["real_memory"]) or 0.0) - (number(part.get("specialized_memory")) or 0.0)
-    offers = {"cpu": effective or number(part["cpus"]) or 0.0, "memory": max(memory, 0.0) / 1024}
+    effective = finite(part.get("effective_cpus"))
+    memory = finite(part["real_memory"]) - finite(part.get("specialized_memory"))
+    offers = {"cpu": effective or finite(part["cpus"]), "memory": max(memory, 0.0) / 1024}
     types = set()
     for name, kind, amount in _parsed(part.get("gres"), gres):
         offers[name] = offers.get(name, 0.0) + amount
@@ -286,10 +286,10 @@ def _job(part: Part, users: str) -> _Job:
         return _Job(part, identity, "", name, owner, state, why, 0.0, {}, (), "", (), (), (), {}, False)
     on = _held(part) if state in _HOLDS else {}
     request, types = _request(part, state in _HOLDS)
-    nodes = len(on) or max(number(part.get("node_count")) or 1.0, 1.0)
+    nodes = len(on) or max(finite(part.get("node_count")) or 1.0, 1.0)
     pieces = 1.0
     if nodes > 1:
-        pieces = max(number(part.get("tasks")) or 1.0, 1.0)
+        pieces = max(finite(part.get("tasks")) or 1.0, 1.0)
         if pieces < nodes or _uneven(request, pieces):
             pieces = float(nodes)
     copies = 1.0
@@ -319,7 +319,7 @@ def _job(part: Part, users: str) -> _Job:
 
 def _split(job: _Job, nodes: list[_Node]) -> _Job:
     """Cut a job that waits, has several Slurm tasks and fits on no node alone into these, unless it must have one node."""
-    pieces = number(job.part.get("tasks")) or 1.0
+    pieces = finite(job.part.get("tasks")) or 1.0
     if job.state in _HOLDS or job.spans or pieces <= 1 or number(job.part.get("max_nodes")) == 1 or _uneven(job.request, pieces):
         return job
     if any(all(amount <= node.offers.get(name, 0.0) for name, amount in job.request.items()) for node in nodes):
@@ -337,11 +337,11 @@ def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]
     """Return what a job asks for (what it was given, if it runs) in all, and the types of generic resources that it asks for."""
     text = part.get("tres_alloc_str") if holds and part.get("tres_alloc_str").value else part.get("tres_req_str")
     amounts = _parsed(text, tres)
-    cpus = amounts.get("cpu") or number(part.get("cpus")) or 0.0
-    nodes = number(part.get("node_count")) or 1.0
+    cpus = amounts.get("cpu") or finite(part.get("cpus"))
+    nodes = finite(part.get("node_count")) or 1.0
     memory = amounts.get("mem")
     if memory is None:
-        memory = (number(part.get("memory_per_node")) or 0.0) * nodes or (number(part.get("memory_per_cpu")) or 0.0) * cpus
+        memory = finite(part.get("memory_per_node")) * nodes or finite(part.get("memory_per_cpu")) * cpus
     if not cpus:
         part.get("tres_req_str").refuse("the job asks for no CPU, here or in cpus; export it whole")
     request, types = {"cpu": cpus, "memory": memory / 1024}, set()
@@ -353,7 +353,7 @@ def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]
         if not kind or base not in generic:
             request[base] = request.get(base, 0.0) + amount
     if not generic:  # gres are only in TRES strings where accounting tracks them
-        for key, times in (("tres_per_job", 1.0), ("tres_per_node", nodes), ("tres_per_task", number(part.get("tasks")) or 1.0)):
+        for key, times in (("tres_per_job", 1.0), ("tres_per_node", nodes), ("tres_per_task", finite(part.get("tasks")) or 1.0)):
             for base, kind, amount in _parsed(part.get(key), gres):
                 if base in ("cpu", "mem", "node", "billing"):
                     continue
@@ -368,10 +368,14 @@ def _held(part: Part) -> dict[str, float]:
     names = _parsed(part.get("nodes"), hosts)
     resources = part.get("job_resources").get("nodes")
     if len(names) > 1 and isinstance(resources.value, dict):
-        cpus = {each["name"].text(): number(each["cpus"]["count"]) or 0.0 for each in resources.get("allocation").items()}
+        cpus = {each.get("name").text(""): _count(each.get("cpus")) for each in resources.get("allocation").items()}
         if set(cpus) == set(names) and sum(cpus.values()) > 0:
             return {name: cpus[name] / sum(cpus.values()) for name in names}
     return {name: 1.0 / len(names) for name in names}
+
+
+def _count(part: Part) -> float:
+    return finite(part.get("count") if isinstance(part.value, dict) else part)
 
 
 def _parsed(part: Part, parse: Any) -> Any:
@@ -428,12 +432,12 @@ def _shares(path: str | os.PathLike[str], jobs: list[_Job], users: str, account:
         if part.get("partition").text("") or (clusters and part.get("cluster").text("") not in clusters):
             continue
         name, user = part["account"].text(), part.get("user").text("")
-        shares = number(part["shares_raw"])
+        shares = finite(part["shares_raw"]) if number(part["shares_raw"]) is not None else 1.0
         if shares == _PARENT:
             account.note("an association that uses the shares of its parent counts as one share")
         elif shares == 0:
             account.note(f"an association with no shares counts as {_LEAST} of one: a weight is > 0")
-        raw[name, user] = 1.0 if shares is None or shares == _PARENT else max(shares, _LEAST)
+        raw[name, user] = 1.0 if shares == _PARENT else max(shares, _LEAST)
         if not user:
             parent[name] = part.get("parent_account").text("")
 

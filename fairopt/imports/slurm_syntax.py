@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from fairopt.imports.json_export import Part
 
-__all__ = ["array_size", "features", "gres", "hosts", "mebibytes", "number", "tres", "words"]
+__all__ = ["array_size", "features", "finite", "gres", "hosts", "mebibytes", "number", "tres", "words"]
 
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
@@ -37,6 +37,14 @@ def number(part: Part) -> float | None:
             return None
         return part["number"].number()
     return None if part.value is None else part.number()
+
+
+def finite(part: Part) -> float:
+    """Return a finite number, 0 where it is not set."""
+    value = number(part)
+    if value == float("inf"):
+        part.refuse("the number is infinite, and a job or node has finite ones")
+    return value or 0.0
 
 
 def words(part: Part) -> list[str]:
@@ -88,13 +96,13 @@ def gres(text: str) -> list[tuple[str, str, float]]:
         words = [word for word in re.split(r"[:=]", re.sub(r"^gres[:/]", "", entry)) if word not in ("", "no_consume")]
         if not words:
             raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
-        amount = 1.0
+        value = 1.0
         if len(words) > 1 and _AMOUNT.fullmatch(words[-1]):
-            value, suffix = _amount(words.pop())
-            amount = value * 1024.0 ** _SCALE[suffix]
+            count, suffix = _amount(words.pop())
+            value = count * 1024.0 ** _SCALE[suffix]
         if len(words) > 2:
             raise ValueError(f'"{entry}" is not a generic resource such as gpu:a100:4')
-        found.append((words[0], words[1] if len(words) > 1 else "", amount))
+        found.append((words[0], words[1] if len(words) > 1 else "", value))
     return found
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fairopt as fo
 
@@ -163,6 +167,70 @@ def test_an_answer_of_another_kind_or_version(tmp_path: Path) -> None:
             fo.import_slurm(path, EXPORTS / "slurm_jobs.json")
         with pytest.raises(fo.InvalidInstance):
             fo.import_kubernetes(path)
+
+
+JUNK: list[Any] = [
+    None,
+    [],
+    {},
+    -1,
+    0,
+    1e300,
+    10**400,
+    True,
+    "",
+    "x",
+    "1Gi",
+    [None],
+    [{}],
+    {"set": True},
+    [["a"]],
+    "cn[1-2",
+    "\u0000",
+    "é" * 3,
+]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the ways to everything in a document."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(deeper for key, each in inner for deeper in places(each, (*path, key)))]
+
+
+@settings(max_examples=250)
+@given(st.data())
+def test_whatever_stands_there_is_imported_or_refused(data: st.DataObject) -> None:
+    """Junk anywhere in any file: a message, never a traceback, strict or lenient."""
+    kind, name = data.draw(st.sampled_from([each for each in ALL if each[1].endswith(".json")]))
+    document = json.loads((EXPORTS / name).read_text())
+    *above, last = data.draw(st.sampled_from(places(document)[1:]))
+    inner = document
+    for step in above:
+        inner = inner[step]
+    inner[last] = data.draw(st.sampled_from(JUNK))
+    _survives(kind, name, json.dumps(document), data.draw(st.booleans()))
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_whatever_a_table_holds_is_imported_or_refused(data: st.DataObject) -> None:
+    """Junk in any cell, a line cut off or twice."""
+    kind, name = data.draw(st.sampled_from([each for each in ALL if not each[1].endswith(".json")]))
+    words = re.split(r"([,\s]+)", (EXPORTS / name).read_text())
+    position = data.draw(st.integers(0, len(words) - 1))
+    words[position] = data.draw(
+        st.sampled_from(["", "x", "-1", "-2", "nan", "inf", "1e999", "1e300", ",", "\n", '"', "0", words[position] * 2])
+    )
+    _survives(kind, name, "".join(words), data.draw(st.booleans()))
+
+
+def _survives(kind: str, name: str, text: str, lenient: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        path.write_text(text)
+        with contextlib.suppress(fo.FairoptError):
+            result = read(kind, **{re.sub(r"\W", "_", name): path})(lenient=lenient)
+            json.dumps(result.to_dict(), allow_nan=False)
 
 
 # Tables --------------------------------------------------------------------------------------------------------------------------

@@ -1,17 +1,7 @@
-"""What a change of the cluster would give one user: by the prices of its level, and by solving again.
+"""What a change of the cluster would give one user: by the prices of its level (`fairopt.explanation.level_prices`), and by solving again.
 
-*By price.* A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate`).
-With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
-
-    p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
-
-Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others where they are, R
-cannot all be higher than
-
-    t' = (p b' - sum over the others of q'[m] s[m]) / sum over R of q'[m].
-
-That is what is reported, as tasks of n at t': the most that its level can rise, which is what it does for small changes where prices are
-unique. A user may gain more than its level: where the change frees it of the others who stop there. So the change is also *solved*.
+A user may gain more than its level rises: where the change frees it of the others who stop there. And prices say nothing of goals that
+are no leximins. So the most promising changes are solved.
 
 >>> import fairopt as fo
 >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"]), "drf")
@@ -28,20 +18,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.allocation import Allocation, Exact
+from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError
 from fairopt.explanation import Gain
+from fairopt.explanation.level_prices import LevelPrices
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.merging import merge, unmerged
-from fairopt.models import Sharing
-from fairopt.program import Equalize, Leximin, LimitKind
+from fairopt.merging import merge
 from fairopt.question import rerun
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["gains"]
 
-_PROVED = 1e-6  # relative: prices that do not reproduce their own level say nothing
 _NOTHING = 1e-7  # relative: a smaller difference between two answers is rounding
 _FEW = 2  # changes of constraints that are solved at most
 
@@ -71,25 +59,21 @@ def gains(
     ``cells`` are the (server, resource) that leave it no room; what has a price at its level is asked about too. Of all these changes the
     ``resolves`` most promising ones are solved.
     """
-    prices = _LevelPrices.of(allocation, user)
+    prices = LevelPrices.of(allocation, user)
     changes = _placement(allocation, user)
     if allocation.instance.servable[user]:
-        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 3 * max(resolves, 2))]
+        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3))]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
     own = float(allocation.tasks_per_user[user])
     found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
 
-    def promise(j: int) -> tuple[float, float]:
-        return -(0.0 if found[j] is None else float(found[j] or 0.0)), -changes[j].hint
-
     # One solve for the weight, some for constraints unless prices rule them out, and the others where they promise most.
-    by_kind: dict[str, list[int]] = {kind: [] for kind in ("weight", "placement")}
-    for j in sorted(range(len(changes)), key=promise):
-        by_kind.setdefault(changes[j].kind, []).append(j)
-    hopeful = [j for j in by_kind["placement"] if found[j] is None or promise(j)[0] < 0]
-    chosen = [*by_kind["weight"][:1], *hopeful[:_FEW]][:resolves]
-    rest = [j for j in sorted(range(len(changes)), key=promise) if j not in chosen]
-    chosen += sorted(rest, key=lambda j: changes[j].kind == "placement")[: resolves - len(chosen)]
+    promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
+    lifted = [j for j in promising if changes[j].kind == "placement"]
+    hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
+    chosen = [*(j for j in promising if changes[j].kind == "weight"), *hopeful[:_FEW]][:resolves]
+    rest = [j for j in promising if j not in chosen]
+    chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
     results = []
     for j, change in enumerate(changes):
         solved, note = (None, "") if j not in chosen else _solved(allocation, user, change, deadline or Deadline(None))
@@ -97,7 +81,7 @@ def gains(
             done(change.words)
         if solved is not None or found[j] is not None or note:
             results.append(Gain(change.words, change.kind, found[j], solved, note))
-    return tuple(sorted(results, key=lambda gain: -gain.best_known))
+    return tuple(sorted(results, key=lambda gain: -_digits(gain.best_known)))
 
 
 def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadline) -> tuple[float | None, str]:
@@ -110,6 +94,11 @@ def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadli
         return None, str(error)
     before, after = float(allocation.tasks_per_user[user]), float(answer.tasks_per_user[user])
     return _clean(after - before, before), ""
+
+
+def _digits(value: float) -> float:
+    """Round to six digits: what differs by less is as good, and stays in order."""
+    return float(f"{value:.6g}")
 
 
 def _clean(difference: float, own: float) -> float:
@@ -164,7 +153,7 @@ def _allowing(instance: Instance, user: int, servers: IntArray) -> Callable[[], 
     return changed
 
 
-def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: _LevelPrices | None, most: int) -> list[_Change]:
+def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | None, most: int) -> list[_Change]:
     """Return changes of what leaves the user no room, and of what has the largest price at its level; one for each kind of server."""
     instance = allocation.instance
     table = allocation.prices if prices is None else prices.table
@@ -175,9 +164,8 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > _NOTHING * value.max()]
     kind = merge(instance).server_group
     first = np.unique(kind, return_index=True)[1]
-    wanted = [*priced, *cells] if prices is not None else [*cells, *priced]
-    chosen = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in wanted))[:most]
-    own = {(int(first[kind[i]]), r) for i, r in cells}
+    own = list(dict.fromkeys((int(first[kind[i]]), r) for i, r in cells))
+    chosen = dict.fromkeys([*own[:most], *[(int(first[kind[i]]), r) for i, r in priced][:most]])
     changes = []
     for i, r in chosen:
         hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without a price of its level, what is near
@@ -223,84 +211,3 @@ def _new_name(names: Sequence[str], name: str) -> str:
     while new in names:
         new += "+"
     return new
-
-
-# By price ------------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LevelPrices:
-    """The prices of one user's level, as a bound on that level in any other instance."""
-
-    allocation: Allocation
-    user: int
-    value: float
-    table: FloatArray
-
-    @classmethod
-    def of(cls, allocation: Allocation, user: int) -> _LevelPrices | None:
-        """Return them where there are some, and they reproduce the level itself."""
-        number = allocation.level_of_user[user]
-        if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Exact):
-            return None
-        level = allocation.levels[number - 1]
-        if level.prices is None:
-            return None
-        found = cls(allocation, user, level.value, level.prices)
-        tasks = found.tasks(allocation.instance, None)
-        own = float(allocation.tasks_per_user[user])
-        return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
-
-    def tasks(self, instance: Instance, servers: IntArray | None) -> float | None:
-        """Return the tasks of the user at the highest level that the prices allow in another instance."""
-        allocation = self.allocation
-        assert isinstance(allocation.question, Exact)
-        notion = allocation.question.notion.restricted(servers=servers)
-        alpha = notion.merge_alpha if notion.merges(instance) else None
-        merging = unmerged(instance) if alpha is None else merge(instance, notion.utility, alpha)
-        sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
-        reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))
-        program = reduced.formulate(merging.instance, sharing=sharing, integral=False)
-        if not isinstance(program.goal, Leximin | Equalize):
-            return None
-        users, rows = _firsts(merging.user_group, merging.server_group)
-        before = rows if servers is None else servers[rows]
-        table = self.table[before]
-        if sharing == "tdm":  # of the time of the whole row: the merged row's is worth as much a server
-            table = table * (merging.instance.counts / np.maximum(allocation.instance.counts[before], 1.0))[:, None]
-        limits = program.limits
-        prices = np.zeros(len(limits))
-        shared = np.flatnonzero(limits.kinds == (LimitKind.TIME if sharing == "tdm" else LimitKind.CAPACITY))
-        prices[shared] = table[limits.keys[shared, 0], np.maximum(limits.keys[shared, 1], 0)]
-
-        weight = program.goal.weights
-        per_level = program.utilities / weight[program.pair_users]
-        cost = limits.matrix.T @ prices
-        cheapest, per_share = (np.full(weight.size, np.inf) for _ in range(2))
-        np.minimum.at(cheapest, program.pair_users, cost)
-        np.minimum.at(per_share, program.pair_users, cost / per_level)
-        member = np.zeros(weight.size, bool)
-        member[program.members] = True
-        shares = allocation.shares[users]
-        rising = member & (shares >= self.value * (1 - _PROVED))
-        complete = member & ~rising & allocation.complete[users]
-        others = member & ~rising & ~complete
-        held = np.bincount(merging.user_group, weights=allocation.tasks_per_user)
-        budget = float(prices @ limits.bounds)
-        budget -= float(per_share[others] @ shares[others]) + float(cheapest[complete] @ held[complete])
-        total = float(per_share[rising].sum())
-        group = int(merging.user_group[self.user])
-        if total <= 0 or not rising[group]:
-            return None
-        level = max(budget, 0.0) / total
-        own = np.flatnonzero(program.pair_users == group)
-        worth = program.utilities[own]
-        if np.ptp(worth) > _PROVED * worth.max():  # worth differs from server to server: tasks grow with the level as they are
-            ratio = float(instance.weights[self.user] / allocation.instance.weights[self.user])
-            return float(allocation.tasks_per_user[self.user]) * level / self.value * ratio
-        part = float(merging.user_part[self.user])
-        return level * float(weight[group]) * part / float(worth[0])
-
-
-def _firsts(*groups: IntArray) -> tuple[IntArray, ...]:
-    return tuple(np.unique(group, return_index=True)[1] for group in groups)

@@ -10,11 +10,11 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.errors import FairoptError
 from fairopt.explanation import Gain
+from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
 from fairopt.measures import could_run_with, takes_part, violations
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
-from fairopt.room import Room
 from fairopt.solve import solve
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, percent, plural
@@ -157,7 +157,7 @@ class Sentences:
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"of {article}{named(room.resources[r])} on {'all of them' if len(rows) == everywhere else self._rows(rows)}")
+                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == everywhere else self._rows(rows)}")
             left = "too little is left" if self.whole else "nothing is left"
             stops = f"{where}What stops it{' there' if where else ''}: {left} {', and '.join(parts)}."
             sentences += [stops, self._holders(by_resource)]

@@ -1,0 +1,115 @@
+"""The prices of a level of a leximin, as a bound on that level in any other instance.
+
+A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate`).
+With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
+
+    p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
+
+Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others where they are, R
+cannot all be higher than
+
+    t' = (p b' - sum over the others of q'[m] s[m]) / sum over R of q'[m].
+
+That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
+more, as `fairopt.explanation.gains` says.)
+
+>>> import fairopt as fo
+>>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+>>> prices = LevelPrices.of(fo.solve(pool, "drf"), 0)
+>>> round(prices.tasks(pool), 6), round(prices.tasks(pool.replace(weights=[2, 1])), 6)  # the second is a bound: solved it is 4.153846
+(3.0, 4.5)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation, Exact
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.merging import merge, unmerged
+from fairopt.models import Sharing
+from fairopt.program import Equalize, Leximin, LimitKind
+
+__all__ = ["LevelPrices"]
+
+_PROVED = 1e-6  # relative: prices that do not reproduce their own level say nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelPrices:
+    """The prices of one user's level, as a bound on that level in any other instance."""
+
+    allocation: Allocation
+    user: int
+    value: float
+    table: FloatArray
+
+    @classmethod
+    def of(cls, allocation: Allocation, user: int) -> LevelPrices | None:
+        """Return them where there are some, and they reproduce the level itself."""
+        number = allocation.level_of_user[user]
+        if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Exact):
+            return None
+        level = allocation.levels[number - 1]
+        if level.prices is None:
+            return None
+        found = cls(allocation, user, level.value, level.prices)
+        tasks = found.tasks(allocation.instance)
+        own = float(allocation.tasks_per_user[user])
+        return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
+
+    def tasks(self, instance: Instance, servers: IntArray | None = None) -> float | None:
+        """Return the tasks of the user at the highest level that the prices allow in another instance."""
+        allocation = self.allocation
+        assert isinstance(allocation.question, Exact)
+        notion = allocation.question.notion.restricted(servers=servers)
+        alpha = notion.merge_alpha if notion.merges(instance) else None
+        merging = unmerged(instance) if alpha is None else merge(instance, notion.utility, alpha)
+        sharing: Sharing = "tdm" if allocation.sharing == "tdm" else "rdm"
+        reduced = notion.restricted(*_firsts(merging.user_group, merging.server_group))
+        program = reduced.formulate(merging.instance, sharing=sharing, integral=False)
+        if not isinstance(program.goal, Leximin | Equalize):
+            return None
+        users, rows = _firsts(merging.user_group, merging.server_group)
+        before = rows if servers is None else servers[rows]
+        table = self.table[before]
+        if sharing == "tdm":  # of the time of the whole row: the merged row's is worth as much a server
+            table = table * (merging.instance.counts / np.maximum(allocation.instance.counts[before], 1.0))[:, None]
+        limits = program.limits
+        prices = np.zeros(len(limits))
+        shared = np.flatnonzero(limits.kinds == (LimitKind.TIME if sharing == "tdm" else LimitKind.CAPACITY))
+        prices[shared] = table[limits.keys[shared, 0], np.maximum(limits.keys[shared, 1], 0)]
+
+        weight = program.goal.weights
+        per_level = program.utilities / weight[program.pair_users]
+        cost = limits.matrix.T @ prices
+        cheapest, per_share = (np.full(weight.size, np.inf) for _ in range(2))
+        np.minimum.at(cheapest, program.pair_users, cost)
+        np.minimum.at(per_share, program.pair_users, cost / per_level)
+        member = np.zeros(weight.size, bool)
+        member[program.members] = True
+        shares = allocation.shares[users]
+        rising = member & (shares >= self.value * (1 - _PROVED))
+        complete = member & ~rising & allocation.complete[users]
+        others = member & ~rising & ~complete
+        held = np.bincount(merging.user_group, weights=allocation.tasks_per_user)
+        budget = float(prices @ limits.bounds)
+        budget -= float(per_share[others] @ shares[others]) + float(cheapest[complete] @ held[complete])
+        total = float(per_share[rising].sum())
+        group = int(merging.user_group[self.user])
+        if total <= 0 or not rising[group]:
+            return None
+        level = max(budget, 0.0) / total
+        own = np.flatnonzero(program.pair_users == group)
+        worth = program.utilities[own]
+        if np.ptp(worth) > _PROVED * worth.max():  # worth differs from server to server: tasks grow with the level as they are
+            ratio = float(instance.weights[self.user] / allocation.instance.weights[self.user])
+            return float(allocation.tasks_per_user[self.user]) * level / self.value * ratio
+        part = float(merging.user_part[self.user])
+        return level * float(weight[group]) * part / float(worth[0])
+
+
+def _firsts(*groups: IntArray) -> tuple[IntArray, ...]:
+    return tuple(np.unique(group, return_index=True)[1] for group in groups)
