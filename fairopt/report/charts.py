@@ -1,18 +1,7 @@
-"""The charts of a report, as Vega-Lite: the data once, and views of it that share two parameters.
+"""The charts of a report, as Vega-Lite: views of one set of data that share two parameters.
 
 ``notion`` is the one that the reader looks at, ``picked`` the user who is highlighted (null: nobody); the page sets both in every view.
 Colours are variables of the page, so that dark, light and print are the page's business; labels are data, never part of an expression.
-
-==========  ================================================================================================================
-data        a row for
-==========  ================================================================================================================
-users       notion, user: tasks, weighted dominant share, position by each of them; of many users, every so many-th
-use         notion, server row, resource, and user where there are few: the part of the capacity in use
-curves      notion, resource, server row (of many): the part in use, and the servers up to this one, from the least used
-points      of the frontier: total, smallest share, kind
-vertices    of the frontier
-regrets     schedule and measure
-==========  ================================================================================================================
 """
 
 from __future__ import annotations
@@ -21,71 +10,19 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import altair as alt
-import numpy as np
 
-from fairopt.allocation import Allocation
-from fairopt.comparison import Row
 from fairopt.frontier import FrontierPoint
-from fairopt.measures import dominant_shares
 from fairopt.plots.style import COLOURS
-from fairopt.plots.utilization import layers_of
+from fairopt.report.data import MEASURES, bars_of, few_bars, regret_of
 from fairopt.report.findings import Findings
 
-__all__ = ["COLOURED", "MANY_USERS", "charts", "data"]
+__all__ = ["COLOURED", "charts"]
 
 COLOURED = len(COLOURS)  # users up to which each has a colour
-MANY_USERS = 30  # users from which a bar each is too much
-_MANY_BARS = 60  # the same of servers and resources
-_MOST = 1_000  # users or servers of a curve
-
-_MEASURES = {"level": "var(--c0)", "largest": "var(--c4)", "goal": "var(--c2)", "condition": "var(--c3)", "total": "var(--c1)"}
+_MANY_USERS = 30  # users from which a bar each is too much
+_OF_MEASURE = dict(zip(MEASURES, ("var(--c0)", "var(--c4)", "var(--c2)", "var(--c3)", "var(--c1)"), strict=True))
 
 View: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
-Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}
-
-
-def data(findings: Findings) -> dict[str, Rows]:
-    """Return all data sets, by columns and rows."""
-    sets = {
-        "users": _rows(["notion", "user", "tasks", "share", "by_tasks", "by_share"]),
-        "use": _rows(["notion", "place", "server", "resource", "user", "part", "order"]),
-        "curves": _rows(["notion", "server", "resource", "part", "servers"]),
-        "regrets": _rows(["schedule", "against", "measure", "regret"]),
-        "points": _rows(["name", "kind", "total", "smallest_share", "price"]),
-        "vertices": _rows(["total", "smallest_share"]),
-    }
-    for each in findings.solved:
-        assert each.allocation is not None
-        sets["users"]["rows"] += _users(each.name, each.allocation)
-        if few_bars(findings):
-            sets["use"]["rows"] += _use(each.name, each.allocation)
-        else:
-            sets["curves"]["rows"] += _curves(each.name, each.allocation)
-    for row in findings.schedules:
-        if row.regret is not None:
-            for measure in _MEASURES:
-                if (value := _regret_of(row, measure)) is not None:
-                    sets["regrets"]["rows"].append([row.name, row.regret.notion, measure, value])
-    trade = findings.frontier.value
-    if trade is not None:
-        sets["vertices"]["rows"] += [[_float(total), _float(share)] for total, share in trade.vertices]
-        sets["points"]["rows"] += [
-            [point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))]
-            for point in findings.points
-            if point.allocation is not None
-        ]
-    return sets
-
-
-def bars_of(findings: Findings) -> int:
-    """Return how many bars show the use of the servers, one for each and what it has."""
-    instance = findings.instance
-    return instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
-
-
-def few_bars(findings: Findings) -> bool:
-    """Can every server and resource have a bar of its own?"""
-    return 0 < bars_of(findings) <= _MANY_BARS
 
 
 def charts(findings: Findings) -> dict[str, dict[str, Any]]:
@@ -93,7 +30,7 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
     users = findings.instance.users
     found: dict[str, View] = {}
     if findings.solved:
-        kind = _user_bars if len(users) <= MANY_USERS else _user_curve
+        kind = _user_bars if len(users) <= _MANY_USERS else _user_curve
         colour = _colour(users)
         found["chart-tasks"] = kind("tasks", "tasks", colour, len(users))
         found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
@@ -104,66 +41,6 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
         found["chart-regret"] = _regret(findings)
     first = findings.solved[0].name if findings.solved else None
     return {name: _plain(chart, first) for name, chart in found.items()}
-
-
-def _regret_of(row: Row, measure: str) -> float | None:
-    """Return a measure of the regret of a schedule, if it has it."""
-    value = None if row.regret is None else getattr(row.regret, measure)
-    return None if value is None or not np.isfinite(value) else float(value)
-
-
-# Data ----------------------------------------------------------------------------------------------------------------------------
-
-
-def _rows(columns: list[str]) -> Rows:
-    return {"columns": columns, "rows": []}
-
-
-def _users(name: str, allocation: Allocation) -> list[list[Any]]:
-    tasks, shares = allocation.tasks_per_user, dominant_shares(allocation)
-    by_tasks, by_share = (np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1 for values in (tasks, shares))
-    users = allocation.instance.users
-    shown = np.arange(len(users)) if len(users) <= _MOST else np.unique(np.linspace(0, len(users) - 1, _MOST).round().astype(int))
-    kept = np.argsort(by_share)[shown] if len(users) > _MOST else shown
-    return [[name, users[n], _float(tasks[n]), _float(shares[n]), int(by_tasks[n]), int(by_share[n])] for n in kept]
-
-
-def _use(name: str, allocation: Allocation) -> list[list[Any]]:
-    instance = allocation.instance
-    things, parts = layers_of(allocation)
-    users: tuple[str | None, ...] = instance.users if len(parts) > 1 or instance.n_users == 1 else (None,)
-    exists = np.ones(parts.shape[1:], bool) if allocation.sharing == "tdm" else instance.row_capacity > 0
-    rows = []
-    for i, r in np.argwhere(exists):
-        server, thing = instance.servers[i], things[r]
-        several = f" x {instance.counts[i]:,.0f}" if instance.counts[i] != 1 else ""
-        place = f"{server}{several} · {thing}" if len(things) > 1 else f"{server}{several}"
-        rows += [[name, place, server, thing, users[n], _float(part), n] for n, part in enumerate(parts[:, i, r])]
-    return rows
-
-
-def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
-    instance = allocation.instance
-    things, parts = layers_of(allocation)
-    used = parts.sum(axis=0)
-    rows = []
-    for r, thing in enumerate(things):
-        exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
-        order = np.flatnonzero(exists)[np.argsort(used[exists, r], kind="stable")]
-        upto = np.cumsum(instance.counts[order])
-        shown = np.unique(np.linspace(0, max(order.size - 1, 0), min(order.size, _MOST)).round().astype(int))
-        if order.size:  # the step of the least used begins at 0
-            rows.append([name, instance.servers[order[0]], thing, _float(used[order[0], r]), 0.0])
-        rows += [[name, instance.servers[order[k]], thing, _float(used[order[k], r]), float(upto[k])] for k in shown]
-    return rows
-
-
-def _float(value: float) -> float:
-    """Six digits are enough for a picture and its tooltips."""
-    return float(f"{value:.6g}")
-
-
-# Views ---------------------------------------------------------------------------------------------------------------------------
 
 
 def _picked(dim: float = 0.2) -> Any:
@@ -291,7 +168,7 @@ def _frontier(found: Sequence[FrontierPoint]) -> View:
 
 
 def _regret(findings: Findings) -> View:
-    measures = [measure for measure in _MEASURES if any(_regret_of(row, measure) is not None for row in findings.schedules)]
+    measures = [measure for measure in MEASURES if any(regret_of(row, measure) is not None for row in findings.schedules)]
     chart: View = (
         alt.Chart(alt.NamedData("regrets"))
         .mark_bar(stroke="var(--ink)", strokeWidth=0.5)
@@ -302,7 +179,7 @@ def _regret(findings: Findings) -> View:
             color=alt.Color(
                 "measure:N",
                 legend=alt.Legend(orient="bottom", title=None, columns=3),
-                scale=alt.Scale(domain=measures, range=[_MEASURES[measure] for measure in measures]),
+                scale=alt.Scale(domain=measures, range=[_OF_MEASURE[measure] for measure in measures]),
             ),
             tooltip=[
                 alt.Tooltip("schedule:N"),

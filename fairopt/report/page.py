@@ -18,6 +18,7 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
+from fairopt.report.data import data
 from fairopt.report.findings import Findings, Outcome
 from fairopt.report.tables import (
     MOST_ROWS,
@@ -61,7 +62,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     import jinja2
     from jinja2.utils import htmlsafe_json_dumps
 
-    from fairopt.report.charts import COLOURED, charts, data
+    from fairopt.report.charts import COLOURED, charts
 
     files = jinja2.PackageLoader("fairopt", "report")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
