@@ -262,6 +262,6 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
     """Before anything is computed."""
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vl_convert" else real(name, *rest))
-    monkeypatch.setitem(sys.modules, "fairopt.report.charts", None)
+    monkeypatch.setitem(sys.modules, "fairopt.reporting.charts", None)
     with pytest.raises(fo.SolverUnavailable, match=r"a report needs vl-convert-python; pip install 'fairopt\[report\]'"):
         report(INSTANCE, tmp_path / "report.html")

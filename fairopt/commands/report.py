@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.commands.console import check_folder, work
 from fairopt.commands.options import File, Sharing
 from fairopt.report import NOTIONS, check_page
-from fairopt.report.findings import number_of_steps
+from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]
 

@@ -23,8 +23,8 @@ from fairopt.comparison import Row
 from fairopt.instance import IntArray
 from fairopt.measures import dominant_shares
 from fairopt.plots.utilization import layers_of
-from fairopt.report.findings import Findings
-from fairopt.report.tables import MOST_ROWS
+from fairopt.reporting.findings import Findings
+from fairopt.reporting.tables import MOST_ROWS
 
 __all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.measures import takes_part
-from fairopt.report.findings import Findings, OfNotion
-from fairopt.report.tables import number, percent
+from fairopt.reporting.findings import Findings, OfNotion
+from fairopt.reporting.tables import number, percent
 from fairopt.wording import plural, some
 
 __all__ = ["about_instance", "about_notion", "summary"]

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.frontier import Frontier, FrontierPoint
 from fairopt.instance import FloatArray, Instance
-from fairopt.report.findings import Findings
+from fairopt.reporting.findings import Findings
 from fairopt.wording import plural
 
 __all__ = [

@@ -28,8 +28,8 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance
 from fairopt.models import Sharing
-from fairopt.report.findings import Findings, study
-from fairopt.report.page import require, write_page
+from fairopt.reporting.findings import Findings, study
+from fairopt.reporting.page import require, write_page
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import plural
 

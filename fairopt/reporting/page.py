@@ -18,9 +18,9 @@ from typing import Any
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
-from fairopt.report.data import data
-from fairopt.report.findings import Findings, Outcome
-from fairopt.report.tables import (
+from fairopt.reporting.data import data
+from fairopt.reporting.findings import Findings, Outcome
+from fairopt.reporting.tables import (
     MOST_ROWS,
     Table,
     certificate_table,
@@ -35,7 +35,7 @@ from fairopt.report.tables import (
     use_table,
     user_table,
 )
-from fairopt.report.words import about_instance, about_notion, summary
+from fairopt.reporting.words import about_instance, about_notion, summary
 
 __all__ = ["require", "write_page"]
 
@@ -62,9 +62,9 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
     import jinja2
     from jinja2.utils import htmlsafe_json_dumps
 
-    from fairopt.report.charts import COLOURED, charts
+    from fairopt.reporting.charts import COLOURED, charts
 
-    files = jinja2.PackageLoader("fairopt", "report")
+    files = jinja2.PackageLoader("fairopt", "reporting")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     pages.filters |= {"number": number, "percent": percent}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))

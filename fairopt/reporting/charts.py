@@ -13,8 +13,8 @@ import altair as alt
 
 from fairopt.frontier import FrontierPoint
 from fairopt.plots.style import COLOURS
-from fairopt.report.data import MEASURES, bars_of, few_bars, regret_of
-from fairopt.report.findings import Findings
+from fairopt.reporting.data import MEASURES, bars_of, few_bars, regret_of
+from fairopt.reporting.findings import Findings
 
 __all__ = ["COLOURED", "charts"]
 
