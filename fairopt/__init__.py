@@ -40,6 +40,7 @@ from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
 from fairopt.regret import Regret, regret
+from fairopt.report import Report, report
 from fairopt.schedule import schedule
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
@@ -71,6 +72,7 @@ __all__ = [
     "Program",
     "Property",
     "Regret",
+    "Report",
     "ShareNotion",
     "SolverUnavailable",
     "Unsupported",
@@ -91,6 +93,7 @@ __all__ = [
     "load",
     "precomputed_drf",
     "regret",
+    "report",
     "save",
     "schedule",
     "solve",

@@ -21,6 +21,7 @@ FLOORS = {  # a name a line: branches merge
     7: (
         "grid",
         "report",
+        "reporting",
         "reproduce",
         "study",
         "worst_case",
@@ -92,6 +93,7 @@ NEIGHBOURS = {
     ("comparison", "regret"),
     ("explain", "explanation"),
     ("local_search", "schedule_question"),
+    ("report", "reporting"),
     ("study", "grid"),
     ("instance", "validation"),
     ("certificate", "conditions"),
