@@ -3,8 +3,8 @@
 What can be said depends on what made the allocation:
 
 * an exact one: against what its tasks are measured (`Notion.yardstick`), its level and who shares it, what leaves it no room and who holds
-  that (`fairopt.explanation.room`), what more capacity, more weight or fewer constraints would give (`fairopt.explanation.gains`: by price, and by solving again),
-  and what it could run with what another user holds (`fairopt.measures`);
+  that (`fairopt.explanation.room`), what more capacity, more weight or fewer constraints would give (`fairopt.explanation.gains`: by
+  price, and by solving again), and what it could run with what another user holds (`fairopt.measures`);
 * a schedule: the same without levels and prices, and what the exact optimum of the same share would give;
 * tasks that somebody else chose: what leaves no room and who holds it, and what an exact optimum would give.
 

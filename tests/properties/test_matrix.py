@@ -51,11 +51,11 @@ PROMISED = [(notion, promise.value) for notion, kind in fo.NOTIONS.items() for p
 
 @pytest.mark.parametrize("notion", sorted({notion for notion, _ in PROMISED}))
 @given(instance=instances(max_users=4, max_servers=3))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_what_is_promised_holds(notion: str, instance: fo.Instance) -> None:
     """Every citation, under its conditions; and what is violated without being promised is proved by its witness."""
     instance = CONDITIONS.get(notion, as_given)(instance)
-    audit = fo.audit(fo.solve(instance, notion), effort=6)
+    audit = fo.audit(fo.solve(instance, notion), effort=4)
     promised = [name for kind, name in PROMISED if kind == notion]
     if notion == "psdsf" and "bottleneck-fairness" in audit.violated:  # promised where a resource is dominant on every server
         assert "though not on every server" in audit["bottleneck-fairness"].statement
@@ -67,7 +67,7 @@ def test_what_is_promised_holds(notion: str, instance: fo.Instance) -> None:
 
 @pytest.mark.parametrize("notion", ["drfh", "psdsf", "cdrf", "tsf", "asset", "max-min", "proportional"])
 @given(instance=instances(max_users=4, max_servers=3))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 def test_one_resource_or_one_dominant_resource(notion: str, instance: fo.Instance) -> None:
     """Random instances seldom are such: here the other resources are plentiful, or there are none."""
     instance = without_constraints(instance)
