@@ -106,6 +106,8 @@ def report(
     InvalidInstance, Unsupported
         For what does not exist, or a file that cannot be written. All else is said on the page.
     """
+    if not isinstance(instance, Instance):
+        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
     path = check_page(output)
     found = study(
         instance,

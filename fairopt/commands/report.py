@@ -44,8 +44,6 @@ def report(
     check_folder(output, "--output")
     check_page(output)
     wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
-    if not wanted:
-        raise typer.BadParameter("a report is on one notion at least; fairopt notions lists them", param_hint="--notions")
     instance = work(f"reading {file}", lambda: fo.load(file))
     users = explain or []
     progress = Progress(console=Console(stderr=True), transient=True)

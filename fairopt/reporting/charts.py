@@ -22,6 +22,14 @@ COLOURED = len(COLOURS)  # users up to which each has a colour
 _MANY_USERS = 30  # users from which a bar each is too much
 _OF_MEASURE = dict(zip(MEASURES, ("var(--c0)", "var(--c4)", "var(--c2)", "var(--c3)", "var(--c1)"), strict=True))
 
+_SAYS = {
+    "chart-tasks": "Tasks of each user",
+    "chart-shares": "Weighted dominant share of each user",
+    "chart-use": "Part of each server in use",
+    "chart-frontier": "Smallest share against tasks: the frontier, and what lies on or below it",
+    "chart-regret": "Regret of each schedule",
+}
+
 View: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
@@ -40,7 +48,7 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
     if any(row.regret is not None for row in findings.schedules):
         found["chart-regret"] = _regret(findings)
     first = findings.solved[0].name if findings.solved else None
-    return {name: _plain(chart, first) for name, chart in found.items()}
+    return {name: _plain(chart, first, _SAYS[name]) for name, chart in found.items()}
 
 
 def _picked(dim: float = 0.2) -> Any:
@@ -192,7 +200,7 @@ def _regret(findings: Findings) -> View:
     return chart.properties(height=(14 * len(measures) + 10) * sum(row.regret is not None for row in findings.schedules))
 
 
-def _plain(chart: View, notion: str | None) -> dict[str, Any]:
+def _plain(chart: View, notion: str | None, says: str) -> dict[str, Any]:
     """Return the specification, as wide as its place and with the two parameters."""
     look = {
         "background": "transparent",
@@ -213,6 +221,7 @@ def _plain(chart: View, notion: str | None) -> dict[str, Any]:
     }
     specification: dict[str, Any] = chart.to_dict(validate=True)
     specification["config"] = look
+    specification["description"] = f"{says}; the table below holds the same numbers"
     specification["width"] = "container"
     specification["autosize"] = {"type": "fit-x", "contains": "padding"}
     specification["params"] = [{"name": "notion", "value": notion}, {"name": "picked", "value": None}]

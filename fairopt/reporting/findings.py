@@ -10,12 +10,12 @@ from fairopt.allocation import Allocation
 from fairopt.audit import Audit, audit
 from fairopt.compare import compare
 from fairopt.comparison import Comparison, Row
-from fairopt.errors import FairoptError
+from fairopt.errors import FairoptError, Unsupported
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
 from fairopt.frontier import ALPHAS, Frontier, FrontierPoint, frontier
 from fairopt.instance import Instance
-from fairopt.models import Notion, Sharing
+from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.solve import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion
 
@@ -126,6 +126,11 @@ def study(
     InvalidInstance, Unsupported
         For what does not exist: a notion, a placement, a user. All else is a message in its place.
     """
+    if not notions:
+        raise Unsupported(f"a report is on one notion at least; there are {', '.join(NOTIONS)}")
+    for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise Unsupported(f"{word} is {value!r}; give a whole number >= {lowest}")
     for user in explain_users:
         instance.index(user)
     comparison = compare(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit, done=done)

@@ -22,7 +22,7 @@
     return Promise.all(views.map((view) => view.signal("notion", state.notion).signal("picked", state.picked).runAsync()));
   };
   const pick = (user) => {
-    state.picked = user === state.picked || !names.has(user) ? null : user;
+    state.picked = user === state.picked ? null : user;
     spoken.textContent = state.picked === null ? "No user is highlighted." : `${state.picked} is highlighted.`;
     return show();
   };
