@@ -87,10 +87,8 @@ class Structure:
 
         number = columns.size
         share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(self.tasks.size, number))
-        levels = sp.csr_array(
-            (self.g[columns[levelled]] * level[which] / total[n[levelled]], (np.arange(levelled.size), which)),
-            shape=(levelled.size, rows.size),
-        )
+        slope = self.g[columns[levelled]] * level[which] / total[n[levelled]]
+        levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
         full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
         blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
         right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
