@@ -62,3 +62,14 @@ def test_a_share_of_time_has_one_weight() -> None:
     for weights in ([[1, 4], [1, 1]], [[4, 1], [1, 1]]):
         allocation = fo.solve(fo.Instance([[10, 10]], [[1, 1], [1, 1]], weights=weights), "drfh", sharing="tdm")
         assert fo.audit(allocation, "envy-freeness")["envy-freeness"].holds is None
+
+
+def test_whole_tasks_that_move_to_a_poorer_server_are_no_improvement() -> None:
+    """As many tasks for everybody are not as much: user-2's would count a quarter elsewhere. It is undecided, not violated."""
+    demands, utility = [[3, 2], [2, 2], [2, 3]], [[1, 4], [1, 4], [4, 1]]
+    allocation = fo.schedule(fo.Instance([[3, 4], [4, 3]], demands), "max-min", utility=utility)
+    verdict = fo.audit(allocation, "pareto")["pareto"]
+    assert verdict.holds is None
+    assert "only their number" in verdict.statement
+    swap = fo.audit(fo.schedule(TWO, "max-min", utility=[[1, 3], [3, 1]]), "pareto")["pareto"]
+    assert swap.violation == pytest.approx(2 / 3)
