@@ -19,12 +19,13 @@ import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import Unsupported
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.measures import dominant_shares
 from fairopt.merging import merge
 from fairopt.schedule import schedule
 from fairopt.solve import solve
+from fairopt.validation import numbers
 
 __all__ = ["given", "merged_servers", "rerun"]
 
@@ -140,8 +141,25 @@ def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIV
     """Return (users, servers) tasks that somebody else chose as an allocation: nothing is proved of it, not even that it fits.
 
     ``shares`` are the weighted dominant shares; ``notion`` may name one that it is to be compared with.
+
+    Raises
+    ------
+    InvalidInstance
+        For tasks of another shape, negative or not finite.
+    Unsupported
+        For a sharing that there is not.
+
+    >>> given(Instance([[9]], [[1]], users=["A"]), [[3]], "rdm")
+    Allocation(given, sharing rdm, given: A 3 tasks; excess 0.0e+00, not an optimum)
     """
-    tasks = np.array(tasks, dtype=np.float64)  # an allocation freezes what it holds
+    if sharing not in ("rdm", "tdm"):
+        raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
+    tasks = numbers(tasks, "tasks", instance.eligibility.shape, "(users, servers)")  # a copy: an allocation freezes what it holds
+    for n, i in np.argwhere(~(np.isfinite(tasks) & (tasks >= 0)))[:1]:
+        raise InvalidInstance(
+            f'user "{instance.users[n]}" has {tasks[n, i]:g} tasks on "{instance.servers[i]}"; give finite numbers >= 0 '
+            "(np.maximum(tasks, 0), if that is rounding)"
+        )
     excess = allocation_excess(instance, tasks, sharing)
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)

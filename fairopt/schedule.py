@@ -163,7 +163,7 @@ def schedule(
         why = how_placed.too_large if isinstance(how_placed, Placement) else Placement.too_large
         made = {"ties": ties, "seed": seed, "stop": stop}
         usual = {"ties": "index", "seed": 0, "stop": "exhausted"}
-        words = [f"{word}={value}" for word, value in (options | made).items() if value != usual.get(word) and np.ndim(value) == 0]
+        words = [f"{word}={value}" for word, value in (options | made).items() if np.ndim(value) == 0 and value != usual.get(word)]
         log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), some(fits_nowhere), why)
     formulated = time.perf_counter()
 

@@ -5,7 +5,9 @@ DRF is the leximin of the weighted dominant shares
 
     s[n] = w[n] x[n] / phi[n]       subject to   sum_n d[n,r] x[n] <= c[r],   x[n] <= T[n].
 
-With weights per resource, phi of shape (users, resources), w[n] = max_r d[n,r] / (c[r] phi[n,r]) and s[n] = w[n] x[n].
+With weights per resource, phi of shape (users, resources), w[n] = max_r d[n,r] / (c[r] phi[n,r]) and s[n] = w[n] x[n]. At a level of s
+at most s sum_n phi[n,r] of resource r is in use, so s sum_n phi[n,r] >= 1 for one r only: the sharing incentive, slices of phi[n,r] /
+sum_m phi[m,r], is proved where these sums are the same for every resource, and fails elsewhere.
 
 Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011). It is proved there for one pool of resources only; for several
 servers use "drfh" (or any other notion here: on one server, drfh, cdrf and tsf all are DRF).
@@ -18,6 +20,8 @@ array([3., 2.])
 from __future__ import annotations
 
 from typing import ClassVar
+
+import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
@@ -46,6 +50,13 @@ class DRF(ShareNotion):
     conditions = frozenset({Condition.RESOURCES, Condition.POSITIVE, Condition.ENDLESS})
     weights_per_resource = True
     share_is_part = True
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """A slice of every resource is promised where the weights have the same sum for each."""
+        total = instance.weights.sum(axis=0)
+        if wanted is Property.SHARING_INCENTIVE and not np.allclose(total, total.max(), rtol=1e-9, atol=0.0):
+            return None
+        return super().promise(wanted, instance, sharing)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse several servers, as well as what every notion refuses."""

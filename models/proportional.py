@@ -24,9 +24,10 @@ goal.
 *Properties.* It is Pareto optimal, since every U[n] counts. At alpha = 1 two more follow from the prices, under placement constraints
 and limits on tasks too, as nobody spends more than phi[n] and all capacity together costs at most sum_m phi[m]. Sharing incentive: the
 slice phi[n] / sum_m phi[m] of every server costs at most phi[n], so n could have bought it. Freedom from envy: so could it have bought
-what m holds, scaled by phi[n] / phi[m] (Varian 1974). Away from alpha = 1 neither holds: in `efficiency` a user may get nothing, and
-in max-min of U one whose tasks are large takes what it needs to keep up. It is not strategy-proof: in the example below user 2 has
-1.636 tasks, and 1.8 if it says that each takes (3, 2).
+what m holds, scaled by phi[n] / phi[m] (Varian 1974). Both need that more tasks are all that money buys: a user with all its tasks,
+who would rather have them on other servers (``utility``), may spend less than phi[n] and have less worth than its slice. Away from
+alpha = 1 neither holds: in `efficiency` a user may get nothing, and in max-min of U one whose tasks are large takes what it needs to
+keep up. It is not strategy-proof: in the example below user 2 has 1.636 tasks, and 1.8 if it says that each takes (3, 2).
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -82,8 +83,9 @@ class Proportional(GivenUtility):
     }
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """What goes back to equal incomes holds for alpha = 1 alone."""
-        if self.alpha != 1 and wanted is not Property.PARETO:
+        """What goes back to equal incomes holds for alpha = 1 alone, and where all a user's tasks are worth the same or none runs out."""
+        alike = self.utility is None or self.utility.shape[1] == 1 or bool(np.isinf(instance.tasks).all())  # type: ignore[union-attr]
+        if wanted is not Property.PARETO and not (self.alpha == 1 and alike):
             return None
         return super().promise(wanted, instance, sharing)
 

@@ -576,3 +576,18 @@ def test_the_command_explains_your_own_tasks(tmp_path: Path) -> None:
 def test_the_command_refuses(arguments: list[str], message: str) -> None:
     """Exit status 2 and one message."""
     assert message in run(EXAMPLES / "drf.yaml", *arguments, status=2)
+
+
+def test_a_price_knows_that_a_larger_cluster_makes_the_shares_of_others_smaller() -> None:
+    """b, at a lower level, keeps its tasks, which are a smaller share of the larger cluster: what it leaves is the others'."""
+    instance = fo.Instance(
+        [[6, 6, 5], [10, 6, 4]], [[0.1, 2, 1.3], [1.8, 0.6, 1.5], [0.3, 1.9, 1.8]], counts=[3, 1], eligibility=[[1, 1], [0, 1], [1, 1]]
+    )
+    gain = fo.explain(fo.solve(instance, "asset"), "user-1").to_frame().loc["+1 resource-2 on one server of server-1"]
+    assert gain["by_price"] == pytest.approx(gain["by_solving"], rel=1e-6)
+
+
+def test_nobody_is_compared_by_time_with_weights_per_resource() -> None:
+    """Nothing says how much of another's time a user is owed then."""
+    allocation = fo.solve(fo.Instance([[10, 10]], [[1, 1], [1, 1]], weights=[[1, 4], [1, 1]]), "drfh", sharing="tdm")
+    assert fo.explain(allocation, "user-1").sentences[-1] == "user-2 has 5 tasks."

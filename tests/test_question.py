@@ -136,3 +136,20 @@ def test_the_memory_leaves_no_trace_in_files() -> None:
     assert "question" not in fo.schedule(CLUSTER).to_dict()
     copy = pickle.loads(pickle.dumps(allocation))
     np.testing.assert_array_equal(rerun(copy, copy.instance).tasks, allocation.tasks)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "sharing", "message"),
+    [
+        ([[-1.0], [1.0]], "rdm", 'user "A" has -1 tasks on "pool"'),
+        ([[np.nan], [1.0]], "rdm", 'user "A" has nan tasks on "pool"'),
+        ([[1.0], [np.inf]], "rdm", 'user "B" has inf tasks on "pool"'),
+        ([[1.0, 2.0], [1.0, 2.0]], "rdm", "the shape of tasks is"),
+        ([[1.0], [1.0]], "mine", 'there is no sharing "mine"'),
+    ],
+)
+def test_what_is_no_allocation(tasks: list[list[float]], sharing: str, message: str) -> None:
+    """Tasks of somebody else are refused where an audit of them would say nothing."""
+    instance = fo.Instance([[9]], [[1], [2]], users=["A", "B"], servers=["pool"])
+    with pytest.raises(fo.FairoptError, match=message):
+        given(instance, np.array(tasks), sharing)

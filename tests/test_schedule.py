@@ -391,3 +391,11 @@ def test_example_of_drfh() -> None:
     instance = fo.load(EXAMPLES / "drfh-figure-1.yaml")
     assert fo.schedule(instance, "drfh", placement="best-fit").tasks.tolist() == [[10, 0], [0, 10]]
     assert fo.schedule(instance, "drfh").tasks_per_user.sum() < 20
+
+
+def test_an_option_that_is_an_array_is_no_word_of_the_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """A user whose task fits nowhere, and a utility for every pair."""
+    instance = fo.Instance([[1], [1]], [[2], [1]], users=["A", "B"])
+    utility = np.array([[1, 2], [1, 2]])
+    assert fo.schedule(instance, "max-min", utility=utility).tasks_per_user.tolist() == [0, 2]
+    assert "max-min:first-fit: a task of A" in caplog.text

@@ -53,8 +53,8 @@ class Gain:
         "capacity", "server" (one more of the row), "weight" or "placement".
     by_price : float or None
         What the prices of the user's level say: how far they let the level rise, with the shares of a task as the change makes them and
-        everybody at a lower level where he is. An upper bound of the rise of that level, and the rise itself for small changes where the
-        prices are unique. Only leximins have such prices.
+        everybody at a lower level with the tasks that he has. An upper bound of the rise of that level, and the rise itself for small
+        changes where the prices are unique. Only leximins have such prices.
     by_solving : float or None
         What the same notion or schedule gives it after the change, less what it has. (Of psdsf, which has several answers, the one that
         the same turns of servers find.)

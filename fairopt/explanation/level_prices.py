@@ -5,10 +5,10 @@ With q[m] = min over the pairs of m of (the price of a task) / (its share), all 
 
     p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
 
-Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others where they are, R
-cannot all be higher than
+Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others with the tasks that
+they have, which are a share s'[m] there (of a larger cluster they are a smaller one), R cannot all be higher than
 
-    t' = (p b' - sum over the others of q'[m] s[m]) / sum over R of q'[m].
+    t' = (p b' - sum over the others of q'[m] s'[m]) / sum over R of q'[m].
 
 That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
 more, as `fairopt.explanation.gains` says.)
@@ -85,18 +85,22 @@ class LevelPrices:
         weight = program.goal.weights
         per_level = program.utilities / weight[program.pair_users]
         cost = limits.matrix.T @ prices
-        cheapest, per_share = (np.full(weight.size, np.inf) for _ in range(2))
+        cheapest, per_share, least = (np.full(weight.size, np.inf) for _ in range(3))
         np.minimum.at(cheapest, program.pair_users, cost)
         np.minimum.at(per_share, program.pair_users, cost / per_level)
+        np.minimum.at(least, program.pair_users, per_level)
         member = np.zeros(weight.size, bool)
         member[program.members] = True
         shares = allocation.shares[users]
         rising = member & (shares >= self.value * (1 - _PROVED))
         complete = member & ~rising & allocation.complete[users]
-        others = member & ~rising & ~complete
+        differ = np.zeros(weight.size, bool)  # worth differs from server to server: a share, which is data, is no number of tasks
+        differ[program.pair_users[per_level > least[program.pair_users] * (1 + _PROVED)]] = True
+        by_share = member & ~rising & ~complete & differ
+        by_tasks = member & ~rising & ~by_share
         held = np.bincount(merging.user_group, weights=allocation.tasks_per_user)
         budget = float(prices @ limits.bounds)
-        budget -= float(per_share[others] @ shares[others]) + float(cheapest[complete] @ held[complete])
+        budget -= float(per_share[by_share] @ shares[by_share]) + float(cheapest[by_tasks] @ held[by_tasks])
         total = float(per_share[rising].sum())
         group = int(merging.user_group[self.user])
         if total <= 0 or not rising[group]:

@@ -296,6 +296,9 @@ class Sentences:
             return []
         weights = self.instance.weights
         name = named(self.instance.users[m])
+        has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
+        if weights.ndim == 2 and self.allocation.sharing == "tdm":  # no one number scales a share of time
+            return [has]
         would = min(float(self.would[m]), float(self.instance.tasks[self.n]))
         if would > self.x * (1 + _SAME) + 1e-9:
             verdict = f"{figure(would - self.x)} more than it has: it has reason to envy {name}"
@@ -305,7 +308,6 @@ class Sentences:
             verdict = f"fewer than its {figure(self.x)}: nothing to envy"
         ratio = np.unique(weights[self.n] / weights[m])
         times = "" if (ratio == 1).all() else f", times {joined([figure(each) for each in ratio])} for the weights"
-        has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
         return [f"{has} With what {name} holds{times}, {self.who} could run {_tasks(would)}, {verdict}."]
 
     def _why_ahead(self, m: int) -> str:

@@ -160,8 +160,8 @@ class Case:
 
     @cached_property
     def complete(self) -> BoolArray:
-        """Who has all its tasks, (users,)."""
-        complete: BoolArray = self.allocation.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
+        """Who has all its tasks, each where it is worth most, and cannot gain, (users,)."""
+        complete: BoolArray = self.value >= self.instance.tasks * (1 - 1e-9)
         return complete
 
     def deadline(self) -> float:

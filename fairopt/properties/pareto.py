@@ -14,7 +14,8 @@ and an answer of 0 is the proof. What it finds is the witness: a *better allocat
 
 *Whole tasks* are judged among whole tasks: a task that fits into what is left over is an improvement; if no allocation of divisible tasks
 has a whole task more in all, it is optimal; else branch and cut decides, or its time ends, and the verdict is None. (It solves
-"efficiency" with two users for each one: the first has the x[n] tasks, each of which counts more than all that the second could add.)
+"efficiency" with two users for each one: the first has the x[n] tasks, each of which counts more than all that the second could add.
+Where a task is worth more on some servers than on others, that is no proof, and what it finds is a witness only if it hurts nobody.)
 """
 
 from __future__ import annotations
@@ -151,6 +152,13 @@ def _whole(case: Case) -> Verdict:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
     if found is None and proved:
         return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and none that keeps to them gives everybody as much.")
+    if case.worth is not None:  # their number was searched: what it finds is a witness only if nobody's tasks are worth less
+        change = np.zeros(0) if found is None else (case.values(found) - case.value)[case.part]
+        slack = case.slack[case.part]
+        if found is None or (change < -slack).any() or not (change > slack).any():
+            return does_not_apply(
+                NAME, f"{_WHOLE}undecided: tasks count more on some servers than on others, and only their number was searched."
+            )
     verdict = None if found is None else _verdict(case, found, "nobody can gain without another's loss, by branch and cut.", _WHOLE)
     if verdict is not None and (verdict.holds is False or proved):
         return verdict

@@ -5,9 +5,10 @@ III-C). Three things are proved and need no solve:
 
 * identical users of an exact allocation of divisible tasks (same demand, weight, tasks and servers) leave alike;
 * what happens among users who share no server with others, directly or through third users, is not felt elsewhere;
-* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it has tasks left. For let s
-  be the shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is
-  max-min fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k had tasks left. So with one
+* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it can rise: has tasks left,
+  or tasks that count more on another server. For let s be
+  the shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is
+  max-min fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k could rise. So with one
   level there is nothing to solve.
 
 ``effort`` bounds the number of solves, those first who use most. If not all were made and none shows a loss, the verdict is None. Where an
@@ -44,7 +45,7 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Nobody is left when one leaves.")
     leaving = _leaving(case)
     if not leaving.size:
-        return holds(NAME, "Nobody can lose when another leaves: there is nobody with tasks left at a lower level of the leximin.", 0)
+        return holds(NAME, "Nobody can lose when another leaves: there is nobody who could rise at a lower level of the leximin.", 0)
     end = case.deadline()
     worst, tried, failed, witness = 0.0, 0, "", None
     from joblib import Parallel, delayed, effective_n_jobs
@@ -160,14 +161,18 @@ def _felt(case: Case) -> FloatArray:
 
 
 def _may_lose(case: Case) -> BoolArray:
-    """Who could lose at all, (users,): in a leximin, those above somebody with tasks left."""
+    """Who could lose at all, (users,): in a leximin, those above somebody who could rise."""
     program, notion = case.program, case.notion
     if not case.exact or program is None or not isinstance(notion, ShareNotion) or not _own_share(case, notion):
         return case.part.copy()
     x = case.allocation.tasks[program.pair_users, program.pair_servers]
-    shares = program.per_user(program.utilities * x) / program.goal.weights  # type: ignore[union-attr]
-    rising = case.part & ~case.complete
-    if not rising.any():
+    weights = program.goal.weights  # type: ignore[union-attr]
+    shares = program.per_user(program.utilities * x) / weights
+    best = np.zeros(shares.size)
+    np.maximum.at(best, program.pair_users, program.utilities / weights[program.pair_users])
+    members = case.members
+    rising = members[shares[members] < best[members] * case.instance.tasks[members] * (1 - 1e-9)]
+    if not rising.size:
         return np.zeros(shares.size, bool)
     above: BoolArray = shares > shares[rising].min() * (1 + 10 * case.tolerance)
     return case.part & above
