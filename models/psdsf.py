@@ -136,9 +136,9 @@ class PSDSF(ShareNotion):
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Bottleneck fairness is proved where one resource is dominant for every user on every server where it may run."""
         if wanted is Property.BOTTLENECK_FAIRNESS:
-            parts = safe_ratio(instance.demands[:, None, :], instance.capacities[None])  # (users, servers, resources)
-            largest = parts.max(axis=2, keepdims=True) * (1 - 1e-9)
-            if not ((parts >= largest) | ~instance.eligibility[:, :, None]).all(axis=(0, 1)).any():
+            parts = [safe_ratio(d[:, None], c[None]) for d, c in zip(instance.demands.T, instance.capacities.T, strict=True)]
+            largest = np.maximum.reduce(parts) * (1 - 1e-9)
+            if not any(((part >= largest) | ~instance.eligibility).all() for part in parts):
                 return None
         return super().promise(wanted, instance, sharing)
 
