@@ -102,7 +102,7 @@ def report(
     Raises
     ------
     SolverUnavailable
-        Without the extra: ``pip install fairopt[report]``.
+        Without the extra: ``pip install 'fairopt[report]'``.
     InvalidInstance, Unsupported
         For what does not exist, or a file that cannot be written. All else is said on the page.
     """

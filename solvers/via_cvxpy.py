@@ -67,7 +67,7 @@ class CVXPY(Backend):
     title = "CVXPY: every convex goal, by Clarabel or any solver that CVXPY knows"
     features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
     package = "cvxpy"
-    requirement = "pip install cvxpy"
+    requirement = "pip install 'fairopt[cvxpy]'"
     takes_solver = True
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:

@@ -516,6 +516,16 @@ def test_importing_the_command_line_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_a_notion_may_bring_its_options() -> None:
+    """As in compare, audit and explain; an option besides is refused, not lost."""
+    spec, option = (
+        json.loads(run("solve", PAPER, "--json", "--notion", *words).stdout)["users"]
+        for words in (("proportional:alpha=2",), ("proportional", "--alpha", 2))
+    )
+    assert spec == option
+    assert "alpha" in run("solve", PAPER, "--notion", "proportional:alpha=2", "--alpha", 3, status=2).stderr
+
+
 def test_prefer_chooses_among_fair_allocations(tmp_path: Path) -> None:
     """The ends of the fair set of bottleneck-based fairness, section 5.5: z from 0.5 to 0.7."""
     pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2], users=["a", "b", "c"])

@@ -136,6 +136,11 @@ def test_sections_verdicts_and_certificates_are_there(page: Page, written: Repor
     assert f"{found.allocation.certificate.feasibility:.1e}" in page.text
 
 
+def test_the_summary_says_that_efficiency_is_by_weight(page: Page) -> None:
+    """The part of the most tasks is another number, and stands in the same list."""
+    assert "% of the most possible by weight;" in page.text
+
+
 def test_a_study_that_fails_says_so_and_the_rest_stands(page: Page) -> None:
     """Bbf is of one pool."""
     assert 'This could not be computed: the notion "bbf" is of one pool' in page.text
@@ -264,7 +269,11 @@ def test_bad_input_is_refused_before_anything_is_written(tmp_path: Path, name: s
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is computed."""
     real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "vl_convert" else real(name, *rest))
     monkeypatch.setitem(sys.modules, "fairopt.reporting.charts", None)
-    with pytest.raises(fo.SolverUnavailable, match=r"a report needs vl-convert-python; pip install 'fairopt\[report\]'"):
-        report(INSTANCE, tmp_path / "report.html")
+    for missing, words in (
+        (["vl_convert"], "vl-convert-python"),
+        (["altair", "jinja2", "vl_convert"], "altair, jinja2 and vl-convert-python"),
+    ):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest, gone=missing: None if name in gone else real(name, *rest))
+        with pytest.raises(fo.SolverUnavailable, match=rf"^a report needs {words}; pip install 'fairopt\[report\]'$"):
+            report(INSTANCE, tmp_path / "report.html")

@@ -26,6 +26,7 @@ from typer.testing import CliRunner, Result
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.grid.store import Store
+from fairopt.grid.workers import run as work_on
 from fairopt.study import summary
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -439,6 +440,13 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
     assert len(pd.read_parquet(there)) == 3
 
 
+def test_ctrl_c_leaves_no_word_of_joblib() -> None:
+    """It warns of work that is left when what asked for it ends; who presses Ctrl-C knows. (A warning is an error here.)"""
+    found = work_on(time.sleep, [0, 1, 1], jobs=2, backend="threading")
+    next(found)
+    found.close()
+
+
 def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     """Workers are processes, and hear it too."""
     command = [sys.executable, "-m", "fairopt", "study", "--generate", "google:users=40:servers=30", "--notions", "drfh,tsf"]
@@ -564,7 +572,7 @@ def test_an_output_that_cannot_be_is_refused(make: Callable[[Path], Path], messa
 def test_a_missing_package_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to install."""
     monkeypatch.setitem(sys.modules, "distributed" if backend == "dask" else "ray", None)
-    with pytest.raises(fo.SolverUnavailable, match=rf"pip install fairopt\[{backend}\]"):
+    with pytest.raises(fo.SolverUnavailable, match=rf"pip install 'fairopt\[{backend}\]'"):
         fo.study({"x": drawn}, **QUICK | {"backend": backend})
 
 

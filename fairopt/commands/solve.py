@@ -26,6 +26,7 @@ from fairopt.commands.options import (
     read_utility,
 )
 from fairopt.instance import FloatArray
+from fairopt.specs import read_notion
 
 __all__ = ["solve"]
 
@@ -123,7 +124,7 @@ def solve(
     check_output(as_json, as_csv, output, plot)
     for path, option in ((plot_envy, "--plot-envy"), (plot_path, "--plot-path"), (plot_polytope, "--plot-polytope")):
         check_picture(path, option)
-    if plot_path is not None and solver != "trajectory" and notion != "psdsf":
+    if plot_path is not None and solver != "trajectory" and notion.partition(":")[0] != "psdsf":
         raise typer.BadParameter(
             "only two engines keep the way to their answer; add --solver trajectory, or ask for psdsf", param_hint="--plot-path"
         )
@@ -147,7 +148,7 @@ def solve(
         f"solving {notion}",
         lambda: fo.solve(
             instance,
-            notion,
+            read_notion(notion)[1] if ":" in notion else notion,
             solver=solver,
             integral=integral,
             sharing=sharing,  # type: ignore[arg-type]  # solve says what there is

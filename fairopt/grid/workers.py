@@ -57,6 +57,8 @@ def run(
 
     if not tasks:
         return
+    # What joblib says where work is left, by Ctrl-C or because nobody asks any more: whoever left it knows.
+    warnings.filterwarnings("ignore", r".*You could benefit from adjusting the input task iterator", UserWarning, r"joblib\.")
     with _connected(backend, jobs, address):
         step = _BLOCK * effective_n_jobs(jobs) if backend == "ray" else len(tasks)
         how = "list" if backend == "ray" else "generator_unordered"
@@ -74,9 +76,7 @@ def run(
                 ) from error
             finally:
                 if hasattr(results, "close"):
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")  # joblib says that work is left; whoever closed it knows
-                        results.close()
+                    results.close()
 
 
 @contextlib.contextmanager
@@ -123,7 +123,9 @@ def _package(name: str, backend: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise SolverUnavailable(f'the backend "{backend}" needs a package that is not installed: pip install fairopt[{backend}]') from None
+        raise SolverUnavailable(
+            f"the backend \"{backend}\" needs a package that is not installed: pip install 'fairopt[{backend}]'"
+        ) from None
 
 
 def _first_line(error: Exception) -> str:

@@ -36,6 +36,7 @@ from fairopt.reporting.tables import (
     user_table,
 )
 from fairopt.reporting.words import about_instance, about_notion, summary
+from fairopt.wording import joined
 
 __all__ = ["require", "write_page"]
 
@@ -54,7 +55,7 @@ def require() -> None:
 
     missing = [name.replace("vl_convert", "vl-convert-python") for name in _NEEDS if find_spec(name) is None]
     if missing:
-        raise SolverUnavailable(f"a report needs {' and '.join(missing)}; pip install 'fairopt[report]'")
+        raise SolverUnavailable(f"a report needs {joined(missing)}; pip install 'fairopt[report]'")
 
 
 def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:

@@ -84,7 +84,7 @@ def _of_notion(found: OfNotion) -> str:
     if found.allocation is None:
         return f"{row.name}: no allocation ({row.message})."
     parts = [
-        f"{row.name}: {number(row.tasks, 6)} tasks, {percent(row.efficiency)} of the most possible",
+        f"{row.name}: {number(row.tasks, 6)} tasks, {percent(row.efficiency)} of the most possible by weight",
         f"smallest weighted dominant share {number(row.smallest_share)}",
         "no envy" if row.envy is None or row.envy.user is None else f"envy of up to {number(row.envy.tasks)} tasks",
     ]
