@@ -23,7 +23,7 @@ from fairopt.errors import (
 )
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
-from fairopt.formats import load, save
+from fairopt.formats import load, load_trace, save
 from fairopt.frontier import Frontier, frontier
 from fairopt.generators import GENERATORS, generate
 from fairopt.imports import (
@@ -41,9 +41,12 @@ from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
 from fairopt.regret import Regret, regret
 from fairopt.schedule import schedule
+from fairopt.simulate import simulate
+from fairopt.simulation import Simulation
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.study import study
+from fairopt.trace import Trace
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
@@ -72,7 +75,9 @@ __all__ = [
     "Property",
     "Regret",
     "ShareNotion",
+    "Simulation",
     "SolverUnavailable",
+    "Trace",
     "Unsupported",
     "WorstCase",
     "audit",
@@ -89,10 +94,12 @@ __all__ = [
     "import_swf",
     "import_yarn",
     "load",
+    "load_trace",
     "precomputed_drf",
     "regret",
     "save",
     "schedule",
+    "simulate",
     "solve",
     "study",
     "to_pyomo",

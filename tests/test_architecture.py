@@ -38,6 +38,7 @@ FLOORS = {  # a name a line: branches merge
         "schedule_question",
         "schedule_trials",
         "simulate",
+        "simulation",
     ),
     5: (
         "comparison",
@@ -63,11 +64,13 @@ FLOORS = {  # a name a line: branches merge
     3: (
         "certificate",
         "conditions",
+        "events",
         "papers",
         "plots",
         "small_instances",
         "study_store",
         "study_workers",
+        "trace",
         "trials",
     ),
     2: (
@@ -102,6 +105,7 @@ NEIGHBOURS = {
     ("explain", "gains"),
     ("explain", "sentences"),
     ("local_search", "schedule_question"),
+    ("simulate", "simulation"),
     ("study", "study_cell"),
     ("instance", "validation"),
     ("certificate", "conditions"),
