@@ -357,7 +357,7 @@ def next_user(state, rng):  # type: ignore[no-untyped-def]
             return state.tied[_draw(rng, number)]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _hold(state, n, i, sign):  # type: ignore[no-untyped-def]
     """Let a task of the user take its demand of the server (sign 1), or give it back (-1)."""
     row = state.row[i]
@@ -369,7 +369,7 @@ def _hold(state, n, i, sign):  # type: ignore[no-untyped-def]
         _set_used(state, i, r, total)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _set_used(state, i, r, total):  # type: ignore[no-untyped-def]
     state.used[i, r] = total
     free = state.capacity[state.row[i], r] - total
@@ -477,7 +477,7 @@ def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
 # all. (600,000 tasks on 2,000 servers: 10 us a task.)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _push(run, time, task):  # type: ignore[no-untyped-def]
     """Put a task into the heap of ends; at one time the first task is first."""
     k = run.progress[RUNNING]
@@ -491,7 +491,7 @@ def _push(run, time, task):  # type: ignore[no-untyped-def]
     run.ends[k], run.ending[k] = time, task
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _pop(run):  # type: ignore[no-untyped-def]
     """Take the first task out of the heap of ends."""
     first = run.ending[0]
@@ -514,7 +514,7 @@ def _pop(run):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _free(run, i):  # type: ignore[no-untyped-def]
     """There is more room on this server than before."""
     if not run.is_freed[i]:
@@ -533,7 +533,7 @@ def _queue(run, n):  # type: ignore[no-untyped-def]
         run.untried[n] = True
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _take_out(members, at, progress, which, n):  # type: ignore[no-untyped-def]
     """Take a stream out of the line or the pool: the last one takes its place."""
     k = at[n]
@@ -604,7 +604,7 @@ def _change(state, run, event):  # type: ignore[no-untyped-def]
                     _free(run, i)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     """Return the owner's own share: of its running tasks, each counted as its stream says."""
     if run.share[u] < 0.0:
@@ -621,7 +621,7 @@ def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     return run.share[u]
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _share_there(state, run, n, i):  # type: ignore[no-untyped-def]
     """Return the owner's share in the eyes of the server, as to a task of this stream."""
     u = run.owner[n]
@@ -636,7 +636,7 @@ def _share_there(state, run, n, i):  # type: ignore[no-untyped-def]
     return run.running[u] * worth
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _fits_there(state, n, i):  # type: ignore[no-untyped-def]
     row = state.row[i]
     return state.eligible[n, row] and _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row))
@@ -664,8 +664,8 @@ def _seek(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
-    """The same among the servers that were freed."""
-    freed = run.freed[: run.progress[FREED]]
+    """The same among the servers that were freed; on those before ``state.first`` it does not fit."""
+    freed = run.freed[state.first[n] : run.progress[FREED]]
     if rule == SMALLEST_SHARE:
         for row in state.rows_by_worth[n if state.rows_by_worth.shape[0] > 1 else 0]:
             for i in freed:
@@ -701,7 +701,7 @@ def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _before(run, n, other):  # type: ignore[no-untyped-def]
     """Is this stream before the other, of those with the same share?"""
     if run.rank[n] != run.rank[other]:
@@ -803,6 +803,33 @@ def _start(state, run, n, i, now):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _first_freed(used, capacity, row_of, demand, eligible, n, freed, at):  # type: ignore[no-untyped-def]
+    """Return the position, from ``at`` on, of the first freed server on which the stream's task fits; arrays, as in `_fits`."""
+    while at < freed.size:
+        i = freed[at]
+        row = row_of[i]
+        if eligible[n, row] and _fits(used, i, capacity, row, demand, n, _column(demand, row)):
+            break
+        at += 1
+    return at
+
+
+@njit(cache=True)
+def _drop_those_without(state, run, i):  # type: ignore[no-untyped-def]
+    """Something was placed on server i: take those who hoped for it, and have no other that was freed, out of the pool."""
+    freed = run.freed[: run.progress[FREED]]
+    k = 0
+    while k < run.progress[IN_POOL]:
+        n = run.pool[k]
+        if not run.untried[n] and freed[state.first[n]] == i:
+            state.first[n] = _first_freed(state.used, state.capacity, state.row, state.demand, state.eligible, n, freed, state.first[n])
+            if state.first[n] == freed.size:
+                _take_out(run.pool, run.pool_at, run.progress, IN_POOL, n)
+                continue
+        k += 1
+
+
+@njit(cache=True)
 def _gather(state, run):  # type: ignore[no-untyped-def]
     """Put the streams of which a task may fit now into the pool; return whether one of them was never tried."""
     run.progress[IN_POOL] = 0
@@ -816,11 +843,8 @@ def _gather(state, run):  # type: ignore[no-untyped-def]
             untried = True
             state.first[n] = state.rank[n] = state.rank_server[n] = 0
         else:
-            for i in freed:
-                row = state.row[i]
-                if state.eligible[n, row] and _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row)):
-                    hope = True
-                    break
+            state.first[n] = _first_freed(state.used, state.capacity, state.row, state.demand, state.eligible, n, freed, 0)
+            hope = state.first[n] < freed.size
         if hope:
             run.pool_at[n] = run.progress[IN_POOL]
             run.pool[run.pool_at[n]] = n
@@ -900,7 +924,9 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
                 n = _next_stream(state, run, rng)
                 if n < 0:
                     break
-                _start(state, run, n, _seek(state, run, state.rule, n, rng), now)
+                i = _seek(state, run, state.rule, n, rng)
+                _start(state, run, n, i, now)
+                _drop_those_without(state, run, i)
         for k in range(progress[IN_POOL]):  # nothing of theirs fits any more
             run.untried[run.pool[k]] = False
             run.pool_at[run.pool[k]] = -1
