@@ -166,9 +166,7 @@ def _whole_tasks(
     )
 
 
-def _regret(
-    streams: Streams, plan: dict[str, Any], times: FloatArray, number: int, *tasks: Any
-) -> pd.DataFrame | None:
+def _regret(streams: Streams, plan: dict[str, Any], times: FloatArray, number: int, *tasks: Any) -> pd.DataFrame | None:
     if not number or not times.size:
         return None
     moments = np.linspace(times[0], times[-1], number + 1)[:-1] + (times[-1] - times[0]) / (2 * number)

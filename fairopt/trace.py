@@ -120,8 +120,8 @@ class Trace:
         count = numbers(tasks, "numbers of tasks", (number,), "one per job")
         given = numbers(durations, "durations")
         for message, bad in problems(times, count, d).items():
-            for j in np.flatnonzero(bad):
-                raise InvalidInstance(f'job "{names[j]}": {message}')
+            if bad.any():
+                raise InvalidInstance(f'job "{names[int(np.argmax(bad))]}": {message}')
         total = int(count.sum())
         if total >= _MOST_TASKS:
             raise InvalidInstance(f"the trace has {total:,} tasks, and at most {_MOST_TASKS:,} can be followed; take a part of it")

@@ -502,8 +502,7 @@ def _pop(run):  # type: ignore[no-untyped-def]
     while 2 * k + 1 < size:
         below = 2 * k + 1
         if below + 1 < size and (
-            run.ends[below + 1] < run.ends[below]
-            or (run.ends[below + 1] == run.ends[below] and run.ending[below + 1] < run.ending[below])
+            run.ends[below + 1] < run.ends[below] or (run.ends[below + 1] == run.ends[below] and run.ending[below + 1] < run.ending[below])
         ):
             below += 1
         if time < run.ends[below] or (time == run.ends[below] and task < run.ending[below]):

@@ -32,14 +32,18 @@ def simulate(
     scheduler: Annotated[
         str,
         typer.Option(
-            metavar="ID[:ID]", help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh."
+            metavar="ID[:ID]",
+            help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh.",
         ),
     ] = "drfh:best-fit",
     events: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Users who join and leave, servers that are added and removed: time_s, event, name, number.")
+        Path | None,
+        typer.Option(metavar="CSV", help="Users who join and leave, servers that are added and removed: time_s, event, name, number."),
     ] = None,
     until: Annotated[float | None, typer.Option(metavar="SECONDS", help="End there; default: when nothing happens any more.")] = None,
-    step: Annotated[float | None, typer.Option(metavar="SECONDS", help="Between samples; default: events, at most about a thousand.")] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Between samples; default: events, at most about a thousand.")
+    ] = None,
     regret: Annotated[
         int, typer.Option(metavar="TIMES", help="At so many times, compare what runs with the exact allocation of that moment.")
     ] = 0,

@@ -78,7 +78,9 @@ class _Rows:
             return values
 
 
-def read(path: Path, cluster: Instance | None, attributes: list[dict[str, Value]] | None, events: Path | None = None, *, lenient: bool) -> Trace:
+def read(
+    path: Path, cluster: Instance | None, attributes: list[dict[str, Value]] | None, events: Path | None = None, *, lenient: bool
+) -> Trace:
     """Read a trace. ``attributes`` are those of each row of servers of the cluster, for ``requires``.
 
     Raises
@@ -90,7 +92,9 @@ def read(path: Path, cluster: Instance | None, attributes: list[dict[str, Value]
     resources = [column for column in rows.columns if column not in OF_JOBS]
     for column in ("user", "submit_s", "run_s"):
         if column not in rows.columns:
-            raise rows.refuse(f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {some(list(rows.columns), 12)}')
+            raise rows.refuse(
+                f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {some(list(rows.columns), 12)}'
+            )
     if not resources:
         raise rows.refuse("there is no column of a resource; add one for each, with the demand of a task")
     users = rows.columns["user"]
@@ -172,7 +176,9 @@ def _parquet(path: Path) -> _Rows:
     if not len(frame):
         raise InvalidInstance(f"{path}: there are no rows; there must be at least one")
     columns = {
-        str(column): ["" if missing else str(value).strip() for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)]
+        str(column): [
+            "" if missing else str(value).strip() for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)
+        ]
         for column in frame.columns
     }
     return _Rows(str(path), columns, lambda row: f"{path}, row {row + 1}", len(frame))
@@ -184,7 +190,9 @@ def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, V
     if not any(requires or []) and not any(servers or []):
         return None
     if cluster is None or (any(requires or []) and attributes is None):
-        raise rows.refuse("jobs say where they may run, and so it takes the servers to read it; give cluster, the path of the instance file")
+        raise rows.refuse(
+            "jobs say where they may run, and so it takes the servers to read it; give cluster, the path of the instance file"
+        )
     ask = Attributes(attributes or [{}] * cluster.n_servers)
     position = {name: i for i, name in enumerate(cluster.servers)}
     allowed = np.ones((rows.number, cluster.n_servers), bool)

@@ -93,7 +93,7 @@ def run_fluid(
     record = _Record(streams, step)
     event, now, at = 0, -np.inf, 0
     ending = np.inf
-    rate = np.empty(0)
+    rate, has, x, rows = np.empty(0), np.zeros(streams.owner.size), *optimum.at(here, counts)
     while True:
         then = min(ending, streams.times[event] if event < streams.times.size else np.inf)
         if np.isinf(then) or then > until or stopped():
@@ -129,7 +129,7 @@ def run_fluid(
         ending = now + float(np.min(left[here[runs]] / rate[runs], initial=np.inf))
         if ending == now and not np.isinf(ending):  # less than the clock can tell: rounding
             ending = np.nextafter(now, np.inf)
-        has = np.bincount(streams.stream[here], weights=trace.tasks[here], minlength=streams.owner.size)
+        has = _tasks(streams, here)
         at += 1
         if at % 20 == 0:
             done(now, int(trace.tasks[np.isfinite(finished)].sum()))
@@ -174,10 +174,13 @@ class _Record:
                 number += 1
         if not times:
             return
-        by_owner = [np.bincount(self.owner, weights=values, minlength=self.users) for values in (x, np.maximum(has - x, 0.0))]
-        held = np.stack([np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T], axis=1)
+        running, waiting = (
+            np.asarray(np.bincount(self.owner, weights=values, minlength=self.users), float) for values in (x, np.maximum(has - x, 0.0))
+        )
+        columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
+        held = np.asarray(np.stack(columns, axis=1), float)
         self.times += times
-        self.kept += [(by_owner[0], by_owner[1], held, rows)] * len(times)
+        self.kept += [(running, waiting, held, rows)] * len(times)
         if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
             self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
             chosen = [0]
@@ -192,6 +195,12 @@ class _Record:
         shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
         return {"times": np.array(self.times), **columns}
+
+
+def _tasks(streams: Streams, jobs: IntArray) -> FloatArray:
+    """Return the tasks of these jobs by stream."""
+    tasks = np.bincount(streams.stream[jobs], weights=streams.trace.tasks[jobs], minlength=streams.owner.size)
+    return np.asarray(tasks, float)
 
 
 def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
@@ -225,7 +234,7 @@ class _Optimum:
     def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tasks of each stream and the usage of each row, while these jobs have tasks."""
         streams = self.streams
-        limits = np.bincount(streams.stream[jobs], weights=streams.trace.tasks[jobs], minlength=streams.owner.size)
+        limits = _tasks(streams, jobs)
         active = limits > 0
         key = (active.tobytes(), counts.tobytes())
         if key == self.key and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all():
@@ -253,9 +262,7 @@ class _Optimum:
         self.rows = usage * part[:, None]
 
 
-def instance_at(
-    streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray
-) -> Instance:
+def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
     """Return the instance of these streams at a moment; owners divide their weight equally among those of theirs that are here."""
     whole = streams.instance
     owner = streams.owner[active]

@@ -184,7 +184,11 @@ class Simulation:
         Unsupported, InvalidInstance
             There is no such table or kind of file; it cannot be written.
         """
-        tables = {"series": lambda: self.to_frame(), "jobs": lambda: self.jobs.reset_index(), "users": lambda: self.users_frame.reset_index()}
+        tables = {
+            "series": lambda: self.to_frame(),
+            "jobs": lambda: self.jobs.reset_index(),
+            "users": lambda: self.users_frame.reset_index(),
+        }
         if self.regret is not None:
             tables["regret"] = lambda: self.regret  # type: ignore[assignment, return-value]
         if table not in tables:
@@ -224,12 +228,10 @@ class Simulation:
             "completion_mean": _plain(float(waits.mean()) if waits.size else np.nan),
             "completion_median": _plain(float(np.median(waits)) if waits.size else np.nan),
             "utilization": {name: _plain(value) for name, value in self.mean_utilization.items()},
-            "users": [
-                {key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")
-            ],
-            "regret": None if self.regret is None else [
-                {str(key): _plain(value) for key, value in row.items()} for row in self.regret.to_dict("records")
-            ],
+            "users": [{key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")],
+            "regret": None
+            if self.regret is None
+            else [{str(key): _plain(value) for key, value in row.items()} for row in self.regret.to_dict("records")],
             "seconds": self.seconds,
         } | self.details
 
@@ -240,7 +242,11 @@ class Simulation:
         parts = [
             f"{over:,} of {plural(self.trace.n_jobs, 'job')} ended",
             *([f"mean use {use}"] if use else []),
-            *([f"{plural((~self.takes_part).sum(), 'job')} fit{'s' * ((~self.takes_part).sum() == 1)} nowhere"] if not self.takes_part.all() else []),
+            *(
+                [f"{plural((~self.takes_part).sum(), 'job')} fit{'s' * ((~self.takes_part).sum() == 1)} nowhere"]
+                if not self.takes_part.all()
+                else []
+            ),
             *(["stopped early"] if not self.complete else []),
         ]
         return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"

@@ -49,7 +49,7 @@ class Series:
     @property
     def row_utilization(self) -> FloatArray | None:
         """The same of each row of servers, (K, R, M)."""
-        return None if self.row_usage is None else safe_ratio(self.row_usage, self.row_capacity)
+        return None if self.row_usage is None or self.row_capacity is None else safe_ratio(self.row_usage, self.row_capacity)
 
 
 def sample_times(changes: FloatArray, until: float, step: float | None) -> FloatArray:
@@ -59,10 +59,10 @@ def sample_times(changes: FloatArray, until: float, step: float | None) -> Float
         return distinct
     first, last = float(distinct[0]), float(until if np.isfinite(until) else distinct[-1])
     if step is not None:
-        return first + step * np.arange(int(np.floor((last - first) / step * (1 + 1e-12))) + 1)
+        return np.asarray(first + step * np.arange(int((last - first) / step * (1 + 1e-12)) + 1), float)
     if distinct.size <= MOST_SAMPLES:
         return distinct if last == distinct[-1] else np.append(distinct, last)
-    return np.linspace(first, last, MOST_SAMPLES + 1)
+    return np.asarray(np.linspace(first, last, MOST_SAMPLES + 1), float)
 
 
 def _capacity(streams: Streams, times: FloatArray) -> FloatArray:
@@ -94,16 +94,12 @@ def sample_whole_tasks(
 
     some = np.flatnonzero(runs)
     parts = (first[some], last[some])
-    by_user = np.stack(
-        [counted(*parts, owner[some], users, demand[stream[some]]) for demand in instance.demands.T], axis=2
-    )
+    by_user = np.stack([counted(*parts, owner[some], users, demand[stream[some]]) for demand in instance.demands.T], axis=2)
     counts = _capacity(streams, times)
     capacity = counts @ instance.capacities
     by_row = None
     if k * instance.n_servers * instance.n_resources <= _MOST_NUMBERS:
-        by_row = np.stack(
-            [counted(*parts, row[some], instance.n_servers, demand[stream[some]]) for demand in instance.demands.T], axis=2
-        )
+        by_row = np.stack([counted(*parts, row[some], instance.n_servers, demand[stream[some]]) for demand in instance.demands.T], axis=2)
     by_user = np.maximum(by_user, 0.0)  # rounding
     return Series(
         times=times,

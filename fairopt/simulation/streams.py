@@ -91,7 +91,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
             raise InvalidInstance(
                 f"the eligibility of the trace has {trace.eligibility.shape[1]} columns, and the cluster {cluster.n_servers} rows of servers"
             )
-        keys.append(np.packbits(trace.eligibility, axis=1))
+        keys.append(np.packbits(trace.eligibility, axis=1).astype(float))
     distinct = number_distinct(keys)
     first = np.unique(distinct, return_index=True)[1]
     order = np.argsort(owner_of_job[first], kind="stable")
@@ -169,9 +169,7 @@ def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray
     return cluster.users, np.array(cluster.weights), cluster.placement
 
 
-def _changes(
-    trace: Trace, cluster: Instance, users: tuple[str, ...]
-) -> tuple[FloatArray, IntArray, IntArray, IntArray, BoolArray]:
+def _changes(trace: Trace, cluster: Instance, users: tuple[str, ...]) -> tuple[FloatArray, IntArray, IntArray, IntArray, BoolArray]:
     """Return times, kinds, subjects and amounts in order, and who is there at the beginning."""
     present = np.ones(len(users), bool)
     seen: set[str] = set()
