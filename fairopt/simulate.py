@@ -183,7 +183,8 @@ def _fluid(
     takes_part = streams.instance.servable[streams.stream]
     _warn(trace, takes_part, name)
     work = trace.job_work
-    part = np.divide(work - flow.left, work, out=np.zeros(work.size), where=(work > 0) & np.isfinite(work))
+    finite = np.where(np.isfinite(work), work, 0.0)
+    part = np.divide(finite - np.minimum(flow.left, finite), finite, out=np.zeros(work.size), where=finite > 0)
     ended = np.where(np.isfinite(flow.finished), trace.tasks, part * trace.tasks)
     return Simulation(
         trace=trace,

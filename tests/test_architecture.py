@@ -39,6 +39,7 @@ FLOORS = {  # a name a line: branches merge
         "schedule_trials",
         "simulate",
         "simulation",
+        "simulation_trials",
     ),
     5: (
         "comparison",
@@ -106,6 +107,7 @@ NEIGHBOURS = {
     ("explain", "sentences"),
     ("local_search", "schedule_question"),
     ("simulate", "simulation"),
+    ("simulation_trials", "simulate"),
     ("study", "study_cell"),
     ("instance", "validation"),
     ("certificate", "conditions"),

@@ -102,7 +102,7 @@ def run_fluid(
             left[here] -= rate * (then - now)
             record.interval(now, then, x, has, rows)
         now = then
-        over = here[left[here] <= _DONE * work[here]]
+        over = here[np.isfinite(work[here]) & (left[here] <= _DONE * work[here])]
         new: list[int] = []
         while event < streams.times.size and streams.times[event] == now:
             kind, subject, amount = streams.changes[event], int(streams.subjects[event]), streams.amounts[event]
