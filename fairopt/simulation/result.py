@@ -239,15 +239,12 @@ class Simulation:
         over = int(np.isfinite(self.finished).sum())
         use = ", ".join(f"{name} {percent(part)}" for name, part in self.mean_utilization.items() if np.isfinite(part))
         where = f"{plural(len(self.users), 'user')} on {plural(self.cluster.counts.sum(), 'server')}"
+        never = len(self.fits_nowhere)
         parts = [
             f"{over:,} of {plural(self.trace.n_jobs, 'job')} ended",
             *([f"mean use {use}"] if use else []),
-            *(
-                [f"{plural((~self.takes_part).sum(), 'job')} fit{'s' * ((~self.takes_part).sum() == 1)} nowhere"]
-                if not self.takes_part.all()
-                else []
-            ),
-            *(["stopped early"] if not self.complete else []),
+            *([f"{plural(never, 'job')} fit{'s' if never == 1 else ''} nowhere"] if never else []),
+            *([] if self.complete else ["stopped early"]),
         ]
         return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"
 
