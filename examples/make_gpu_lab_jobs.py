@@ -1,4 +1,6 @@
-"""Writes ``gpu-lab/jobs.csv``: a day and a night of jobs in the lab of ``gpu-lab``, for ``fairopt simulate``. All numbers are our own, drawn with a fixed seed.
+"""Writes ``gpu-lab/jobs.csv``: a day and a night of jobs in the lab of ``gpu-lab``, for ``fairopt simulate``.
+
+All numbers are our own, drawn with a fixed seed.
 
 Each group submits jobs at random times of the day, most of them between 9 and 18 o'clock; a job is up to thirty tasks of the group's usual
 demand, fewer of those that take several GPUs, each for half an hour to five hours.

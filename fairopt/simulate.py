@@ -2,23 +2,25 @@
 
 Two kinds of scheduler.
 
-*Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`), which goes on whenever a task ends, a job is submitted, a user
-joins or a server is added. Nothing is taken back: tasks run to their ends on the server where they were started, also where their user
-leaves or their server is removed. The share of a user is the sum over its running tasks; of its waiting tasks the first that fits is next.
+*Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`), which goes on whenever a task ends, a job is
+submitted, a user joins or a server is added. Nothing is taken back: tasks run to their ends on the server where they were started, also
+where their user leaves or their server is removed. The share of a user is the sum over its running tasks, by the capacity of all servers
+that there ever are; of its waiting tasks the first that fits is next.
 
-*Exact, fluid*, "drfh": the exact allocation of the notion, computed anew at every event: the optimum that a heuristic is compared with. Tasks are divided and
-moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
+*Exact, fluid*, "drfh": the exact allocation of the notion, computed anew at every event: the optimum that a heuristic is compared with.
+Tasks are divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
->>> trace = fo.Trace(["A", "B"], submit=[0, 50], tasks=[8, 2], demands=[[1, 4], [3, 1]], durations=[100, 100], resources=["cpu", "memory"])
+>>> trace = fo.Trace(
+...     ["A", "B"], submit=[0, 50], tasks=[8, 2], demands=[[1, 4], [3, 1]], durations=[100, 100], resources=["cpu", "memory"])
 >>> found = fo.simulate(trace, cluster, "drf:first-fit")
 >>> found
-Simulation(drf:first-fit, greedy: 2 users on 1 server; 2 of 2 jobs ended; mean use cpu 60 %, memory 75.6 %)
+Simulation(drf:first-fit, greedy: 2 users on 1 server; 2 of 2 jobs ended; mean use cpu 62.2 %, memory 75.6 %)
 >>> found.jobs[["started_s", "finished_s"]].to_numpy().tolist()
-[[0.0, 200.0], [50.0, 150.0]]
->>> fo.simulate(trace, cluster, "drf").jobs["finished_s"].tolist()
-[200.0, 150.0]
+[[0.0, 250.0], [50.0, 200.0]]
+>>> fo.simulate(trace, cluster, "drf").jobs["finished_s"].round(1).tolist()
+[211.1, 150.0]
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def simulate(
     scheduler : str, tuple, mapping, or notion
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`; every criterion of ``fo.NOTIONS`` and ``fo.CRITERIA`` that has a share, and every placement of ``fo.PLACEMENTS``
-        that is a rule. Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``.
+        that is a rule. Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or
+        ``("proportional", {"alpha": 2})``.
     until : float, optional
         Seconds at which it ends; default: when nothing happens any more.
     step : float, optional

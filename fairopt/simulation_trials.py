@@ -49,7 +49,8 @@ def _shares_over_time(figure: dict[str, Any], rng: np.random.Generator) -> Float
     users = [f"user {n + 1}" for n in range(len(demands))]
     cluster = Instance(servers, demands, users=users)
     tasks = np.full(len(users), figure["tasks"])
-    durations = rng.uniform(*figure["duration"], int(tasks.sum()))
+    low, high = figure["duration"]
+    durations = rng.uniform(low, high, int(tasks.sum()))
     trace = Trace(users, figure["join"], tasks, demands, durations, resources=cluster.resources)
     found = simulate(trace, cluster, "drfh:best-fit", until=figure["between"][-1][1], step=1.0).series
     periods = [(found.times >= low) & (found.times < high) for low, high in figure["between"]]

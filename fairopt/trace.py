@@ -2,14 +2,15 @@
 
 Arrays, one entry a job: its user, when it is submitted, how many tasks it has, what one of them demands, how long it runs, where it may run.
 
->>> trace = Trace(["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1, 4], [2, 2], [3, 1]], durations=[10, 20, 10])
+>>> trace = Trace(
+...     ["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1, 4], [2, 2], [3, 1]], durations=[10, 20, 10])
 >>> trace
 Trace(3 jobs of 2 users, 7 tasks, 2 resources, submitted from 0 to 5 s)
 >>> trace.to_frame()
-   job user  submit_s  tasks  run_s  resource-1  resource-2
-0    1    A       0.0      4   10.0         1.0         4.0
-1    2    A       0.0      1   20.0         2.0         2.0
-2    3    B       5.0      2   10.0         3.0         1.0
+  job user  submit_s  tasks  run_s  resource-1  resource-2
+0   1    A       0.0      4   10.0         1.0         4.0
+1   2    A       0.0      1   20.0         2.0         2.0
+2   3    B       5.0      2   10.0         3.0         1.0
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a simulation keeps besides the state of progressive filling: jobs, streams, owners, running tasks, and what changed at this moment."""
+"""What a simulation keeps besides the state of progressive filling: jobs, streams, running tasks, and what changed at this moment."""
 
 from __future__ import annotations
 

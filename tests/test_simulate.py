@@ -163,6 +163,7 @@ def test_a_seed_is_a_simulation() -> None:
     )  # fmt: skip
     one, same, other = (fo.simulate(trace, cluster, f"drfh:random:seed={seed}").task_server for seed in (1, 1, 2))
     assert one is not None
+    assert other is not None
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -253,7 +254,7 @@ def test_the_smallest_share_of_the_fluid_by_another_program() -> None:
     c, d = rng.uniform(2, 9, (3, 2)), rng.uniform(0.2, 1, (3, 2))
     trace = fo.Trace(["A", "B", "C"], [0, 0, 0], [500, 500, 500], d, [10, 10, 10])
     share = (d / c.sum(axis=0)).max(axis=1)
-    limits = [[d[n, r] * (i == j) for n in range(3) for j in range(3)] + [0] for i in range(3) for r in range(2)]
+    limits = [[float(d[n, r]) * (i == j) for n in range(3) for j in range(3)] + [0] for i in range(3) for r in range(2)]
     levels = [[-share[n] * (n == m) for m in range(3) for _ in range(3)] + [1] for n in range(3)]
     best = linprog([0] * 9 + [-1], A_ub=limits + levels, b_ub=[*c.ravel(), 0, 0, 0])
     found = fo.simulate(trace, fo.Instance(c, [[1, 1]]), "drfh", until=1)
@@ -263,7 +264,7 @@ def test_the_smallest_share_of_the_fluid_by_another_program() -> None:
 
 def test_an_owner_divides_its_weight_among_its_streams() -> None:
     """Two shapes of A have each half of what B has, until one is done."""
-    trace = fo.Trace(["A", "A", "B"], [0, 0, 0], [10, 90, 90], [[1, 0], [1, 0.01], [1, 0]], [3, 100, 100])
+    trace = fo.Trace(["A", "A", "B"], [0, 0, 0], [10, 90, 90], [[1.0, 0.0], [1.0, 0.01], [1.0, 0.0]], [3, 100, 100])
     found = fo.simulate(trace, fo.Instance([[12, 1]], [[1, 1]]), "drfh", until=20)
     np.testing.assert_allclose(found.series.running[:2], [[6, 6], [6, 6]])
     assert found.finished[0] == pytest.approx(10)  # 30 seconds of work at the rate 3
@@ -447,7 +448,8 @@ def test_what_cannot_be_simulated_is_refused(
     changes: dict[str, Any], cluster: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
     """With what to do."""
-    trace = fo.Trace(**({"user": ["A", "B"], "submit": [0, 1], "tasks": [1, 1], "demands": [[1], [1]], "durations": [1, 1]} | changes))
+    good: dict[str, Any] = {"user": ["A", "B"], "submit": [0, 1], "tasks": [1, 1], "demands": [[1], [1]], "durations": [1, 1]}
+    trace = fo.Trace(**(good | changes))
     instance = fo.Instance(**({"capacities": [[1]], "demands": [[1]], "users": ["X"] if "demands" not in cluster else None} | cluster))
     with pytest.raises(fo.FairoptError, match=message):
         fo.simulate(trace, instance, **options)

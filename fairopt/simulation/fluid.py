@@ -4,8 +4,8 @@ A fluid relaxation, and said to be so: tasks are divided and moved at no cost, w
 
     x = the exact allocation of the notion to the streams that have tasks, with T[n] = the tasks of their unfinished jobs,
 
-and a stream's jobs run in the order in which they were submitted: job j of K[j] tasks at the rate min(K[j], what is left of x[n]), so that a
-task never runs faster than by itself. A job ends when its rate has made up its work, the sum of the durations of its tasks. An owner who
+and a stream's jobs run in the order in which they were submitted: job j of K[j] tasks at the rate min(K[j], what is left of x[n]), so that
+a task never runs faster than by itself. A job ends when its rate has made up its work, the sum of the durations of its tasks. An owner who
 has tasks of several streams divides its weight equally among them.
 
 Where an event changes only how many tasks are left to streams that had less than all their tasks, before and after, the allocation

@@ -25,8 +25,8 @@ def regret_over_time(
 ) -> pd.DataFrame:
     """Return one row per time: the numbers of `fairopt.regret` that its notion has, against the optimum of divisible tasks.
 
-    At a time, a stream has the tasks that run or wait then, and its owner's weight is divided equally among its streams. The optimum may take back what
-    runs, which the schedule may not: a bound.
+    At a time, a stream has the tasks that run or wait then, and its owner's weight is divided equally among its streams. The optimum may
+    take back what runs, which the schedule may not: a bound.
 
     Raises
     ------

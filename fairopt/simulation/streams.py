@@ -89,7 +89,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
     if trace.eligibility is not None:
         if trace.eligibility.shape[1] != cluster.n_servers:
             raise InvalidInstance(
-                f"the eligibility of the trace has {trace.eligibility.shape[1]} columns, and the cluster {cluster.n_servers} rows of servers"
+                f"the eligibility of the trace has {trace.eligibility.shape[1]} columns, and the cluster {cluster.n_servers} rows"
             )
         keys.append(np.packbits(trace.eligibility, axis=1).astype(float))
     distinct = number_distinct(keys)
