@@ -1,6 +1,6 @@
 """A trace: jobs of tasks that users submit over time, and users and servers that come and go.
 
-Arrays, one entry a job: its user, when it is submitted, how many tasks it has, what one of them demands, how long it runs, where it may run.
+Arrays, one entry a job: its user, when it is submitted, how many tasks it has, what one demands, how long it runs, where it may run.
 
 >>> trace = Trace(
 ...     ["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1, 4], [2, 2], [3, 1]], durations=[10, 20, 10])
