@@ -5,9 +5,10 @@ INSTALLED := .venv/.installed
 
 .PHONY: demo test check bench picture docs strip clean
 
-demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, then a paper's example
+demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a page about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
-	$(BIN)/fairopt solve examples/psdsf-figure-1.yaml --notion drfh
+	$(BIN)/fairopt frontier examples/gpu-lab
+	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest

@@ -2,9 +2,9 @@
 
     python benchmarks/audit.py
 
-All properties but strategy-proofness (whose lies are a solve each) of the exact DRFH allocation; the same of its allocation taken for
-somebody's own, of which no prices are known, so that linear programs have to be solved. Wall-clock and processor time of one run each, which say
-the same only on a machine that does nothing else. Writes benchmarks/results/audit.md and audit.json.
+All properties but strategy-proofness (whose lies are a solve each) of the exact DRFH allocation; then of the same tasks as if they were
+somebody's own, without prices, so that linear programs have to be solved. Wall-clock and processor time of one run each; the latter says
+more on a machine that does other things too. Writes benchmarks/results/audit.md and audit.json.
 """
 
 from __future__ import annotations

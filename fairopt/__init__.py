@@ -40,6 +40,7 @@ from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
 from fairopt.precomputed import edrf_rounds, precomputed_drf
 from fairopt.program import Program
 from fairopt.regret import Regret, regret
+from fairopt.report import Report, report
 from fairopt.schedule import schedule
 from fairopt.simulate import simulate
 from fairopt.simulation import Simulation
@@ -74,6 +75,7 @@ __all__ = [
     "Program",
     "Property",
     "Regret",
+    "Report",
     "ShareNotion",
     "Simulation",
     "SolverUnavailable",
@@ -97,6 +99,7 @@ __all__ = [
     "load_trace",
     "precomputed_drf",
     "regret",
+    "report",
     "save",
     "schedule",
     "simulate",

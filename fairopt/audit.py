@@ -195,7 +195,8 @@ def _names(properties: str | Property | Sequence[str | Property] | None) -> list
 
 
 def _promise(case: Case, name: str) -> str | None:
-    """Return where it is proved that the notion has the property: of exact allocations of divisible tasks."""
+    """Return where it is proved that the notion has the property on such an instance: of exact allocations of divisible tasks."""
     if case.notion is None or not case.exact:
         return None
-    return {prop.value: source for prop, source in case.notion.satisfies.items()}.get(name)
+    known = {prop.value: prop for prop in Property}
+    return case.notion.promise(known[name], case.instance, case.sharing) if name in known else None

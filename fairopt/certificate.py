@@ -30,9 +30,9 @@ Where alpha is large these weights lie many orders of magnitude apart, and a use
 it may have without being seen in the sum. So fairness is the largest violation of the conditions of optimality by a single user,
 relative to that user's own money, and the room that some pair has left.
 
-Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U: the same with its gradient, phi[n] U[n]^-beta + kappa, where
-kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most
-the gradient times U' - U; in these units the gradient times U is 1, and the residual bounds how much larger the goal could be.
+Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U: the same with its gradient, phi[n] U[n]^-beta + kappa,
+where kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at
+most the gradient times U' - U; in these units the gradient times U is 1, and the residual bounds how much larger the goal could be.
 
 Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
 
@@ -127,7 +127,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
     Parameters
     ----------
     program : Program
-        With a goal Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive; its ``part`` of each server where the goal is Separate.
+        With a goal Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive; its ``part`` of each server where the
+        goal is Separate.
     solution : Solution
         Where a number of it is not finite, all residuals are infinite.
     """

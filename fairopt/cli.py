@@ -24,6 +24,7 @@ from fairopt.commands.frontier import frontier
 from fairopt.commands.generate import generate
 from fairopt.commands.import_ import app as imports
 from fairopt.commands.registries import notions, placements, schema, solvers
+from fairopt.commands.report import report
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
 from fairopt.commands.simulate import simulate
@@ -94,6 +95,7 @@ for _command, _example in (
     (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
     (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
+    (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
     (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
     (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),

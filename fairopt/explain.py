@@ -3,8 +3,8 @@
 What can be said depends on what made the allocation:
 
 * an exact one: against what its tasks are measured (`Notion.yardstick`), its level and who shares it, what leaves it no room and who holds
-  that (`fairopt.room`), what more capacity, more weight or fewer constraints would give (`fairopt.gains`: by price, and by solving again),
-  and what it could run with what another user holds (`fairopt.measures`);
+  that (`fairopt.explanation.room`), what more capacity, more weight or fewer constraints would give (`fairopt.explanation.gains`: by
+  price, and by solving again), and what it could run with what another user holds (`fairopt.measures`);
 * a schedule: the same without levels and prices, and what the exact optimum of the same share would give;
 * tasks that somebody else chose: what leaves no room and who holds it, and what an exact optimum would give.
 
@@ -28,10 +28,10 @@ from collections.abc import Callable
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.explanation import Explanation, Gain
-from fairopt.gains import gains
+from fairopt.explanation.gains import gains
+from fairopt.explanation.room import Room
+from fairopt.explanation.sentences import Sentences
 from fairopt.question import merged_servers
-from fairopt.room import Room
-from fairopt.sentences import Sentences
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["explain"]

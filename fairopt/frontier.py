@@ -1,8 +1,9 @@
 """Efficiency against fairness: the exact Pareto frontier of an instance, and where notions, families and schedules lie below it.
 
-Efficiency is the *total* number of tasks, sum_n x[n]; fairness the *smallest share*, the least weighted global dominant share of a user who
-can have anything (`fairopt.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper right boundary,
-the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/pareto.py`` has the method and why it misses none).
+Efficiency is the *total* number of tasks, sum_n x[n]; fairness the *smallest share*, the least weighted global dominant share of a user
+who can have anything (`fairopt.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper right
+boundary, the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/pareto.py`` has the method and why it
+misses none). A user with few tasks bounds the smallest share by what all of them are worth, as it does in `fairopt.compare`.
 Beside it stand allocations, each with two prices:
 
 * *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
@@ -11,20 +12,28 @@ Beside it stand allocations, each with two prices:
 Four kinds of allocations:
 
 * *alpha*: the alpha-fair allocations, from the largest total (alpha = 0) over proportional fairness (1) to max-min (inf), of tasks
-  or of dominant shares. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]) with U[n] = x[n] / phi[n], or
-  the weighted dominant share, which is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with 1 / phi or `shares_per_task`. So
-  with weights, too, one end is the largest total of U phi and the other the max-min of U (of shares: "drfh").
+  or of dominant shares. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]) with U[n] = x[n] / phi[n],
+  or the weighted dominant share. That is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with 1 / phi, or with
+  `fairopt.measures.shares_per_task`. So, with weights too, one end is the largest total (of tasks: the end of the frontier), and the other
+  the leximin of U (of shares: "drfh"). Without a utility, "proportional" and "efficiency" weigh tasks themselves.
 * *notion*: the notions of ``fo.NOTIONS``; one that cannot be asked of this instance says why.
 * *fds*, *gfj*: members (beta, lambda) of the two families of trade-offs (Joe-Wong, Sen, Lan and Chiang 2013).
 * *greedy*: schedules of whole tasks. All others are exact, for divisible tasks.
 
 >>> import fairopt as fo
->>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]], users=["A", "B"])
+>>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]], users=["A", "B"])
 >>> found = frontier(instance, alphas=[0, 1, float("inf")], notions=["drf"], schedules=["drf:first-fit"])
 >>> found.vertices.round(4)
-array([[4.0909, 0.6667],
-       [4.8913, 0.1449]])
+array([[5.7273, 0.5455],
+       [7.9091, 0.1818]])
 >>> found
+Frontier of 2 users, 1 server, sharing rdm: 2 vertices, up to 7.90909 tasks and a smallest share of 0.545455
+                 kind  tasks  share  price of fairness  of efficiency  below
+alpha=0         alpha   7.91  0.182                  0          0.667      0
+alpha=1         alpha      6    0.5              0.241         0.0833      0
+alpha=inf       alpha    4.5    0.3              0.431           0.45   0.45
+drf            notion   5.73  0.545              0.276              0      0
+drf:first-fit  greedy      5    0.4              0.368          0.267  0.267
 """
 
 from __future__ import annotations
@@ -32,6 +41,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -191,7 +201,7 @@ class Frontier:
         table = pd.DataFrame(lines, index=names).to_string(float_format=lambda value: f"{value:.3g}", na_rep="") if lines else "no points"
         text = [
             f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
-            f"{plural(len(self.vertices), 'vertex' if len(self.vertices) == 1 else 'vertice')}, "
+            f"{len(self.vertices)} {'vertex' if len(self.vertices) == 1 else 'vertices'}, "
             f"up to {self.largest_total:.6g} tasks and a smallest share of {self.largest_share:.6g}",
             *(line.rstrip() for line in table.splitlines()),
             *(f"{point.name}: {point.message}" for point in self.points if point.message),
@@ -242,10 +252,10 @@ def frontier(
         Where the frontier itself takes longer than the time limit.
 
     >>> import fairopt as fo
-    >>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]])
-    >>> points = frontier(instance, alphas=[], notions=[], families={"gfj": [(2, -0.5), (2, -1), (2, -8)]})
+    >>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
+    >>> points = frontier(instance, alphas=[], notions=[], families={"gfj": [(2, -0.5), (2, -1), (2, -4)]})
     >>> [(point.name, round(point.price_of_fairness, 3), round(point.price_of_efficiency, 3)) for point in points]
-    [('gfj:beta=2:lam=-0.5', 0.249, 0.13), ('gfj:beta=2:lam=-1', 0.064, 0.115), ('gfj:beta=2:lam=-8', 0.0, 0.783)]
+    [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
@@ -257,14 +267,15 @@ def frontier(
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
     tasks: list[tuple[str, str, Callable[[], Allocation]]] = []
     for alpha in alphas:
-        tasks.append((f"alpha={_alpha(alpha):g}", "alpha", lambda alpha=float(alpha): _alpha_fair(instance, alpha, of, how, time_limit)))
+        tasks.append((f"alpha={_alpha(alpha):g}", "alpha", partial(_alpha_fair, instance, float(alpha), of, how, time_limit)))
     for name, notion in map(read_notion, asked):
-        tasks.append((name, "notion", lambda notion=notion: solve(instance, notion, sharing=how, time_limit=time_limit)))
+        tasks.append((name, "notion", partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for family, beta, lam in _members(families or {}):
-        name, notion = read_notion((family, {"beta": beta, "lam": lam}))
-        tasks.append((name, family, lambda notion=notion: solve(instance, notion, sharing=how, time_limit=time_limit)))
+        notion = notion_of(family, beta=beta, lam=lam)
+        name = f"{family}:beta={float(beta):g}:lam={float(lam):g}"
+        tasks.append((name, family, partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
-        tasks.append((name, "greedy", lambda plan=plan: _scheduled(instance, plan, how)))
+        tasks.append((name, "greedy", partial(_scheduled, instance, plan, how)))
 
     found = _Exact(instance, how, time_limit)
     if done is not None:
@@ -295,7 +306,7 @@ class _Exact:
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
         pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
         free = float(instance.tasks[instance.effortless & instance.servable].sum())  # who demands nothing always has all its tasks
-        self.vertices, self.gap = pareto.vertices + (free, 0.0), pareto.gap
+        self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
         self.vertices.setflags(write=False)
 
     def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
@@ -315,7 +326,7 @@ class _Exact:
             smallest_share=smallest,
             price_of_fairness=_missing(total, largest_total),
             price_of_efficiency=_missing(smallest, largest_share),
-            below=max(0.0, (reachable - smallest) / largest_share),
+            below=max(0.0, _missing(smallest + largest_share - reachable, largest_share)),
             seconds=seconds,
             allocation=allocation,
         )
@@ -339,10 +350,7 @@ def _alpha(alpha: Any) -> float:
 
 def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, time_limit: float | None) -> Allocation:
     """Return the allocation that is alpha-fair in tasks or shares for a unit of weight."""
-    if instance.weights.ndim == 2:  # they are in the shares, and tasks have none
-        one: Instance = instance.replace(weights=None)
-    else:
-        one = instance
+    one = instance if instance.weights.ndim == 1 else instance.replace(weights=None)  # they are in the shares, and tasks have none
     utility = shares_per_task(instance) if of == "shares" else 1.0 / one.weights[:, None]
     utility = np.where(np.isfinite(utility), utility, 1.0)  # where a user may not run, anything may stand
     notion: Notion
@@ -350,8 +358,7 @@ def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, tim
         notion = notion_of("max-min", utility=utility * one.weights[:, None])
     else:
         notion = notion_of("proportional", alpha=alpha, utility=None if (utility == 1).all() else utility)
-    allocation = solve(one, notion, sharing=sharing, time_limit=time_limit)
-    return allocation
+    return solve(one, notion, sharing=sharing, time_limit=time_limit)
 
 
 def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation, sharing: Sharing) -> Allocation:

@@ -19,8 +19,8 @@ notion. Users who are in no goal, because nothing can run of them, are left out.
       M = (sum phi[n] U[n]^(1 - alpha) / sum phi[n])^(1 / (1 - alpha)),        the geometric mean for alpha = 1:
 
   M grows with the sum, and is in units of U where the sum is in none: what everybody would have if all had the same and it were as good.
-* trade-offs (`Tradeoff`, "fds", "gfj"). ``goal`` is that of M^(1 - e) (sum U[n])^e, M the power mean of order 1 - beta: the logarithm of this
-  is what they maximise.
+* trade-offs (`Tradeoff`, "fds", "gfj"). ``goal`` is that of M^(1 - e) (sum U[n])^e, M the power mean of order 1 - beta: the logarithm
+  of this is what they maximise.
 * equilibrium of servers (`Equilibrium`, "psdsf"). No order is maximised and several allocations are exact, so nothing is said to be larger.
   ``condition`` is the largest violation of the theorem that defines the notion: over the eligible pairs (n, i), the smallest free part
   of the resources that n uses there, or, if larger, how far its share lies below the largest of those who hold some of it.

@@ -70,8 +70,8 @@ def formulate(
     integral : bool
         Whole tasks, on single servers: rows that stand for several servers are expanded.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
-        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
     drf: Dominant resource fairness
@@ -110,8 +110,8 @@ def to_pyomo(
     What ``model.write(path)`` can write is Pyomo's:
 
     * leximins, totals, and alternatives as a MILP: ``.lp``, ``.mps`` and ``.nl``;
-    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market), which are not linear: ``.nl`` and what else may hold
-      nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
+    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market) and trade-offs (fds, gfj), which are not linear: ``.nl`` and
+      what else may hold nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
     * disjunctions (``transformation=None``): nothing, until they are transformed. **Beware of** ``.mps``, which Pyomo writes *without*
       them and without a word: another, larger set of allocations. ``.lp`` and ``.nl`` are errors.
 
@@ -164,8 +164,8 @@ def solve(
     time_limit : float, optional
         Seconds.
     **options
-        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and ``lam`` (fds, gfj), ``prefer`` (bbf,
-        psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
 
     Raises
     ------

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Condition, Property, ShareNotion
 from fairopt.wording import joined, named, percent
 
 __all__ = ["Asset"]
@@ -45,6 +45,7 @@ class Asset(ShareNotion):
         Property.SINGLE_RESOURCE_FAIRNESS: _SOURCE,
         Property.POPULATION_MONOTONICITY: _SOURCE,
     }
+    conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:

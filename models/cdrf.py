@@ -26,7 +26,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Condition, Property, ShareNotion
 from fairopt.wording import figure, percent
 
 __all__ = ["CDRF"]
@@ -47,6 +47,7 @@ class CDRF(ShareNotion):
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
+    conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:

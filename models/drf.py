@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion, Sharing, dominant_part, dominant_share
+from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, dominant_part, dominant_share
 
 __all__ = ["DRF"]
 
@@ -43,6 +43,7 @@ class DRF(ShareNotion):
         Property.BOTTLENECK_FAIRNESS: _SOURCE,
         Property.POPULATION_MONOTONICITY: _SOURCE,
     }
+    conditions = frozenset({Condition.RESOURCES, Condition.POSITIVE, Condition.ENDLESS})
     weights_per_resource = True
     share_is_part = True
 

@@ -28,7 +28,7 @@ from typing import ClassVar, Literal
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models.notion import Property, ShareNotion, dominant_part, dominant_share
+from fairopt.models.notion import Condition, Property, ShareNotion, dominant_part, dominant_share
 from fairopt.program import Equalize, Goal, Leximin
 
 __all__ = ["DRFH"]
@@ -51,7 +51,7 @@ class DRFH(ShareNotion):
     name = "drfh"
     title = "Dominant resource fairness, heterogeneous servers"
     source = "Wang, Li and Liang (2014), problem (6)"
-    satisfies: ClassVar = {  # proved without placement constraints
+    satisfies: ClassVar = {
         Property.ENVY_FREENESS: f"{_PAPER}, proposition 1",
         Property.PARETO: f"{_PAPER}, proposition 2",
         Property.STRATEGY_PROOFNESS: f"{_PAPER}, proposition 3",
@@ -59,6 +59,7 @@ class DRFH(ShareNotion):
         Property.BOTTLENECK_FAIRNESS: f"{_PAPER}, proposition 6",
         Property.POPULATION_MONOTONICITY: f"{_PAPER}, proposition 7",
     }
+    conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     weights_per_resource = True
     share_is_part = True
 

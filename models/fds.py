@@ -7,11 +7,13 @@ for one pool; here C is the capacity of the whole cluster, as in `drfh`, which i
 lambda = (1 - beta) / beta). beta says how much the smallest shares count, lambda how much their sum does.
 
 >>> import fairopt as fo
->>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
->>> fo.solve(instance, "fds", beta=2, lam=-1).shares.round(4)
-array([0.7833, 0.6501])
+>>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
+>>> fo.solve(instance, "drfh").shares.round(4)
+array([0.5455, 0.5455])
 >>> fo.solve(instance, "fds", beta=2, lam=-0.5).shares.round(4)  # alpha-fair, alpha = 2
-array([0.7436, 0.6692])
+array([0.5727, 0.5228])
+>>> fo.solve(instance, "fds", beta=2, lam=-4).shares.round(4)
+array([0.75 , 0.375])
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ with the f of ``fairopt/models/tradeoff.py``, over the same allocations as every
 tasks are large or small does not count: its users are treated as if they wanted the same.
 
 >>> import fairopt as fo
->>> instance = fo.Instance([[9, 18]], [[1, 4], [6, 1]])
->>> fo.solve(instance, "gfj", beta=2, lam=-1).tasks_per_user.round(4)
-array([3.6933, 0.8844])
+>>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
 >>> fo.solve(instance, "gfj", beta=2, lam=-0.5).tasks_per_user.round(4)  # alpha-fair, alpha = 2
-array([2.6091, 1.0652])
+array([3.2942, 1.9019])
+>>> fo.solve(instance, "gfj", beta=2, lam=-1).tasks_per_user.round(4)  # the largest x y, as f is -1 / sqrt(x y)
+array([4.5, 1.5])
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from fairopt.validation import check, numbers, require_labels
 from fairopt.wording import figure, joined, named, percent
 
 __all__ = [
+    "Condition",
     "Notion",
     "Property",
     "ShareNotion",
@@ -63,6 +64,24 @@ class Property(Enum):
     NO_JUSTIFIED_COMPLAINTS = "no-justified-complaints"
 
 
+class Condition(Enum):
+    """What the proofs of a notion's properties assume of an instance; the value completes "proved where ..."."""
+
+    RESOURCES = "resources are divided, not time"
+    EVERYWHERE = "every user may run on every server"
+    POSITIVE = "every user demands something of every resource"
+    ENDLESS = "no user runs out of tasks"
+
+    def met(self, instance: Instance, sharing: Sharing) -> bool:
+        """Is the instance like that?"""
+        return {
+            Condition.RESOURCES: sharing == "rdm",
+            Condition.EVERYWHERE: bool(instance.eligibility.all()),
+            Condition.POSITIVE: bool((instance.demands > 0).all()),
+            Condition.ENDLESS: bool(np.isinf(instance.tasks).all()),
+        }[self]
+
+
 def default_sharing(instance: Instance) -> Sharing:
     """Resource division, unless the instance brings rates of its own: then time is the only thing that is shared."""
     return "rdm" if instance.rates_per_server is None else "tdm"
@@ -72,20 +91,25 @@ class Notion(ABC):
     """A notion of fairness. One short subclass declares one; registering it makes it known everywhere.
 
     Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation: what theory
-    promises, under the conditions that the citation states), ``weights_per_resource`` (does it read weights of shape
-    (users, resources)).
+    promises), ``conditions`` (what its proofs assume of an instance; none: they hold for all), ``weights_per_resource`` (does it
+    read weights of shape (users, resources)).
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     satisfies: ClassVar[Mapping[Property, str]] = {}
+    conditions: ClassVar[frozenset[Condition]] = frozenset()
     weights_per_resource: ClassVar[bool] = False
     share_is_part: ClassVar[bool] = False
     """Is a share a part of something, which is written in percent?"""
 
     utility: FloatArray | None = None
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """Return the citation of a property that is proved for this instance, or None: it is not, or this is no such instance."""
+        return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
         """Return this notion for an instance whose rows are those of the present one at these positions; None: the same rows.

@@ -49,7 +49,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
 from fairopt.models.given_utility import GivenUtility
-from fairopt.models.notion import Property
+from fairopt.models.notion import Property, Sharing
 from fairopt.program import AlphaFair, Goal, Total
 from fairopt.wording import figure
 
@@ -80,6 +80,12 @@ class Proportional(GivenUtility):
         Property.ENVY_FREENESS: _EQUAL_INCOMES,
         Property.SHARING_INCENTIVE: _EQUAL_INCOMES,
     }
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """What goes back to equal incomes holds for alpha = 1 alone."""
+        if self.alpha != 1 and wanted is not Property.PARETO:
+            return None
+        return super().promise(wanted, instance, sharing)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,6 +67,7 @@ from fairopt.errors import Unsupported
 from fairopt.filling import Criterion, Measure
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.models.notion import (
+    Condition,
     Property,
     ShareNotion,
     Sharing,
@@ -129,7 +130,17 @@ class PSDSF(ShareNotion):
         Property.BOTTLENECK_FAIRNESS: _THEOREM,
         Property.SINGLE_RESOURCE_FAIRNESS: _THEOREM,
     }
+    conditions = frozenset({Condition.ENDLESS})
     share_is_part = True
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """Bottleneck fairness is proved where one resource is dominant for every user on every server where it may run."""
+        if wanted is Property.BOTTLENECK_FAIRNESS:
+            parts = safe_ratio(instance.demands[:, None, :], instance.capacities[None])  # (users, servers, resources)
+            largest = parts.max(axis=2, keepdims=True) * (1 - 1e-9)
+            if not ((parts >= largest) | ~instance.eligibility[:, :, None]).all(axis=(0, 1)).any():
+                return None
+        return super().promise(wanted, instance, sharing)
 
     def __post_init__(self) -> None:
         if self.formulation not in ("equilibrium", "market"):

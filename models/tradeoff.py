@@ -10,8 +10,8 @@ S cancels, f grows with sum_n phi[n] U[n]^(1 - beta) / (1 - beta), the weighted 
 
     log |f| / lambda = (1 - e) log M(U) + e log S,      e = 1 - (1 - beta) / (beta lambda),
 
-and maximising f is maximising this, for either sign of 1 - beta, if lambda has it too: f(U)^(1/lambda) is the geometric mean of a mean that
-looks at the poor and of the total. e = 0 is alpha-fairness, and as e tends to 1 (|lambda| to infinity), the largest total.
+and maximising f is maximising this, for either sign of 1 - beta, if lambda has it too: |f(U)|^(1/lambda) is the geometric mean of a mean
+that looks at the poor and of the total. e = 0 is alpha-fairness, and as e tends to 1 (|lambda| to infinity), the largest total.
 
 *Which lambda.* |lambda| >= |(1 - beta) / beta|, with the sign of 1 - beta, is 0 <= e < 1. That is when f grows with every U[n], whatever
 the others have, so that its maximum is Pareto efficient (theorem of that paper), and exactly then log |f| / lambda is concave: M is a

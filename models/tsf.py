@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
-from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.notion import Condition, Property, ShareNotion, Sharing
 from fairopt.wording import figure, percent
 
 __all__ = ["TSF"]
@@ -45,7 +45,14 @@ class TSF(ShareNotion):
         Property.PARETO: _SOURCE,
         Property.STRATEGY_PROOFNESS: _SOURCE,
     }
+    conditions = frozenset({Condition.RESOURCES, Condition.ENDLESS})
     share_is_part = True
+
+    def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
+        """With placement constraints, the slice of every server is not promised."""
+        if wanted is Property.SHARING_INCENTIVE and not Condition.EVERYWHERE.met(instance, sharing):
+            return None
+        return super().promise(wanted, instance, sharing)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / sum_i gamma0[n,i]."""

@@ -127,21 +127,24 @@ class AlphaFairProblem:
 
     def worth(self, t: FloatArray) -> FloatArray:
         """Return phi t^-alpha + kappa, (members,)."""
-        own = self.log_phi - self.alpha * np.log(t)
-        return np.exp(np.clip(np.logaddexp(own, self.log_flat) if self.flat else own, -_LARGEST_LOG, _LARGEST_LOG))
+        log_worth = self.log_phi - self.alpha * np.log(t)
+        if self.flat:
+            log_worth = np.logaddexp(log_worth, self.log_flat)
+        return np.exp(np.clip(log_worth, -_LARGEST_LOG, _LARGEST_LOG))
 
     def bent(self, log_y: FloatArray, log_t: FloatArray) -> FloatArray:
         """By how much log y is more than that of the worth of t, (members,)."""
         if not self.flat:
             return log_y + self.alpha * log_t - self.log_phi
-        return log_y - np.logaddexp(self.log_phi - self.alpha * log_t, self.log_flat)
+        return np.asarray(log_y - np.logaddexp(self.log_phi - self.alpha * log_t, self.log_flat))
 
     def fall(self, log_t: FloatArray) -> FloatArray | float:
         """Return -d log y / d log t, by how many percent the worth falls where t grows by one: alpha, or the part of it that is left."""
         if not self.flat:
             return self.alpha
         own = self.log_phi - self.alpha * log_t
-        return np.maximum(self.alpha * np.exp(own - np.logaddexp(own, self.log_flat)), _LEAST_FALL)
+        left: FloatArray = np.exp(own - np.logaddexp(own, self.log_flat))
+        return np.clip(self.alpha * left, _LEAST_FALL, None)
 
     def residuals(self, at: State) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return what is missing in A x + s = 1, t = V'x, A'p = V y + z and log y + alpha log t = log phi."""
@@ -192,9 +195,10 @@ class AlphaFairProblem:
         nothing = self.member[self.program.per_user(tasks)[self.member] == 0]
         if nothing.size:
             user = self.program.users[nothing[0]]
+            word = "beta" if isinstance(self.program.goal, Tradeoff) else "alpha"
             raise Unsupported(
-                f'at alpha = {self.alpha:g}, user "{user}" gets less than floating point can hold (1e-308 tasks); '
-                "use a larger alpha, weights that are less far apart, or alpha = 0 (efficiency), where it gets nothing"
+                f'at {word} = {self.alpha:g}, user "{user}" gets less than floating point can hold (1e-308 tasks); '
+                f'use a larger {word}, weights that are less far apart, or "efficiency", where it gets nothing'
             )
         prices = np.zeros(len(self.program.limits))
         with np.errstate(divide="ignore"):

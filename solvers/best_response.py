@@ -33,7 +33,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.equilibrium_equations import solve_structure
+from fairopt.solvers.equilibrium_equations import Structure
 from fairopt.solvers.smoothed_equilibrium import approach
 
 if TYPE_CHECKING:
@@ -213,6 +213,7 @@ class _State:
         some = int((self.x > _NOTHING[0] * self.largest).sum())
         if some > max(_FEW, np.count_nonzero(self.total) + np.isfinite(self.level).sum()) and self.changes[-1] > 1e-9:
             return []  # more pairs than equations can carry: too early, and dear
+        structure = Structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, self.stops())
         answers: list[FloatArray] = []
         seen: set[bytes] = set()
         for nothing in _NOTHING if some <= _FEW else _NOTHING[:1]:
@@ -220,7 +221,7 @@ class _State:
             if positive.tobytes() in seen:
                 continue
             seen.add(positive.tobytes())
-            y = solve_structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, self.stops(), positive)
+            y = structure.solve(positive)
             if y is not None:
                 x = np.empty(y.size)
                 x[self.order] = y

@@ -15,6 +15,7 @@ none, and the rest is solved again. The answer proves nothing: it is the caller 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,93 +24,88 @@ from scipy.sparse.linalg import splu
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["solve_structure"]
+__all__ = ["Structure"]
 
 _REGULAR = 1e-11
 _REFINEMENTS = 6
 _ROUNDS = 12
 
 
-def solve_structure(
-    user: IntArray,
-    g: FloatArray,
-    tasks: FloatArray,
-    use: sp.csr_array,
-    bounds: FloatArray,
-    x: FloatArray,
-    stop: IntArray,
-    positive: BoolArray,
-) -> FloatArray | None:
-    """Return x of the structure (``positive``, ``stop``: row of ``use`` or -1), >= 0, or None where it has none.
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What an equilibrium would have to be exactly, near a point x: who has something where, and what stops it there.
 
-    Parameters
+    Attributes
     ----------
-    user, g, x, stop, positive : arrays (pairs,)
+    user, g, x, stop : arrays (pairs,)
+        ``stop`` is a row of ``use``, or -1: nothing but the number of the user's tasks.
     tasks : array (users,)
     use : sparse (limits, pairs)
     bounds : array (limits,)
     """
-    positive = positive & (x > 0)
-    for _ in range(_ROUNDS):
-        if not positive.any():
+
+    user: IntArray
+    g: FloatArray
+    tasks: FloatArray
+    use: sp.csr_array
+    bounds: FloatArray
+    x: FloatArray
+    stop: IntArray
+
+    def solve(self, positive: BoolArray) -> FloatArray | None:
+        """Return x >= 0 of the equations in which these pairs have something, or None where there is none; negative ones are left out."""
+        positive = positive & (self.x > 0)
+        for _ in range(_ROUNDS):
+            if not positive.any():
+                return None
+            answer = self._solve(positive)
+            if answer is None:
+                return None
+            negative = positive & (answer < 0)
+            if not negative.any():
+                return answer
+            positive = positive & ~negative
+        return None
+
+    def _solve(self, positive: BoolArray) -> FloatArray | None:
+        columns = np.flatnonzero(positive)
+        n, start, row = self.user[columns], self.x[columns], self.stop[columns]
+        complete = np.zeros(self.tasks.size, bool)
+        complete[n[row < 0]] = True
+        complete &= np.isfinite(self.tasks)
+        total = np.bincount(n, weights=start, minlength=self.tasks.size)
+
+        levelled = np.flatnonzero(~complete[n])  # the pairs that have an equation of their own
+        rows, which = np.unique(row[levelled], return_inverse=True)
+        if rows.size and rows[0] < 0:
             return None
-        answer = _solve(user, g, tasks, use, bounds, x, stop, positive)
-        if answer is None:
+        if not rows.size and not complete.any():
             return None
-        negative = positive & (answer < 0)
-        if not negative.any():
-            return answer
-        positive = positive & ~negative
-    return None
+        implied = total[n[levelled]] / self.g[columns[levelled]]
+        level = np.bincount(which, weights=implied) / np.maximum(np.bincount(which), 1)
+        done = np.flatnonzero(complete)
 
-
-def _solve(
-    user: IntArray,
-    g: FloatArray,
-    tasks: FloatArray,
-    use: sp.csr_array,
-    bounds: FloatArray,
-    x: FloatArray,
-    stop: IntArray,
-    positive: BoolArray,
-) -> FloatArray | None:
-    columns = np.flatnonzero(positive)
-    n, start, row = user[columns], x[columns], stop[columns]
-    complete = np.zeros(tasks.size, bool)
-    complete[n[row < 0]] = True
-    complete &= np.isfinite(tasks)
-    total = np.bincount(n, weights=start, minlength=tasks.size)
-
-    levelled = np.flatnonzero(~complete[n])  # the pairs that have an equation of their own
-    rows, which = np.unique(row[levelled], return_inverse=True)
-    if rows.size and rows[0] < 0:
-        return None
-    if not rows.size and not complete.any():
-        return None
-    implied = total[n[levelled]] / g[columns[levelled]]
-    level = np.bincount(which, weights=implied) / np.maximum(np.bincount(which), 1)
-    done = np.flatnonzero(complete)
-
-    number = columns.size
-    share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(tasks.size, number))
-    levels = sp.csr_array(
-        (g[columns[levelled]] * level[which] / total[n[levelled]], (np.arange(levelled.size), which)), shape=(levelled.size, rows.size)
-    )
-    full = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows][:, columns] @ sp.diags_array(start))
-    blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
-    right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
-    if done.size:
-        blocks.append([share[done], None])
-        right.append(tasks[done] / total[done] - 1.0)
-    if not rows.size:
-        blocks, right = [[share[done]]], [right[-1]]
-    matrix, rest = sp.csr_array(sp.block_array(blocks, format="csr")), np.concatenate(right)
-    correction = _smallest(matrix, rest)
-    if correction is None:
-        return None
-    answer = np.zeros(x.size)
-    answer[columns] = start * (1.0 + correction[:number])
-    return answer
+        number = columns.size
+        share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(self.tasks.size, number))
+        levels = sp.csr_array(
+            (self.g[columns[levelled]] * level[which] / total[n[levelled]], (np.arange(levelled.size), which)),
+            shape=(levelled.size, rows.size),
+        )
+        full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
+        blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
+        right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
+        if done.size:
+            blocks.append([share[done], None])
+            right.append(self.tasks[done] / total[done] - 1.0)
+        if not rows.size:
+            blocks, right = [[share[done]]], [right[-1]]
+        matrix, rest = sp.csr_array(sp.block_array(blocks, format="csr")), np.concatenate(right)
+        correction = _smallest(matrix, rest)
+        if correction is None:
+            return None
+        answer = np.zeros(self.x.size)
+        answer[columns] = start * (1.0 + correction[:number])
+        return answer
 
 
 def _smallest(matrix: sp.csr_array, right: FloatArray) -> FloatArray | None:

@@ -1,28 +1,29 @@
 r"""The exact Pareto frontier of two linear goals: the total, and the smallest of the users' shares.
 
-Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who count. With
-one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are a polygon P.
-Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is a chain of
-edges, and its vertices say all.
+Over the allocations x of a program, let t(x) be the sum of x, and m(x) the smallest of the shares sum_p s[p] x[p] of the users who
+count. With one more variable m, at most every share, both are linear, so the points (t, m) that an allocation reaches, or stays above, are
+a polygon P. Its upper right boundary is the frontier: no point of it can gain in one goal without losing in the other. The frontier is
+a chain of edges, and its vertices say all.
 
 *All vertices, by the slopes of the edges* (Aneja and Nair 1979). Start with a point A of largest m and a point B of largest t. For two
 neighbours A and B found so far, take the weights w >= 0 at which they are worth the same, w.A = w.B, and solve the linear program
 max w.(t, m). If its value is w.A, then no point of P lies above the line AB, and the piece of the frontier between A and B *is* the segment
 AB. If it is larger, the optimum C is on the frontier, above the line, and both pairs (A, C) and (C, B) are looked at in the same way.
 
-*It is complete.* When it ends, every pair of neighbours is an edge that a linear program has proved, from the largest m to the largest t: the
-whole frontier. *It ends*: each C is on a supporting line of P that touches neither A nor B, so it lies on an edge, or at a vertex, of P not
-represented before; each edge with its two vertices can be met no more than three times. C may lie within an edge: its two
-vertices are then found later, as they lie above the lines from C to its neighbours, and C, in line with them, is left out at the end. So
-are ends that another point equals in one goal and exceeds in the other. V vertices take about 2 V programs, each warm-started from the last
-basis, which a change of the goal leaves feasible.
+*It is complete.* When it ends, every pair of neighbours is an edge that a linear program has proved, from the largest m to the largest
+t: the whole frontier. *It ends*: a line that supports P at C touches neither A nor B, so C is at a vertex or on an edge of P where neither
+of them is; after C, no other point within that edge can be an optimum of a later program, but its two vertices can, as they lie above the
+lines from C to its neighbours. So the points found are at most the vertices and one more for each edge. Points in line with
+their neighbours are left out at the end, and so are ends that another point equals in one goal and exceeds in the other. V
+vertices take about 2 V programs, each warm-started from the last basis, which a change of the goal leaves feasible.
 
 *Numbers.* In units of the largest t and m. A point that rises above a line by less than 1e-9 is rounding. Every vertex is reached, as its
 t and m are computed from tasks that fit; and of every edge the prices give a bound by weak duality,
 
-    w.(t, m)  <=  p.1 + sum over pairs of max(0, w_t x_max + pi s - A'p),       p, pi >= 0,   sum pi = w_m,
+    w.(t, m)  <=  p.b + sum over pairs of max(0, w_t + pi s - A'p) x_max + max(0, w_m - sum pi) m_max        for any p, pi >= 0,
 
-so that no allocation is above the frontier by more than ``gap``, which is returned and believes nothing that the solver says of itself.
+x_max and m_max what a pair can hold and the smallest share can be at most, so that no allocation is above the frontier by more than
+``gap``, which is returned and believes nothing that the solver says of itself.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.highs_model import HighsModel, Outcome, solved
 
 __all__ = ["Pareto", "pareto_frontier"]
 
 _ROUNDING = 1e-9  # part of the largest total and share
 _ALLOWED = 1e-8
+_REFINED = 1e-10  # an answer that leaves more is computed again with smaller tolerances
+_MAGNIFIED = 1e4  # a goal in larger numbers has prices of more digits, as the solver's tolerances do not grow with it
 _PRIMAL = 4  # HiGHS's number for primal simplex: a new goal leaves the basis feasible
 
 
@@ -103,7 +106,7 @@ def pareto_frontier(program: Program, shares: FloatArray, counted: BoolArray, de
 
 
 class _Search:
-    """The linear program, in columns that reach 1 and limits of 1, and its solves."""
+    """The linear program, in units of its own with limits of 1, and its solves."""
 
     def __init__(
         self, program: Program, shares: FloatArray, counted: BoolArray, deadline: Deadline, share_unit: float | None = None
@@ -113,17 +116,19 @@ class _Search:
         columns = np.flatnonzero(largest > 0)
         rows = np.flatnonzero(program.limits.bounds > 0)
         self.scale = largest[columns]
-        self.limits = sp.csr_array(
-            sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None]
-        )
-        users, self.user = np.unique(program.pair_users[columns], return_inverse=True)
+        users, user = np.unique(program.pair_users[columns], return_inverse=True)
         members = np.flatnonzero(counted[users])
-        worth = shares[columns] * self.scale
-        most = float(np.bincount(self.user, weights=worth)[members].min())  # no smallest share is larger
+        worth = shares[columns] * largest[columns]
+        most = float(np.bincount(user, weights=worth)[members].min())  # no smallest share is larger
         self.share_unit = most if share_unit is None else share_unit
         self.largest_level = most / self.share_unit
-        mine = np.isin(self.user, members)
-        entries = worth[mine] / self.share_unit, (np.searchsorted(members, self.user[mine]), np.flatnonzero(mine))
+        # A user with a small weight reaches the unit of the smallest share with next to nothing: its columns are counted in numbers between
+        # those that reach its limits and those that reach that share.
+        self.scale = largest[columns] / np.sqrt(np.where(np.isin(user, members), np.maximum(worth / self.share_unit, 1.0), 1.0))
+        self.reach = largest[columns] / self.scale
+        self.limits = sp.csr_array(program.limits.matrix[rows][:, columns] * self.scale) / program.limits.bounds[rows][:, None]
+        mine = np.isin(user, members)
+        entries = (shares[columns] * self.scale)[mine] / self.share_unit, (np.searchsorted(members, user[mine]), np.flatnonzero(mine))
         self.shares = sp.csr_array(entries, shape=(members.size, columns.size))
         self.total_unit = 1.0
         level = sp.csr_array(-np.ones((members.size, 1)))
@@ -131,7 +136,7 @@ class _Search:
         self.model = HighsModel(
             np.zeros(columns.size + 1),
             np.zeros(columns.size + 1),
-            np.append(np.ones(columns.size), self.largest_level),
+            np.append(self.reach, self.largest_level),
             sp.csc_array(matrix),
             np.concatenate([np.full(rows.size, -np.inf), np.zeros(members.size)]),
             np.concatenate([np.ones(rows.size), np.full(members.size, np.inf)]),
@@ -143,21 +148,28 @@ class _Search:
     def best(self, of_total: float, of_share: float) -> FloatArray:
         """Return (total, smallest share) of an optimum for these weights, and take note of what the prices leave open."""
         per_column = of_total * self.scale / self.total_unit
-        self.model.set_costs(np.append(per_column, of_share))
+        self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
         outcome = solved(self.model.run(self.deadline.left), self.deadline, {"programs": self.solved})
+        point, gap = self._judged(outcome, per_column, of_total, of_share)
+        if gap > _REFINED:
+            again = self._judged(self.model.refine(outcome, self.deadline.left), per_column, of_total, of_share)
+            point, gap = again if again[1] < gap else (point, gap)
         self.solved += 1
+        self.gap = max(self.gap, gap)
+        return point
+
+    def _judged(self, outcome: Outcome, per_column: FloatArray, of_total: float, of_share: float) -> tuple[FloatArray, float]:
+        """Return the point that an outcome reaches, and by how much, relative, the bound of its prices is above it."""
         y = np.maximum(outcome.x[:-1], 0.0)
         y = y / max(1.0, float((self.limits @ y).max(initial=0.0)))
-        point = np.array([self.scale @ y / self.total_unit, float((self.shares @ y).min())])
-        prices = np.maximum(outcome.row_duals[: self.limits.shape[0]], 0.0)
-        lifts = np.maximum(-outcome.row_duals[self.limits.shape[0] :], 0.0)
-        if of_share > 0 and lifts.sum() > 0:
-            lifts = lifts * (of_share / lifts.sum())
+        point = np.array([self.scale @ y / self.total_unit, float(np.asarray(self.shares @ y).min())])
+        duals = outcome.row_duals / _MAGNIFIED
+        prices = np.maximum(duals[: self.limits.shape[0]], 0.0)
+        lifts = np.maximum(-duals[self.limits.shape[0] :], 0.0)
         reduced = per_column + self.shares.T @ lifts - self.limits.T @ prices
-        open_level = max(of_share - float(lifts.sum()), 0.0) * self.largest_level
-        bound = float(prices.sum() + np.maximum(reduced, 0.0).sum()) + open_level
-        self.gap = max(self.gap, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, 1e-300))
-        return point
+        level = max(of_share - float(lifts.sum()), 0.0) * self.largest_level
+        bound = float(prices.sum() + np.maximum(reduced, 0.0) @ self.reach) + level
+        return point, (bound - float(of_total * point[0] + of_share * point[1])) / max(bound, 1e-300)
 
 
 def _corners(chain: FloatArray) -> FloatArray:

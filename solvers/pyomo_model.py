@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total, Tradeoff
 from fairopt.solvers.highs_model import Status
 
 __all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
@@ -80,7 +80,7 @@ def build(program: Program, transformation: str | None = "bigm") -> Any:
         What turns disjunctions into a MILP; None leaves them as they are.
     """
     goal = program.goal
-    if not isinstance(goal, Leximin | Equalize | Total | AlphaFair | Disjunctive):
+    if not isinstance(goal, Leximin | Equalize | Total | AlphaFair | Tradeoff | Disjunctive):
         raise Unsupported(
             f'"{program.name}" is no one optimisation model here ({type(goal).__name__.lower()} programs are solved server by server); '
             "write the model of another notion"
@@ -91,7 +91,7 @@ def build(program: Program, transformation: str | None = "bigm") -> Any:
         return _build(program, goal, transformation)
 
 
-def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Disjunctive, transformation: str | None) -> Any:
+def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Tradeoff | Disjunctive, transformation: str | None) -> Any:
     import pyomo.environ as pyo
 
     model: Any = pyo.ConcreteModel(name=program.name)
@@ -107,7 +107,7 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Disj
     for p, variable in enumerate(x):
         if bounded:
             variable.setub(float(largest[p]))
-        if isinstance(goal, AlphaFair):
+        if isinstance(goal, AlphaFair | Tradeoff):
             variable.set_value(float(start[p]))
 
     kinds = program.limits.kinds
@@ -142,6 +142,10 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Disj
     elif isinstance(goal, AlphaFair):
         power = 1 - goal.alpha
         value = pyo.quicksum(float(goal.weights[n]) * (pyo.log(utility[n]) if power == 0 else utility[n] ** power / power) for n in open_to)
+    elif isinstance(goal, Tradeoff):
+        power, e = 1 - goal.beta, goal.efficiency
+        mean = pyo.log(pyo.quicksum(float(goal.weights[n]) * utility[n] ** power for n in open_to)) / power if open_to else 0.0
+        value = (1 - e) * mean + (e * pyo.log(pyo.quicksum(utility[n] for n in open_to)) if e and open_to else 0.0)
     else:
         value = _alternatives(model, goal, x)
     model.goal = pyo.Objective(expr=value, sense=pyo.maximize)

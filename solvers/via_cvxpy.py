@@ -224,8 +224,8 @@ class _Task:
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
         x, prices = np.maximum(self.x.value, 0.0), np.maximum(np.asarray(self.limits.dual_value), 0.0)
-        *exact, steps, finished_by = find_total_worth(problem, goal, self.deadline, follow, near=(x, prices))
-        return replace(problem.solution(*exact, self.iterations + steps), finished_by=finished_by)
+        x, prices, steps, finished_by = find_total_worth(problem, goal, self.deadline, follow, near=(x, prices))
+        return replace(problem.solution(x, prices, self.iterations + steps), finished_by=finished_by)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

@@ -34,9 +34,7 @@ def test_all_properties_in_order() -> None:
     assert {name for name in audit if audit[name].promised} == {promise.value for promise in fo.NOTIONS["drf"].satisfies}
     assert audit["strategy-proofness"].searched == 10
     assert "a search, not a proof" in audit["strategy-proofness"].statement
-    assert audit.violated == [
-        "no-justified-complaints"
-    ]  # B is entitled to half of the cpu or memory, and has 6 of 9 and 2 of 18: fine; A 3 and 12
+    assert audit.violated == ["no-justified-complaints"]  # A has a third of the cpu, which alone is full, and is entitled to half
     assert np.isnan(audit["bottleneck-fairness"].violation)
     frame = audit.to_frame()
     assert list(frame.index) == ORDER
@@ -213,7 +211,7 @@ def test_the_same_for_a_seed_with_any_number_of_workers() -> None:
     """Lies and users who leave are handed out in an order of their own."""
     instance = fo.load(EXAMPLES / "psdsf-figure-2.yaml")
     allocation = fo.schedule(instance, "tsf", placement="random-round-robin", seed=1)
-    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=24, seed=3, jobs=jobs) for jobs in (1, 2))
+    one, two = (fo.audit(allocation, ["population-monotonicity", "strategy-proofness"], effort=10, seed=3, jobs=jobs) for jobs in (1, 2))
     assert one.to_dict() == two.to_dict()
     assert one["strategy-proofness"].searched == two["strategy-proofness"].searched
 
@@ -235,7 +233,7 @@ def test_command_prints_verdicts_and_witnesses() -> None:
     assert 'those who lose are "user-3" 8 to 6' in printed
     assert "No profitable lie found by 5 lies tried, seed 0: a search, not a proof." in printed
     few = run(PAPER, "--properties", "pareto,psdsf", "--all").stdout
-    assert "prices of the allocation prove it" in few
+    assert "prices of the allocation prove" in " ".join(few.split())
     assert "envy" not in few
 
 
@@ -262,7 +260,7 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--properties", "envy"], 'there is no property "envy" (did you mean "envy-freeness"?)'),
+        (["--properties", "envy-fre"], 'there is no property "envy-fre" (did you mean "envy-freeness"?)'),
         (["--notion", "drfh", "--schedule", "drfh:best-fit"], "choose one of them"),
         (["--schedule", "drfh:best-fit", "--integral"], "only exact allocations"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import fairopt as fo
 from fairopt import question
 from fairopt.cli import app
+from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
-from fairopt.room import Room
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -25,8 +25,8 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.grid.store import Store
 from fairopt.study import summary
-from fairopt.study_store import Store
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
@@ -162,6 +162,8 @@ def test_the_summary_is_the_mean_and_its_standard_error() -> None:
     assert means.loc[("x", "drfh:first-fit"), "efficiency"] == pytest.approx(values.mean())
     assert means.loc[("x", "drfh:first-fit"), "efficiency error"] == pytest.approx(values.std(ddof=1) / np.sqrt(5))
     assert summary(frame[frame["seed"] == 0])["efficiency error"].isna().all()
+    frame.loc[frame["entry"].eq("drfh") & frame["seed"].eq(3), "kind"] = "whole tasks, best found"
+    assert summary(frame)["kind"].tolist() == ["exact or whole tasks, best found", "greedy"]  # what is not exact at times is not called so
 
 
 # What is kept --------------------------------------------------------------------------------------------------------------------
@@ -363,6 +365,26 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     spec = "uniform:users=3:servers=2:size=10"
     same(frame, fo.study({"gated": spec}, notions=["drfh", "tsf"], seeds=range(6), jobs=1))
     assert pd.read_parquet(there).equals(frame)
+
+
+def test_a_lost_worker_is_said_and_costs_nothing_that_is_finished(tmp_path: Path) -> None:
+    """A worker process dies on a cell: what to do, and the same study with other workers does the rest."""
+    ours, spec = os.getpid(), "uniform:users=3:servers=2"
+
+    def fatal(seed: int) -> fo.Instance:  # a closure: it travels by value
+        import os
+        import signal
+
+        from fairopt.specs import read_generator
+
+        if seed == 4 and os.getpid() != ours:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return read_generator(spec)(seed)
+
+    options: dict[str, Any] = {"instances": {"x": fatal}, "seeds": range(5), "output": tmp_path / "x.parquet"}
+    with pytest.raises(fo.NoSolution, match=r"the workers \(loky\) ended .* fewer of them need less; [0-4] of 5 cells are in .*x.parquet"):
+        fo.study(**options, jobs=2)
+    same(fo.study(**options, jobs=1), fo.study({"x": spec}, seeds=range(5), jobs=1))
 
 
 ENDLESS = """

@@ -53,7 +53,7 @@ def largest_gain(instance: fo.Instance, floors: np.ndarray, user: int, sharing: 
     answer = linprog(
         [-float(n == user) for n, _ in pairs], A_ub=np.vstack([matrix, own]), b_ub=np.concatenate([bounds, -floors]), method="highs"
     )
-    return -float(answer.fun) - float(floors[user]) if answer.status == 0 else -np.inf
+    return -np.inf if answer.fun is None or answer.status != 0 else -float(answer.fun) - float(floors[user])
 
 
 def envy(allocation: fo.Allocation, n: int, m: int) -> float:
@@ -118,6 +118,7 @@ def check(audit: fo.Audit, **options: Any) -> list[str]:
     if allocation.notion == "bbf":
         instance = instance.replace(tasks=np.where(np.isfinite(instance.tasks), instance.tasks, 1.0))
     position = {name: n for n, name in enumerate(instance.users)}
+    whole = allocation.certificate.whole_tasks
     for name in audit.violated:
         verdict = audit[name]
         witness = verdict.witness
@@ -136,7 +137,7 @@ def check(audit: fo.Audit, **options: Any) -> list[str]:
             assert (gain >= -1e-6 * (1 + own)).all()
             assert np.isclose(gain[n], size, rtol=1e-6)
             assert np.isclose(gain.max(), size, rtol=1e-6)
-        elif name in ("max-min", "bottleneck-fairness", "single-resource-fairness") and not allocation.certificate.whole_tasks:
+        elif name in ("max-min", "bottleneck-fairness", "single-resource-fairness") and not whole:
             assert witness.tasks is not None
             assert feasible(instance, witness.tasks, sharing)
             gain = witness.tasks.sum(axis=1) - own
@@ -149,7 +150,7 @@ def check(audit: fo.Audit, **options: Any) -> list[str]:
             after = witness.tasks.sum(axis=1)[witness.instance.users.index(witness.users[0])]
             assert feasible(witness.instance, witness.tasks, sharing)
             assert np.isclose(own[n] - after, size, rtol=1e-6)
-            if allocation.notion in fo.NOTIONS and allocation.notion not in ("psdsf", "efficiency") and allocation.levels:
+            if allocation.notion in fo.NOTIONS and allocation.notion not in ("psdsf", "efficiency") and allocation.levels and not whole:
                 again = fo.solve(witness.instance, allocation.notion, sharing=sharing, **options)  # type: ignore[arg-type]
                 assert np.allclose(again.tasks_per_user, witness.tasks.sum(axis=1), rtol=1e-6)
         elif name == "strategy-proofness":
@@ -158,10 +159,9 @@ def check(audit: fo.Audit, **options: Any) -> list[str]:
             others = np.arange(instance.n_users) != n
             assert (witness.instance.demands[others] == instance.demands[others]).all()
             assert feasible(witness.instance, witness.tasks, sharing)
-            whole = allocation.certificate.whole_tasks
             assert np.isclose(runs(instance, witness.instance, witness.tasks, n, sharing, whole) - own[n], size, rtol=1e-6)
         elif name == "psdsf":
             assert not psdsf_condition(allocation)
         else:
-            assert name == "no-justified-complaints" or allocation.certificate.whole_tasks
+            assert name == "no-justified-complaints" or whole
     return audit.violated

@@ -3,7 +3,7 @@
 * An indented paragraph is set as it stands, with its line breaks, and not as a quotation: it is a formula.
 * Examples are a section of their own, also where they follow the errors without a heading.
 * The docstring of a property is prose, where napoleon would take what stands before a colon for a type.
-* A name of a type, such as ``ArrayLike``, stays a name in signatures.
+* Types are written by their names alone in signatures, such as ``ArrayLike``.
 * `Name` in single quotes links to its page. What has none, but is there, is set as code; what is not there is a warning.
 """
 
@@ -16,7 +16,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 from sphinx.environment import BuildEnvironment
+from sphinx.util.inspect import TypeAliasForwardRef
 
 _NO_PROSE = (".. ", "* ", "- ", ">>> ", "... ", ":")
 
@@ -25,6 +27,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Do it before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", _process, priority=400)
     app.connect("autodoc-process-signature", _signature)
+    TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # type: ignore[method-assign]  # of an alias in a union, it is what is written
+    for kind in PyObject.doc_field_types:
+        if kind.name == "variable":
+            kind.label = "Attributes"
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -38,9 +44,18 @@ def _process(app: Sphinx, what: str, name: str, obj: object, options: object, li
 def _signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
-    """Autodoc writes an alias in a union as ``TypeAliasForwardRef('ArrayLike')``."""
-    short, back = (text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, returns))
-    return short, back
+    return short(signature), short(returns)
+
+
+def short(signature: str | None) -> str | None:
+    """Write types by their names alone, and a default that is made anew each time as ``...``.
+
+    >>> short("(of: ~fairopt.instance.Instance, more: dict = <factory>)")
+    '(of: Instance, more: dict = ...)'
+    """
+    if signature is None:
+        return None
+    return re.sub(r"~(?:\w+\.)+(\w+)", r"\1", signature).replace("<factory>", "...")
 
 
 def _resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement) -> nodes.Node | None:

@@ -23,6 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 import fairopt as fo
+from fairopt.models.notion import Condition
 from fairopt.papers import PAPERS, read
 
 ALL = {**fo.NOTIONS, **fo.CRITERIA}
@@ -129,6 +130,9 @@ def promises(kind: type[fo.Notion]) -> str:
     for entry in fo.Property:
         given = entry in kind.satisfies
         lines.append(f"| {entry.value} | {'yes' if given else 'no'} | {kind.satisfies.get(entry, '')} |")
+    if kind.conditions:
+        where = "; ".join(condition.value for condition in Condition if condition in kind.conditions)
+        lines += ["", f"Proved where {where}."]
     printed = [(read(paper), result) for paper in PAPERS for result in read(paper).results if result.notion == kind.name]
     if printed:
         lines += ["", "Papers print these numbers of it, and `fairopt reproduce` computes them again:", ""]

@@ -110,7 +110,8 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
     if done:
         console.print()
         table = simple_table("points", "kind")
-        add_numbers(table, "tasks", "low share", "price of fairness", "of efficiency", "below")
+        table.columns[0].no_wrap = True
+        add_numbers(table, "tasks", "low\nshare", "price of\nfairness", "price of\nefficiency", "below")
         for point in done:
             prices = (point.price_of_fairness, point.price_of_efficiency, point.below)
             table.add_row(label(point.name), point.kind, _short(point.total), _short(point.smallest_share), *map(_percent, prices))
@@ -118,9 +119,9 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
         console.print()
         console.print(
             Text(
-                "low share: smallest weighted dominant share. price of fairness: part of the largest total that is missing. of efficiency: "
-                "part of the largest low share. below: how much larger the low share could be with as many tasks, in parts of the "
-                f"largest. alpha: fair in {found.of} for a unit of weight. greedy: a schedule, no optimum; all others are exact."
+                "low share: smallest weighted dominant share. price of fairness: part of the largest total that is missing. price of "
+                "efficiency: part of the largest low share. below: how much larger the low share could be with as many tasks, in parts "
+                f"of the largest. alpha: fair in {found.of} for a unit of weight. greedy: a schedule, no optimum; all others are exact."
             )
         )
     for point in found:

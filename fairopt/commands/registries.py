@@ -9,6 +9,7 @@ import fairopt as fo
 from fairopt.commands import tables
 from fairopt.commands.console import as_text
 from fairopt.commands.options import Json
+from fairopt.models.notion import Condition
 
 __all__ = ["notions", "placements", "schema", "solvers"]
 
@@ -37,6 +38,7 @@ def notions(as_json: Json = False) -> None:
                         "id": name,
                         "title": notion.title,
                         "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
+                        "conditions": [condition.value for condition in Condition if condition in notion.conditions],
                         "source": notion.source,
                     }
                     for name, notion in fo.NOTIONS.items()

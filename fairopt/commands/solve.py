@@ -66,6 +66,18 @@ def solve(
             metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.", rich_help_panel=_OF_NOTIONS
         ),
     ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Of fds, gfj: how much the poor count, > 0 (default 2).", rich_help_panel=_OF_NOTIONS),
+    ] = None,
+    lam: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Of fds, gfj: lambda, how much the total counts (default 2 (1 - beta) / beta).",
+            rich_help_panel=_OF_NOTIONS,
+        ),
+    ] = None,
     prefer: Annotated[
         str | None,
         typer.Option(
@@ -124,6 +136,8 @@ def solve(
         "formulation": formulation,
         "utility": None if utility is None else read_utility(utility, instance),
         "alpha": alpha,
+        "beta": beta,
+        "lam": lam,
         "prefer": prefer if prefer in (None, "utilization") else read_preference(Path(prefer), instance),
         "order": order,
         "seed": seed,

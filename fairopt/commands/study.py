@@ -18,6 +18,7 @@ import fairopt as fo
 from fairopt.commands.console import as_text, check_folder, deliver, say, work
 from fairopt.commands.options import Json, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.comparison import BEST_FOUND
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
             console.print(_table(title, rows, numbers, percents))
             console.print()
     console.print(Text(_LEGEND if seeds > 1 else _LEGEND.partition(". ")[2]))
+    if frame["kind"].eq(BEST_FOUND).any():
+        console.print(Text(f"{BEST_FOUND}: within the time limit, no optimum; regret against it is a lower bound."))
     failed = frame[frame["tasks"].isna()]
     told = failed.drop_duplicates(["instance", "entry", "message"])
     for _, row in told.head(_LINES).iterrows():

@@ -1,13 +1,14 @@
 """A picture of efficiency against fairness: the exact Pareto frontier, what lies beyond it, and the points on or below.
 
-Alpha-fair allocations and members of a family are joined by lines, in the order in which they were asked for; notions and schedules are marks.
-Points that would lie on top of each other are one mark with all their names. Kinds differ in shape as well as in colour.
+Alpha-fair allocations and members of a family are joined by lines, in the order in which they were asked for; notions and schedules are
+marks. Points that would lie on top of each other share one label. Kinds differ in shape as well as in colour.
 """
 
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +28,12 @@ __all__ = ["plot_frontier"]
 _LOOK = {  # kind: mark, colour, line, what it is called
     "notion": ("o", COLOURS[0], "none", "notions"),
     "alpha": ("D", COLOURS[5], "--", "alpha-fair"),
-    "fds": ("^", COLOURS[2], "-.", "FDS"),
-    "gfj": ("v", COLOURS[3], ":", "GFJ"),
+    "fds": ("^", COLOURS[2], "-.", "FDS ($\\beta$, $\\lambda$)"),
+    "gfj": ("v", COLOURS[3], ":", "GFJ ($\\beta$, $\\lambda$)"),
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
 }
-_SAME = 0.012  # parts of the width and height within which points are one mark
+_FAMILIES = ("fds", "gfj")
+_SAME = 0.016  # parts of the width and height within which points are one mark
 _WRAP = 34  # characters of a line of a label
 
 
@@ -58,9 +60,17 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.set_ylim(-0.04 * top, top)
     outline = np.vstack([(min(left, 0.0), frontier.largest_share), frontier.vertices, (frontier.largest_total, 0.0)])
     beyond = np.vstack([outline, (frontier.largest_total, -top), (2 * right, -top), (2 * right, 2 * top), (min(left, 0.0), 2 * top)])
-    axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="//", linewidth=0, zorder=0)
+    axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="/", linewidth=0, zorder=0)
     axes.plot(*outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)  # on its ends one goal is lost for nothing
-    axes.plot(*frontier.vertices.T, color="black", linewidth=1.8, marker=".", markersize=7, label="exact frontier", zorder=3)
+    ring = {
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 13,
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.8,
+    }  # of one vertex, seen around any mark
+    look: dict[str, Any] = {"linewidth": 1.8, "marker": ".", "markersize": 7} if len(frontier.vertices) > 1 else ring
+    axes.plot(*frontier.vertices.T, color="black", label="exact frontier", zorder=3, **look)
     lines = [outline]
     for kind, (mark, colour, style, name) in _LOOK.items():
         own = np.array([point.kind == kind for point in points], bool)
@@ -71,7 +81,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
                 *places[own].T,
                 color=colour,
                 marker=mark,
-                markersize=7,
+                markersize=6.5 if style == "none" else 8.5,  # both show where they coincide
                 markeredgecolor="white",
                 markeredgewidth=0.6,
                 linestyle=style,
@@ -82,7 +92,8 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("tasks in all")
     axes.set_ylabel("smallest weighted dominant share")
-    axes.xaxis.set_major_formatter("{x:,.6g}")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no factor above the axis, where the prices stand
     instance = frontier.instance
     whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
     axes.set_title(f"Efficiency against fairness: {whole}", loc="left", fontweight="bold")
@@ -112,14 +123,16 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
     """Mark the prices at the top and on the right."""
     from matplotlib.ticker import PercentFormatter
 
-    total, share = frontier.largest_total, frontier.largest_share
-    across = axes.secondary_xaxis("top", functions=(lambda value: 1 - value / total, lambda price: (1 - price) * total))
-    up = axes.secondary_yaxis("right", functions=(lambda value: 1 - value / share, lambda price: (1 - price) * share))
+    def price(best: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+        return lambda value: 1 - value / best, lambda missing: (1 - missing) * best
+
+    across = axes.secondary_xaxis("top", functions=price(frontier.largest_total))
+    up = axes.secondary_yaxis("right", functions=price(frontier.largest_share))
     across.set_xlabel("price of fairness")
     up.set_ylabel("price of efficiency")
     for axis in (across.xaxis, up.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-        axis.set_ticks([mark for mark in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)])
+        axis.set_ticks(np.linspace(0, 1, 6))
     for side in (across, up):
         side.tick_params(colors=GREY, labelsize=8)
         side.spines[:].set_visible(False)
@@ -139,15 +152,21 @@ def _groups(places: FloatArray, axes: Axes) -> list[list[int]]:
 
 
 def _label(points: list[FrontierPoint]) -> str:
-    """Return the names of the points of one mark, the alpha-fair ones as one list."""
-    alphas = [point.name.removeprefix("alpha=").replace("inf", "∞") for point in points if point.kind == "alpha"]
-    names = [_short(point) for point in points if point.kind != "alpha"]
-    if alphas:
-        names.append(f"α = {', '.join(alphas)}")
+    """Return the names of the points of one mark, those of a path as one list."""
+    names = [short_label(point.name, 30) for point in points if point.kind in ("notion", "greedy")]
+    paths = {kind: [point.name for point in points if point.kind == kind] for kind in ("alpha", *_FAMILIES)}
+    for kind, members in paths.items():
+        if members and kind == "alpha":
+            values = [name.removeprefix("alpha=").replace("inf", "$\\infty$") for name in members]
+            names.append(f"$\\alpha$\u00a0=\u00a0{', '.join(values)}")
+        elif members:
+            pairs = [f"({beta},\u00a0{lam})" for beta, lam in map(_member, members)]
+            alone = len(members) == len(points)  # then the shape says which family it is
+            names.append(("" if alone else f"{kind.upper()}\u00a0") + ", ".join(pairs))
     return "\n".join(textwrap.wrap(", ".join(names), _WRAP, break_on_hyphens=False))
 
 
-def _short(point: FrontierPoint) -> str:
-    if point.kind in ("fds", "gfj"):  # the shape says which
-        return short_label(point.name.partition(":")[2].replace("beta=", "β ").replace(":lam=", ", λ "))
-    return short_label(point.name, 30)
+def _member(name: str) -> tuple[str, str]:
+    """Return beta and lambda of "fds:beta=2:lam=-1 (2)"."""
+    _, beta, lam = name.split(" ")[0].split(":")
+    return beta.partition("=")[2], lam.partition("=")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,65 +18,65 @@ __all__ = ["label_points"]
 
 _ANGLES = np.deg2rad(np.arange(0, 360, 20))
 _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) from the mark
+_MARK = 5.0  # points from the middle of a mark to its border
 _GAP = 2.0  # points around a label
 _LEADER = 14.0  # from this distance on a line leads to the mark
-_COVERED, _CROSSED, _OUTSIDE = 40.0, 4.0, 200.0  # what a covered mark or label, a crossed line, and the border cost, in distances
+# In distances: what it costs to cover a mark or label, to cross a line, to lie nearer to another mark, to leave the axes.
+_COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
 
 
-def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = (), size: float = 8.5) -> None:
+def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = ()) -> None:
     """Write a label beside each point, in data coordinates, clear of the other labels, all points and, where it can be, of the lines.
 
-    The limits and the layout of the axes must be final. Labels that are given first choose first.
+    The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patheffects import withStroke
 
     figure = axes.get_figure(root=True)
     assert figure is not None
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     scale = figure.dpi / 72.0
-    marks = axes.transData.transform(points) / scale
+    own = axes.transData.transform(points) / scale
+    marks = np.vstack([own, *(axes.transData.transform(line) / scale for line in lines)])
     frame = axes.get_window_extent(renderer)
     border = np.array([frame.x0, frame.y0, frame.x1, frame.y1]) / scale
     crossed = np.concatenate([_along(axes.transData.transform(line) / scale) for line in lines]) if lines else np.empty((0, 2))
     taken: list[FloatArray] = []
-    for j, (text, (x, y)) in enumerate(zip(labels, marks, strict=True)):
-        note = axes.annotate(text, points[j], xytext=(0, 0), textcoords="offset points", fontsize=size, va="center", ha="center", zorder=6)
+    for text, point, mark in zip(labels, points, own, strict=True):
+        note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
+        note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # legible where it cannot avoid a line
         extent = note.get_window_extent(renderer)
-        width, height = extent.width / scale, extent.height / scale
-        best, place, leads = np.inf, (0.0, 0.0), 0.0
-        for distance in _DISTANCES:
-            for angle in _ANGLES:
-                # The box touches a circle around the mark.
-                dx = np.cos(angle) * (distance + width / 2)
-                dy = np.sin(angle) * (distance + height / 2)
-                box = np.array([x + dx - width / 2, y + dy - height / 2, x + dx + width / 2, y + dy + height / 2])
-                box += np.array([-_GAP, -_GAP, _GAP, _GAP])
-                cost = distance + 3.0 * abs(np.sin(angle))
-                cost += _COVERED * sum(_overlap(box, other) for other in taken) + _COVERED * float(_inside(box, marks).sum())
-                cost += _CROSSED * float(np.sqrt(_inside(box, crossed).sum()))
-                cost += _OUTSIDE * float(np.maximum(np.concatenate([border[:2] - box[:2], box[2:] - border[2:]]), 0.0).sum() > 0)
-                if cost < best:
-                    best, place, leads = cost, (dx, dy), distance
-                    chosen = box
-        note.xyann = place
-        if leads >= _LEADER:
-            axes.annotate(
-                "",
-                points[j],
-                xytext=(
-                    place[0] - np.sign(place[0]) * min(width / 2, abs(place[0])),
-                    place[1] - np.sign(place[1]) * min(height / 2, abs(place[1])),
-                ),
-                textcoords="offset points",
-                arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2},
-                zorder=2,
-            )
+        half = np.array([extent.width, extent.height]) / scale / 2
+        best = np.inf
+        for distance, angle in itertools.product(_DISTANCES, _ANGLES):
+            direction = np.array([np.cos(angle), np.sin(angle)])
+            offset = direction * (distance + half)  # the box touches an ellipse around the mark
+            box = np.concatenate([mark + offset - half - _GAP, mark + offset + half + _GAP])
+            end = mark + np.sign(offset) * np.maximum(np.abs(offset) - half, 0.0)
+            leader = _along(np.array([mark, end])) if distance >= _LEADER else np.empty((0, 2))
+            cost = distance + 3.0 * abs(direction[1])
+            cost += _COVERED * (sum(_overlap(box, other) for other in taken) + float(_inside(box, marks).sum()))
+            cost += _COVERED * sum(bool(_inside(other, leader).any()) for other in taken)
+            passed = np.linalg.norm(own[:, None] - leader, axis=2).min(axis=1, initial=np.inf) < _MARK
+            cost += _COVERED * float((passed & (own != mark).any(axis=1)).sum())
+            cost += _CROSSED * float(np.sqrt(_inside(box, crossed).sum()))
+            away = np.linalg.norm(own - np.clip(own, box[:2], box[2:]), axis=1)
+            cost += _MISTAKEN * float((away < np.linalg.norm(mark - np.clip(mark, box[:2], box[2:]))).any() and not leader.size)
+            cost += _OUTSIDE * float((box[:2] < border[:2]).any() or (box[2:] > border[2:]).any())
+            if cost < best:
+                best, place, chosen, chosen_leader, tip = cost, offset, box, leader, end - mark
+        note.xyann = (float(place[0]), float(place[1]))
+        if chosen_leader.size:
+            look = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
+            axes.annotate("", point, xytext=(float(tip[0]), float(tip[1])), textcoords="offset points", arrowprops=look, zorder=2)
+            crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # another label on it would be taken for its own
         taken.append(chosen)
 
 
 def _along(line: FloatArray) -> FloatArray:
     """Return points every few points of type along a polyline."""
-    pieces = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 4))) for a, b in zip(line[:-1], line[1:], strict=True)]
+    pieces = [np.linspace(a, b, max(2, int(np.hypot(*(b - a)) / 4))) for a, b in itertools.pairwise(line)]
     return np.concatenate(pieces) if pieces else line
 
 

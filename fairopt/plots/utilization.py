@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from fairopt.allocation import Allocation
 
-__all__ = ["draw_servers", "plot_utilization", "rows_of_servers"]
+__all__ = ["draw_servers", "layers_of", "plot_utilization", "rows_of_servers"]
 
 _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # as high as so many bars
@@ -54,7 +54,7 @@ def rows_of_servers(allocation: Allocation) -> int:
 
 def draw_servers(axes: Axes, allocation: Allocation, *, legend: bool = False) -> bool:
     """Draw the servers as bars or as curves, with a legend of the users or without; return whether they are bars."""
-    things, layers = _layers(allocation)
+    things, layers = layers_of(allocation)
     few = _bars(allocation) <= _ROWS
     if few:
         _server_bars(axes, allocation, things, layers, legend)
@@ -72,7 +72,7 @@ def _bars(allocation: Allocation) -> int:
     return instance.n_servers * (things + (things > 1))
 
 
-def _layers(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
+def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
     instance = allocation.instance
     apart = instance.n_users <= len(COLOURS)

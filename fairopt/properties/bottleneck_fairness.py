@@ -40,7 +40,7 @@ def check(case: Case) -> Verdict:
         reason = f"dominant are {listed(wanted)}" if len(wanted) > 1 else "it is not the same on all servers"
         return does_not_apply(NAME, f"Does not apply: no one resource is dominant for every user; {reason}.")
     r = int((at_servers if at_servers.any() else in_all).argmax())
-    where = "on every server where it may run" if at_servers[r] else "in the whole cluster, though not on every server,"
+    where = "on every server where it may run" if at_servers[r] else "in the whole cluster, though not on every server"
     return judge_resource(case, NAME, r, f"{instance.resources[r]} is dominant for every user {where}. ")
 
 

@@ -1,7 +1,8 @@
 """U-max-min fairness: nobody can rise without lowering one at or below its own share.
 
 U[n] = sum_i u[n,i] x[n,i] / phi[n] is the notion's own share where its goal is a leximin of shares, and the weighted global dominant share
-of all other allocations (Kesidis et al. 2018, definition 1 and equation (3)).
+of all other allocations; where the instance brings rates, the part of what the user would run alone, x[n] / (phi[n] sum_i gamma[n,i])
+(Kesidis et al. 2018, definition 1 and equation (3)).
 
 An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove
 it, where it has any (`fairopt.certificate`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n]
@@ -44,12 +45,12 @@ def check(case: Case) -> Verdict:
         share[case.program.pair_users, case.program.pair_servers] = case.program.utilities
         weights = case.program.goal.weights  # type: ignore[union-attr]
         return judge(case, NAME, share / weights[:, None], f"share under {case.program.name}")
-    if instance.rates_per_server is not None:
-        time_part = safe_ratio(instance.counts / instance.counts.sum(), instance.rates)
-        return judge(case, NAME, time_part / instance.weights.reshape(instance.n_users, -1)[:, :1], "part of all time")
-    per_task = dominant_share(instance, instance.total_capacity)
+    if instance.rates_per_server is None:
+        per_task, what = dominant_share(instance, instance.total_capacity), "dominant share"
+    else:
+        per_task, what = safe_ratio(1.0, case.rates.sum(axis=1)), "part of what it runs alone"
     share = per_task / instance.weights if instance.weights.ndim == 1 else per_task
-    return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), "dominant share")
+    return judge(case, NAME, np.broadcast_to(share[:, None], instance.eligibility.shape), what)
 
 
 def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:

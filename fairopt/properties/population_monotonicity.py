@@ -56,7 +56,7 @@ def check(case: Case) -> Verdict:
             if first and time.monotonic() > end:
                 break
             some = queue[first : first + at_once]
-            left = max(end - time.monotonic(), 1e-3) if case.time_limit is not None else None
+            left = max(end - time.monotonic(), 1e-3)
             for z, answer in zip(some, workers(delayed(_answer)(case.allocation, int(z), left) for z in some), strict=True):
                 if isinstance(answer, FairoptError):
                     failed = str(answer)
@@ -68,9 +68,7 @@ def check(case: Case) -> Verdict:
     greedy = isinstance(case.allocation.question, Greedy)
     how = "the schedule made again" if greedy else "solved again"
     if witness is not None:
-        return violated(
-            NAME, worst, f"Somebody runs less when another leaves ({how} without {tried:,} users, one at a time).", witness, tried
-        )
+        return violated(NAME, worst, f"Somebody runs less when another leaves ({how} without each of {tried:,}).", witness, tried)
     if tried == leaving.size:
         return holds(NAME, f"Nobody runs less when another leaves: {how} without each, {tried:,} in all that could matter.", tried)
     why = f"one could not be solved: {failed}" if failed else "the rest were not tried; raise effort or the time limit"
@@ -94,7 +92,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     ), stay
 
 
-def _answer(allocation: Allocation, z: int, time_limit: float | None) -> FloatArray | FairoptError:
+def _answer(allocation: Allocation, z: int, time_limit: float) -> FloatArray | FairoptError:
     instance, stay = without(allocation.instance, z)
     try:
         with quietly():

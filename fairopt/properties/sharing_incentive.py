@@ -26,7 +26,7 @@ def check(case: Case) -> Verdict:
     """Compare every user with its slice."""
     instance = case.instance
     if instance.weights.ndim == 2 and case.sharing == "tdm":
-        return does_not_apply(NAME, "With weights per resource nobody has one slice of a server's time.")
+        return does_not_apply(NAME, "Does not apply: with weights per resource nobody has one slice of a server's time.")
     slices = _slices(case)
     owed = case.at_most(slices)
     lack = np.where(case.part, owed - case.value, 0.0)

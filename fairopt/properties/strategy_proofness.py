@@ -145,8 +145,7 @@ class _Search:
                     self.late = True
                     return
                 some = lies[first : first + at_once]
-                limit = None if case.time_limit is None else left
-                for lie, answer in zip(some, workers(delayed(_ask)(case.allocation, lie, limit) for lie in some), strict=True):
+                for lie, answer in zip(some, workers(delayed(_ask)(case.allocation, lie, left) for lie in some), strict=True):
                     if isinstance(answer, FairoptError):
                         self.failed = str(answer)
                         continue

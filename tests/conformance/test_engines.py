@@ -49,6 +49,10 @@ CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "alpha 2": (fo.Instance([[12]], [[1], [1]], weights=[1, 4]), "proportional", {"alpha": 2}, [4, 8]),
     "alpha 0.5": (fo.Instance([[17]], [[1], [1]], weights=[1, 4]), "proportional", {"alpha": 0.5}, [1, 16]),
     "alpha finite": (fo.Instance([[12]], [[1], [1], [1]], tasks=[2, 0, np.inf]), "proportional", {}, [2, 0, 10]),
+    # beta = 2: the harmonic mean of x and y times (x + y)^(2 |lambda| - 1); at lambda = -1 that is x y, on x + 6 y = 9 largest half way.
+    "fairness and total": (fo.Instance([[9, 100]], [[1, 4], [6, 1]]), "gfj", {"beta": 2, "lam": -1}, [4.5, 0.75]),
+    # One resource that is all used: S = 1, so lambda does not count, and phi s^-beta is the same for all.
+    "fairness alone": (fo.Instance([[12]], [[1], [1]], weights=[1, 4]), "fds", {"beta": 2, "lam": -3}, [4, 8]),
     "efficiency": (POOL, "efficiency", {}, [45 / 11, 18 / 11]),
     "minute and huge": (fo.Instance([[1e-6, 1e12]], [[1e-9, 1e6], [1e-8, 1e10]]), "drf", {}, [500, 50]),
 }

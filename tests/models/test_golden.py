@@ -34,6 +34,8 @@ PROGRAMS: dict[str, tuple[str, dict[str, object]]] = {
     "max-min": ("max-min", {"utility": [[1, 1], [2, 1], [3, 1]]}),
     "per-server-drf": ("per-server-drf", {}),
     "uniform": ("uniform", {}),
+    "fds": ("fds", {"beta": 2, "lam": -1}),
+    "gfj": ("gfj", {"beta": 0.5, "lam": 1}),
 }
 
 

@@ -53,9 +53,9 @@ def test_an_arbitrary_allocation(instance: fo.Instance, seed: int, sharing: str)
     lack = np.where(part, slices - own, 0.0).max()
     assert audit["sharing-incentive"].violation == pytest.approx(lack if lack > 1e-5 else 0.0, rel=1e-6, abs=1e-5)
 
-    users = np.flatnonzero(part)
+    users = [int(n) for n in np.flatnonzero(part)]
     largest = max((witnesses.envy(allocation, n, m) for n, m in itertools.permutations(users, 2)), default=0.0)
-    others = [witnesses.envy(allocation, n, m) for n in users for m in np.flatnonzero(~part)]
+    others = [witnesses.envy(allocation, n, m) for n in users for m in map(int, np.flatnonzero(~part))]
     assert audit["envy-freeness"].violation == pytest.approx(max([largest, 0.0, *others]), rel=1e-6, abs=1e-5)
 
     gains = [witnesses.largest_gain(instance, own * (1 - 1e-12), n, sharing) for n in users]

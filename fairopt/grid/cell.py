@@ -82,7 +82,7 @@ def _plain(row: Row) -> dict[str, Any]:
         "smallest_share": row.smallest_share,
         "jain": row.jain,
         "envy": np.nan if row.envy is None else row.envy.tasks,
-        "against": "" if own is None else own.notion + (", whole tasks" if own.whole else ""),
+        "against": "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else ""),
         "regret level": np.nan if own is None or own.level is None else own.level,
         "regret worst": np.nan if own is None or own.worst is None else own.worst,
         **{f"use of {thing}": part for thing, part in row.use.items()},

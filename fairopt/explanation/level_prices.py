@@ -11,7 +11,7 @@ cannot all be higher than
     t' = (p b' - sum over the others of q'[m] s[m]) / sum over R of q'[m].
 
 That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
-more, as `fairopt.gains` says.)
+more, as `fairopt.explanation.gains` says.)
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])

@@ -10,11 +10,11 @@ import numpy as np
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.errors import FairoptError
 from fairopt.explanation import Gain
+from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
 from fairopt.measures import could_run_with, takes_part, violations
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
-from fairopt.room import Room
 from fairopt.solve import solve
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, percent, plural

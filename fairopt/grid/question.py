@@ -1,0 +1,188 @@
+"""The grid that a study is asked for: made sure of, cut into cells, and told apart from other questions."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.metadata
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.grid.cell import Cell, draw, fingerprint
+from fairopt.instance import Instance
+from fairopt.models import Notion
+from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
+from fairopt.wording import some
+
+__all__ = ["Grid", "Source"]
+
+log = logging.getLogger(__name__)
+
+Source: TypeAlias = Instance | str | Callable[[int], Instance]
+
+_FORMAT = 1  # of the file
+
+
+class Grid:
+    """The grid, made sure of."""
+
+    def __init__(
+        self,
+        instances: Mapping[str, Source],
+        notions: Sequence[NotionSpec],
+        schedules: Sequence[ScheduleSpec],
+        seeds: Iterable[int],
+        options: dict[str, Any],
+    ) -> None:
+        self.sources = _sources(instances)
+        self.seeds = _seeds(seeds)
+        self.options = options
+        chosen = [read_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
+        plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]
+        self.notions: tuple[Notion, ...] = tuple(notion for _, notion in chosen)
+        self.schedules = tuple(plan for _, plan in plans if not isinstance(plan, Allocation))
+        if len(self.schedules) < len(plans):
+            raise Unsupported('a schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
+        self.asked = {name: _described(what) for name, what in (*chosen, *plans)}
+        if not self.asked:
+            raise Unsupported("there is nothing to compute; give notions, schedules or both")
+        if len(self.asked) < len(chosen) + len(plans):
+            names = [name for name, _ in (*chosen, *plans)]
+            raise Unsupported(
+                f'"{next(name for name in names if names.count(name) > 1)}" is there twice; give each notion and schedule once'
+            )
+        limit = options["time_limit"]
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
+            raise Unsupported(f"time_limit is {limit!r}; give a number of seconds > 0")
+        if options["sharing"] not in (None, "rdm", "tdm"):
+            raise Unsupported(f'sharing is {options["sharing"]!r}; give "rdm", "tdm" or None, for what suits each instance')
+        self.entries: dict[str, str] = {}
+        for name, _ in chosen:
+            self.entries |= {name: "exact"} | ({f"{name}, whole tasks": "exact, whole tasks"} if options["integral"] else {})
+        self.entries |= {name: "greedy" for name, _ in plans}
+        self.place = {name: j for j, name in enumerate(self.entries)}
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """Names and seeds of the cells, in the order of the table."""
+        return [(name, seed) for name in self.sources for seed in self.seeds]
+
+    def cells(self) -> list[Cell]:
+        """What the workers are given."""
+        process = os.getpid()
+        return [
+            Cell(name, seed, self.sources[name], self.entries, self.notions, self.schedules, self.options, process)
+            for name, seed in self.keys
+        ]
+
+    def order(self, before: Mapping[str, Any] | None) -> list[str]:
+        """Names of the instances in the file: those that were there come first."""
+        return list(dict.fromkeys([*(before or {}).get("order", ()), *self.sources]))
+
+    def question(self, before: Mapping[str, Any] | None, path: Path | None) -> dict[str, Any]:
+        """Return what is asked, together with what was asked before if that agrees, as plain data."""
+        old: Mapping[str, Any] = before or {"instances": {}}
+        own = {
+            "format": _FORMAT,
+            "version": importlib.metadata.version("fairopt"),
+            "entries": self.asked,
+            **self.options,
+        }
+        found = {name: _probe(name, source, self.seeds[0], old["instances"].get(name)) for name, source in self.sources.items()}
+        if before is not None:
+            differences = [
+                *(_difference(word, old.get(word), value) for word, value in own.items() if old.get(word) != value),
+                *(f'"{name}" is another instance' for name in found if name in old["instances"] and old["instances"][name] != found[name]),
+            ]
+            if differences:
+                raise InvalidInstance(
+                    f"{path} holds the answers to another question: {'; '.join(differences)}. Ask the same one (more seeds and instances "
+                    "may come), or give another output"
+                )
+        return own | {"instances": {**old["instances"], **found}, "order": self.order(before)}
+
+
+def _sources(instances: Mapping[str, Source]) -> dict[str, Instance | Callable[[int], Instance]]:
+    if not isinstance(instances, Mapping):
+        raise Unsupported(f'instances is {type(instances).__name__}; give a mapping of names, such as {{"cluster": instance}}')
+    if not instances:
+        raise Unsupported('there are no instances; give a mapping of names, such as {"cluster": instance}')
+    sources: dict[str, Instance | Callable[[int], Instance]] = {}
+    for name, source in instances.items():
+        if not isinstance(name, str) or not name:
+            raise Unsupported(f"the name of an instance is {name!r}; give a text")
+        chosen = read_generator(source) if isinstance(source, str) else source
+        if not isinstance(chosen, Instance) and not callable(chosen):
+            raise Unsupported(
+                f'the instance "{name}" is {type(source).__name__}; give an Instance, a generator such as "google:users=50", or a function '
+                "of the seed"
+            )
+        sources[name] = chosen
+    return sources
+
+
+def _seeds(seeds: Iterable[int]) -> list[int]:
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str):
+        raise Unsupported(f"seeds is {seeds!r}; give several, such as range(20)")
+    chosen = list(seeds)
+    for seed in chosen:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+            raise Unsupported(f"a seed is {seed!r}; give whole numbers >= 0")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise Unsupported(f"seeds are {some([*map(str, chosen)]) or 'none at all'}; give at least one, and each once, such as range(20)")
+    return [int(seed) for seed in chosen]
+
+
+def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what tells the instance from others: of a generator, what it draws from a seed, the same one as before."""
+    if isinstance(source, Instance):
+        if source.unservable:
+            log.warning('of "%s", no server is eligible for %s: no tasks there, and no part in the goal', name, some(source.unservable))
+        return {"drawn": None, "fingerprint": fingerprint(source)}
+    seed = seed if before is None or before["drawn"] is None else before["drawn"]
+    try:
+        first, second = (fingerprint(draw(source, seed)) for _ in range(2))
+    except FairoptError as error:
+        error.args = (f'instance "{name}", seed {seed}: {error}',)
+        raise
+    except Exception as error:
+        raise InvalidInstance(f'the generator of "{name}" failed on seed {seed}: {type(error).__name__}: {error}') from error
+    if first != second:
+        raise InvalidInstance(
+            f'the generator of "{name}" draws another instance from the same seed, {seed}, so nothing could be repeated; draw all numbers '
+            "from numpy.random.default_rng(seed)"
+        )
+    return {"drawn": seed, "fingerprint": first}
+
+
+def _difference(word: str, old: Any, new: Any) -> str:
+    if word != "entries" or not isinstance(old, Mapping):
+        return f"{word.replace('_', ' ')} was {old!r} and is {new!r}"
+    if old.keys() != new.keys():
+        return f"notions and schedules were {', '.join(old)} and are {', '.join(new)}"
+    return f"the options of {', '.join(name for name in new if new[name] != old[name])} are others"
+
+
+def _described(value: Any) -> str:
+    """Return a text that is the same for what is computed alike."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Notion):
+            named: dict[str, Any] = (
+                {f.name: getattr(value, f.name) for f in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else {}
+            )
+            return {"notion": value.name, **named}
+        if isinstance(value, np.ndarray | list | tuple):
+            array = np.asarray(value)
+            return f"array {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"
+        return getattr(value, "__qualname__", None) or str(value)
+
+    return json.dumps(value if isinstance(value, Mapping) else plain(value), default=plain, sort_keys=True)

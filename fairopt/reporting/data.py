@@ -1,0 +1,135 @@
+"""The data of the charts, every number once: sets of rows, by column names that fairopt chose.
+
+==========  ================================================================================================================
+data        a row for
+==========  ================================================================================================================
+users       notion, user: tasks, weighted dominant share, position by each of them; of many users, every so many-th
+use         notion, server row, resource, and user where there are few: the part of the capacity in use
+curves      notion, resource, server row (of many): the part in use, and the servers up to this one, from the least used
+points      of the frontier: total, smallest share, kind
+vertices    of the frontier
+regrets     schedule and measure
+==========  ================================================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.comparison import Row
+from fairopt.instance import IntArray
+from fairopt.measures import dominant_shares
+from fairopt.plots.utilization import layers_of
+from fairopt.reporting.findings import Findings
+from fairopt.reporting.tables import MOST_ROWS
+
+__all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
+
+MEASURES = ("level", "largest", "goal", "condition", "total")  # of a regret
+_MANY_BARS = 60  # more servers and resources than this are curves
+
+Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}
+
+
+def data(findings: Findings) -> dict[str, Rows]:
+    """Return all data sets, by columns and rows."""
+    sets = {
+        "users": _rows(["notion", "user", "tasks", "share", "by_tasks", "by_share"]),
+        "use": _rows(["notion", "place", "server", "resource", "user", "part", "order"]),
+        "curves": _rows(["notion", "server", "resource", "part", "servers"]),
+        "regrets": _rows(["schedule", "against", "measure", "regret"]),
+        "points": _rows(["name", "kind", "total", "smallest_share", "price"]),
+        "vertices": _rows(["total", "smallest_share"]),
+    }
+    for each in findings.solved:
+        assert each.allocation is not None
+        sets["users"]["rows"] += _users(each.name, each.allocation)
+        if few_bars(findings):
+            sets["use"]["rows"] += _use(each.name, each.allocation)
+        else:
+            sets["curves"]["rows"] += _curves(each.name, each.allocation)
+    for row in findings.schedules:
+        if row.regret is not None:
+            for measure in MEASURES:
+                if (value := regret_of(row, measure)) is not None:
+                    sets["regrets"]["rows"].append([row.name, row.regret.notion, measure, value])
+    trade = findings.frontier.value
+    if trade is not None:
+        sets["vertices"]["rows"] += [[_float(total), _float(share)] for total, share in trade.vertices]
+        sets["points"]["rows"] += [
+            [point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))]
+            for point in findings.points
+            if point.allocation is not None
+        ]
+    return sets
+
+
+def bars_of(findings: Findings) -> int:
+    """Return how many bars show the use of the servers, one for each and what it has."""
+    instance = findings.instance
+    return instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
+
+
+def few_bars(findings: Findings) -> bool:
+    """Can every server and resource have a bar of its own?"""
+    return 0 < bars_of(findings) <= _MANY_BARS
+
+
+def regret_of(row: Row, measure: str) -> float | None:
+    """Return a measure of the regret of a schedule, if it has it."""
+    value = None if row.regret is None else getattr(row.regret, measure)
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
+def _rows(columns: list[str]) -> Rows:
+    return {"columns": columns, "rows": []}
+
+
+def _users(name: str, allocation: Allocation) -> list[list[Any]]:
+    tasks, shares = allocation.tasks_per_user, dominant_shares(allocation)
+    by_tasks, by_share = (np.argsort(np.argsort(values, kind="stable"), kind="stable") + 1 for values in (tasks, shares))
+    users = allocation.instance.users
+    kept = np.arange(len(users)) if len(users) <= MOST_ROWS else np.argsort(by_share)[_some_of(len(users))]
+    return [[name, users[n], _float(tasks[n]), _float(shares[n]), int(by_tasks[n]), int(by_share[n])] for n in kept]
+
+
+def _use(name: str, allocation: Allocation) -> list[list[Any]]:
+    instance = allocation.instance
+    things, parts = layers_of(allocation)
+    users: tuple[str | None, ...] = instance.users if len(parts) > 1 or instance.n_users == 1 else (None,)
+    exists = np.ones(parts.shape[1:], bool) if allocation.sharing == "tdm" else instance.row_capacity > 0
+    rows = []
+    for i, r in np.argwhere(exists):
+        server, thing = instance.servers[i], things[r]
+        several = f" x {instance.counts[i]:,.0f}" if instance.counts[i] != 1 else ""
+        place = f"{server}{several} · {thing}" if len(things) > 1 else f"{server}{several}"
+        rows += [[name, place, server, thing, users[n], _float(part), n] for n, part in enumerate(parts[:, i, r])]
+    return rows
+
+
+def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
+    instance = allocation.instance
+    things, parts = layers_of(allocation)
+    used = parts.sum(axis=0)
+    rows = []
+    for r, thing in enumerate(things):
+        exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0
+        order = np.flatnonzero(exists)[np.argsort(used[exists, r], kind="stable")]
+        upto = np.cumsum(instance.counts[order])
+        if order.size:  # the step of the least used begins at 0
+            rows.append([name, instance.servers[order[0]], thing, _float(used[order[0], r]), 0.0])
+        rows += [[name, instance.servers[order[k]], thing, _float(used[order[k], r]), float(upto[k])] for k in _some_of(order.size)]
+    return rows
+
+
+def _some_of(number: int) -> IntArray:
+    """Return positions from the first to the last, evenly spread where there are very many."""
+    return np.unique(np.linspace(0, max(number - 1, 0), min(number, MOST_ROWS)).round().astype(np.int64))
+
+
+def _float(value: float) -> float:
+    """Six digits are enough for a picture and its tooltips."""
+    return float(f"{value:.6g}")

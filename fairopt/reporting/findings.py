@@ -1,0 +1,171 @@
+"""All that a report tells of an instance, computed: a study that fails leaves its message, and the others stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fairopt.allocation import Allocation
+from fairopt.audit import Audit, audit
+from fairopt.compare import compare
+from fairopt.comparison import Comparison, Row
+from fairopt.errors import FairoptError, Unsupported
+from fairopt.explain import explain
+from fairopt.explanation import Explanation
+from fairopt.frontier import ALPHAS, Frontier, FrontierPoint, frontier
+from fairopt.instance import Instance
+from fairopt.models import NOTIONS, Notion, Sharing
+from fairopt.solve import formulate
+from fairopt.specs import NotionSpec, ScheduleSpec, read_notion
+
+__all__ = ["Findings", "OfNotion", "Outcome", "number_of_steps", "study"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What a study found, or why it found nothing."""
+
+    value: T | None = None
+    message: str = ""
+
+    @classmethod
+    def of(cls, task: Callable[[], T]) -> Outcome[T]:
+        """Return what the task returns, or the message of its error."""
+        try:
+            return cls(task())
+        except FairoptError as error:
+            return cls(message=str(error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfNotion:
+    """One notion: its row of the comparison, and what was asked of its allocation."""
+
+    row: Row
+    notion: Notion
+    program: Outcome[str]
+    audit: Outcome[Audit]
+    explanations: dict[str, Outcome[Explanation]]
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return self.row.name
+
+    @property
+    def allocation(self) -> Allocation | None:
+        """The exact allocation; None where it could not be computed."""
+        return self.row.allocation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Findings:
+    """An instance and every study of it."""
+
+    instance: Instance
+    comparison: Comparison
+    notions: tuple[OfNotion, ...]
+    frontier: Outcome[Frontier]
+
+    @property
+    def solved(self) -> tuple[OfNotion, ...]:
+        """The notions that have an allocation."""
+        return tuple(each for each in self.notions if each.allocation is not None)
+
+    @property
+    def points(self) -> tuple[FrontierPoint, ...]:
+        """All allocations as points on or below the frontier: notions and schedules, then the alpha-fair ones."""
+        trade = self.frontier.value
+        if trade is None:
+            return ()
+        rows = [
+            FrontierPoint(
+                row.name,
+                "notion" if row.kind == "exact" else row.kind,
+                total=row.tasks,
+                smallest_share=row.smallest_share,
+                price_of_fairness=1 - row.tasks / trade.largest_total,
+                price_of_efficiency=1 - row.smallest_share / trade.largest_share,
+                allocation=row.allocation,
+            )
+            for row in self.comparison
+            if row.allocation is not None
+        ]
+        return (*rows, *trade.points)
+
+    @property
+    def schedules(self) -> tuple[Row, ...]:
+        """The rows of the schedules."""
+        return self.comparison.rows[len(self.notions) :]
+
+
+def number_of_steps(notions: Sequence[NotionSpec], schedules: Sequence[ScheduleSpec], explain_users: Sequence[str]) -> int:
+    """Return how often `study` calls ``done``."""
+    return len(notions) * (2 + len(explain_users)) + len(schedules) + len(ALPHAS) + 1
+
+
+def study(
+    instance: Instance,
+    notions: Sequence[NotionSpec],
+    schedules: Sequence[ScheduleSpec],
+    explain_users: Sequence[str],
+    *,
+    sharing: Sharing | None,
+    effort: int,
+    seed: int,
+    time_limit: float | None,
+    done: Callable[[str], object],
+) -> Findings:
+    """Compute everything, one study after the other.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        For what does not exist: a notion, a placement, a user. All else is a message in its place.
+    """
+    if not notions:
+        raise Unsupported(f"a report is on one notion at least; there are {', '.join(NOTIONS)}")
+    for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise Unsupported(f"{word} is {value!r}; give a whole number >= {lowest}")
+    for user in explain_users:
+        instance.index(user)
+    comparison = compare(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit, done=done)
+    found = tuple(
+        _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done)
+        for row, spec in zip(comparison.rows, notions, strict=False)
+    )
+    trade = Outcome.of(lambda: frontier(instance, notions=[], sharing=sharing, time_limit=time_limit, done=done))
+    if trade.value is None:
+        done("frontier")
+    return Findings(instance, comparison, found, trade)
+
+
+def _of_notion(
+    comparison: Comparison,
+    row: Row,
+    notion: Notion,
+    explain_users: Sequence[str],
+    effort: int,
+    seed: int,
+    time_limit: float | None,
+    done: Callable[[str], object],
+) -> OfNotion:
+    sharing: Sharing = comparison.sharing  # type: ignore[assignment]
+    program = Outcome.of(lambda: str(formulate(comparison.instance, notion, sharing=sharing)))
+    allocation = row.allocation
+    if allocation is None:
+        nothing: Outcome[Audit] = Outcome(message=row.message)
+        for what in ("audit", *explain_users):
+            done(f"{what}, {row.name}")
+        return OfNotion(row, notion, program, nothing, {})
+    judged = Outcome.of(lambda: audit(allocation, effort=effort, seed=seed, time_limit=time_limit))
+    done(f"audit, {row.name}")
+    explanations: dict[str, Outcome[Explanation]] = {}
+    for user in explain_users:
+        explanations[user] = Outcome.of(lambda user=user: explain(allocation, user, time_limit=time_limit))  # type: ignore[misc]
+        done(f"{user}, {row.name}")
+    return OfNotion(row, notion, program, judged, explanations)

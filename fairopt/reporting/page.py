@@ -1,0 +1,172 @@
+"""The page: one file that holds its data, its charts and the library that draws them, and asks nobody for anything.
+
+Text goes through Jinja2 with autoescape, data through a JSON block in which no tag can end or begin, and a content security policy lets
+only the scripts run whose hashes it names: a label is text wherever it stands.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fairopt.errors import InvalidInstance, SolverUnavailable
+from fairopt.instance import Instance
+from fairopt.reporting.data import data
+from fairopt.reporting.findings import Findings, Outcome
+from fairopt.reporting.tables import (
+    MOST_ROWS,
+    Table,
+    certificate_table,
+    frontier_table,
+    glance_table,
+    number,
+    percent,
+    regret_table,
+    server_table,
+    share_table,
+    task_table,
+    use_table,
+    user_table,
+)
+from fairopt.reporting.words import about_instance, about_notion, summary
+
+__all__ = ["require", "write_page"]
+
+_NEEDS = ("altair", "jinja2", "vl_convert")
+_VERSIONS = ("fairopt", "numpy", "scipy", "highspy", "altair", "vl-convert-python", "jinja2")
+
+
+def require() -> None:
+    """Say what to install, before anything is computed.
+
+    Raises
+    ------
+    SolverUnavailable
+    """
+    from importlib.util import find_spec
+
+    missing = [name.replace("vl_convert", "vl-convert-python") for name in _NEEDS if find_spec(name) is None]
+    if missing:
+        raise SolverUnavailable(f"a report needs {' and '.join(missing)}; pip install 'fairopt[report]'")
+
+
+def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:
+    """Return the page as HTML, the same for the same findings."""
+    import jinja2
+    from jinja2.utils import htmlsafe_json_dumps
+
+    from fairopt.reporting.charts import COLOURED, charts
+
+    files = jinja2.PackageLoader("fairopt", "reporting")
+    pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    pages.filters |= {"number": number, "percent": percent}
+    script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
+    library = _library()
+    users = findings.instance.users
+    file = Outcome.of(lambda: _instance_file(findings.instance))
+    block = {
+        "sets": data(findings),
+        "charts": charts(findings),
+        "notions": [found.name for found in findings.solved],
+        "users": list(users) if len(users) <= COLOURED else [],
+    }
+    return pages.get_template("page.html").render(
+        title=title,
+        findings=findings,
+        summary=summary(findings),
+        about_instance=about_instance(findings),
+        about_notion={found.name: about_notion(found) for found in findings.notions},
+        servers=server_table(findings.instance),
+        users=user_table(findings.instance),
+        tables=_tables(findings),
+        has_regret=any(row.regret is not None for row in findings.schedules),
+        legend=users if len(users) <= COLOURED else (),
+        names=users if COLOURED < len(users) <= MOST_ROWS else (),
+        commands=commands,
+        seed=seed,
+        instance_file=file.value,
+        no_file=file.message,
+        block=htmlsafe_json_dumps(_finite(block), dumps=_json),
+        library=library,
+        script=script,
+        style=style,
+        policy="; ".join(
+            [
+                "default-src 'none'",
+                f"script-src 'unsafe-eval' {_hash(library)} {_hash(script)}",  # Vega makes functions of its expressions
+                "style-src 'unsafe-inline'",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            ]
+        ),
+    )
+
+
+@cache
+def _library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script."""
+    import vl_convert
+
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub asks for a snippet, its code does not
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _tables(findings: Findings) -> dict[str, Any]:
+    tables: dict[str, Any] = {
+        "glance": glance_table(findings),
+        "tasks": task_table(findings),
+        "shares": share_table(findings),
+        "use": use_table(findings),
+        "regret": regret_table(findings),
+        "certificates": certificate_table(findings),
+        "versions": Table.of("Versions", ["package", "version"], _versions(), words=(1,)),
+    }
+    if findings.frontier.value is not None:
+        tables["frontier"] = frontier_table(findings.frontier.value, findings.points)
+    return tables
+
+
+def _instance_file(instance: Instance) -> str:
+    """Return the instance as YAML, in base 64."""
+    from fairopt.formats.syntax import to_yaml
+
+    text = to_yaml(instance.to_dict())
+    try:
+        return base64.b64encode(text.encode()).decode()
+    except UnicodeEncodeError:
+        raise InvalidInstance("a label is not text that a file can hold (half of a surrogate pair); rename it") from None
+
+
+def _json(value: Any, **options: Any) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), **options)
+
+
+def _finite(value: Any) -> Any:
+    """Return the same data with null for what JSON has no number for."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _versions() -> list[tuple[str, str]]:
+    found = [("Python", platform.python_version())]
+    for name in _VERSIONS:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,224 @@
+"""The tables of a report: plain text in rows and columns, cut where a page cannot hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.frontier import Frontier, FrontierPoint
+from fairopt.instance import FloatArray, Instance
+from fairopt.reporting.findings import Findings
+from fairopt.wording import plural
+
+__all__ = [
+    "MOST_ROWS",
+    "Table",
+    "certificate_table",
+    "frontier_table",
+    "glance_table",
+    "number",
+    "percent",
+    "regret_table",
+    "server_table",
+    "share_table",
+    "task_table",
+    "use_table",
+    "user_table",
+]
+
+MOST_ROWS = 2_000  # more than these are left to the file
+_NONE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells of text; the first column names its row, ``words`` are columns of text, all others hold numbers."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: tuple[int, ...] = ()
+    total: int = 0
+
+    @classmethod
+    def of(cls, caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = ()) -> Table:
+        """Keep the first rows, and count them all."""
+        every = [tuple(row) for row in rows]
+        return cls(caption, tuple(columns), tuple(every[:MOST_ROWS]), tuple(words), len(every))
+
+    @property
+    def left_out(self) -> str:
+        """What is said of rows that are not shown."""
+        return (
+            f"The first {len(self.rows):,} of {self.total:,} rows; the others are in the instance below."
+            if self.total > len(self.rows)
+            else ""
+        )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number for a reader; a dash where there is none.
+
+    >>> number(12583), number(2 / 3), number(float("inf")), number(None), number(1e-12)
+    ('12,583', '0.6667', '∞', '-', '1e-12')
+    """
+    if value is None or np.isnan(value):
+        return _NONE
+    if np.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(part: float | None) -> str:
+    """Return a part of a whole.
+
+    >>> percent(0.98765).split(), percent(-1e-17).split(), percent(None)
+    (['98.8', '%'], ['0.0', '%'], '-')
+    """
+    return _NONE if part is None or np.isnan(part) else f"{round(100 * part, 1) + 0.0:.1f}\N{NO-BREAK SPACE}%"
+
+
+def server_table(instance: Instance) -> Table:
+    """Return the server rows: how many there are of each, and the capacity of one."""
+    columns = ["server", "number", *(f"{resource} of one" for resource in instance.resources)]
+    rows = (
+        [name, number(count), *map(number, capacity)]
+        for name, count, capacity in zip(instance.servers, instance.counts, instance.capacities, strict=True)
+    )
+    return Table.of(f"{plural(instance.counts.sum(), 'server')} in {plural(instance.n_servers, 'row')}", columns, rows)
+
+
+def user_table(instance: Instance) -> Table:
+    """Return the users: weight, demand of a task, tasks, and the number of servers on which they may run."""
+    columns = ["user", "weight", *(f"{resource} of a task" for resource in instance.resources), "tasks", "servers"]
+    weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
+    eligible = instance.eligibility @ instance.counts
+    rows = (
+        [name, ", ".join(map(number, weight)), *map(number, demand), number(tasks), number(servers)]
+        for name, weight, demand, tasks, servers in zip(instance.users, weights, instance.demands, instance.tasks, eligible, strict=True)
+    )
+    return Table.of(plural(instance.n_users, "user"), columns, rows)
+
+
+def glance_table(findings: Findings) -> Table:
+    """Return what every allocation is measured by."""
+    things = list(next((row.use for row in findings.comparison if row.allocation is not None), {}))
+    rows = (
+        [
+            row.name,
+            row.kind,
+            number(row.tasks, 6),
+            percent(row.efficiency),
+            number(row.smallest_share),
+            number(row.jain, 3),
+            number(None if row.envy is None else row.envy.tasks),
+            *(percent(row.use.get(thing)) for thing in things),
+        ]
+        for row in findings.comparison
+    )
+    columns = [
+        "allocation",
+        "kind",
+        "tasks",
+        "efficiency",
+        "smallest share",
+        "Jain's index",
+        "largest envy",
+        *(f"{thing} in use" for thing in things),
+    ]
+    return Table.of("All allocations", columns, rows, words=(1,))
+
+
+def task_table(findings: Findings) -> Table:
+    """Return the tasks of every user in every allocation."""
+    held = [row.allocation.tasks_per_user for row in findings.comparison if row.allocation is not None]
+    return _by_user(findings, held, "Tasks of each user")
+
+
+def share_table(findings: Findings) -> Table:
+    """Return the weighted dominant share of every user in every allocation."""
+    shares = [row.dominant_shares for row in findings.comparison if row.allocation is not None]
+    return _by_user(findings, shares, "Weighted dominant share of each user")
+
+
+def _by_user(findings: Findings, values: list[FloatArray], caption: str) -> Table:
+    names = [row.name for row in findings.comparison if row.allocation is not None]
+    rows = ([user, *(number(column[n]) for column in values)] for n, user in enumerate(findings.instance.users))
+    return Table.of(caption, ["user", *names], rows)
+
+
+def use_table(findings: Findings) -> Table:
+    """Return the part of each resource of each server row in use, in every allocation."""
+    instance, tdm = findings.instance, findings.comparison.sharing == "tdm"
+    allocations = [row.allocation for row in findings.comparison if row.allocation is not None]
+    parts = [each.time_utilization[:, None] if tdm else each.utilization for each in allocations]
+    things = ("time",) if tdm else instance.resources
+    exists = np.ones((instance.n_servers, 1), bool) if tdm else instance.row_capacity > 0
+    rows = (
+        [instance.servers[i], things[r], *(percent(part[i, r]) if exists[i, r] else number(None) for part in parts)]
+        for i in range(instance.n_servers)
+        for r in range(len(things))
+    )
+    names = [row.name for row in findings.comparison if row.allocation is not None]
+    return Table.of("Use of each server", ["server", "resource", *names], rows, words=(1,))
+
+
+def frontier_table(found: Frontier, every: Sequence[FrontierPoint]) -> Table:
+    """Return the vertices of the frontier and the points on or below it; a point that failed says why."""
+    vertices = (["vertex", "frontier", number(total, 6), number(share), "", "", ""] for total, share in found.vertices)
+    points = (
+        [
+            point.name,
+            point.kind,
+            number(point.total, 6),
+            number(point.smallest_share),
+            percent(point.price_of_fairness),
+            percent(point.price_of_efficiency),
+            point.message,
+        ]
+        for point in every
+    )
+    columns = ["allocation", "kind", "tasks", "smallest share", "price of fairness", "price of efficiency", "note"]
+    return Table.of("Smallest share against tasks", columns, [*vertices, *points], words=(1, 6))
+
+
+def regret_table(findings: Findings) -> Table:
+    """Return the regret of every schedule."""
+    rows = []
+    for row in findings.schedules:
+        own = row.regret
+        values = (
+            [] if own is None else [percent(getattr(own, name)) for name in ("level", "leximin", "largest", "goal", "condition", "total")]
+        )
+        against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
+        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * 6), row.message or row.note])
+    columns = ["schedule", "tasks", "against", "level", "leximin", "largest", "goal", "condition", "total", "note"]
+    return Table.of("Regret of each schedule", columns, rows, words=(2, 9))
+
+
+def certificate_table(findings: Findings) -> Table:
+    """Return the residuals of every allocation, those of the frontier too."""
+    rows = [_residuals(row.name, row.allocation) for row in findings.comparison if row.allocation is not None]
+    trade = findings.frontier.value
+    if trade is not None:
+        rows += [_residuals(f"frontier: {point.name}", point.allocation) for point in trade.points if point.allocation is not None]
+        rows.append(["frontier: all vertices", "linear programs", "exact", f"gap {trade.gap:.1e}", number(None), number(None)])
+    return Table.of("Certificates", ["allocation", "engine", "claims", "feasibility", "optimality", "fairness"], rows, words=(1, 2))
+
+
+def _residuals(name: str, allocation: Allocation) -> list[str]:
+    certificate = allocation.certificate
+    claims = certificate.reservation or ("exact, whole tasks" if certificate.whole_tasks else "exact")
+    proved = [certificate.optimality, certificate.fairness] if not certificate.reservation else [float("nan")] * 2
+    return [
+        name,
+        allocation.solver,
+        claims,
+        f"{certificate.feasibility:.1e}",
+        *(number(None) if np.isnan(value) else f"{value:.1e}" for value in proved),
+    ]

@@ -1,0 +1,259 @@
+"""The report in a browser: it draws in silence, reacts, and is legible at any width, dark or light; skipped where there is no browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.report import report
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("there is no chromium with its chromedriver here", allow_module_level=True)
+pytest.importorskip("selenium", reason="there is no selenium here")
+
+from selenium import webdriver  # noqa: E402  # only where there is a browser
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+EVIL = "<script>document.title = 'stolen'</script>"
+WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
+ARGUMENTS = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+
+
+class Window:
+    """A browser on one page, of a width and with a colour scheme."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """Run a script in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, condition: Callable[[], Any]) -> Any:
+        """Return what the condition comes to, at most half a minute later."""
+        end = time.monotonic() + 30
+        while not (found := condition()):
+            assert time.monotonic() < end, "the page does not get there"
+            time.sleep(0.02)
+        return found
+
+    def open(self, path: Path, width: int = 1280, scheme: str = "light") -> Window:
+        """Open a file, and wait until its charts are drawn."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.scheme(scheme)
+        self.driver.get(path.as_uri())
+        self.wait(lambda: self.run("return document.documentElement.dataset.drawn"))
+        return self
+
+    def scheme(self, scheme: str, media: str = "") -> None:
+        """Prefer dark or light, on paper if asked for."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+
+    def bars(self, place: str) -> list[str]:
+        """Return the shapes of a chart's marks."""
+        script = "return [...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)].map((path) => path.getAttribute('d'))"
+        return [str(shape) for shape in self.run(script, place)]
+
+    def dimmed(self, place: str) -> int:
+        """Return how many marks of a chart are faint."""
+        marks = "[...document.querySelectorAll(`#${arguments[0]} .mark-rect path`)]"
+        script = f"return {marks}.filter((path) => Number(path.getAttribute('opacity') ?? 1) < 0.5)"
+        return len(self.run(script, place))
+
+    def messages(self) -> list[str]:
+        """Return what stands on the console since the last call."""
+        return [str(entry["message"]) for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def requested(self) -> set[str]:
+        """Return the schemes of all that was asked for since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return {str(params["request"]["url"]).partition(":")[0] for params in sent}
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+    """A browser with a profile of its own."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    driver.set_page_load_timeout(60)
+    yield Window(driver)
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three users, one of whom would like to be a script."""
+    instance = fo.Instance(
+        [[9, 12, 100], [12, 12, 0]],
+        [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
+        weights=[1, 1, 2],
+        users=[EVIL, "a user with a name that is far longer than any chart has room for", "שלום"],
+        servers=["old", "new"],
+        resources=["cpu", "memory", "net"],
+    )
+    folder = tmp_path_factory.mktemp("small")
+    return report(instance, folder / "small.html", notions=["drfh", "tsf"], schedules=["drfh:best-fit"], explain=[EVIL], effort=2).path
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand users of twenty kinds."""
+    number = np.arange(1000)
+    demands = np.column_stack([1 + number % 5, 1 + number % 4])
+    many = fo.Instance([[900, 700], [500, 800]], demands, counts=[30, 20], users=[f"team-{n}" for n in number])
+    return report(many, tmp_path_factory.mktemp("large") / "large.html", notions=["drfh", "tsf"], effort=1).path
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["small", "large"])
+def test_it_draws_in_silence_and_fits(window: Window, name: str, width: int, request: pytest.FixtureRequest) -> None:
+    """All charts, no word on the console, nothing asked of anybody, no need to scroll sideways."""
+    path: Path = request.getfixturevalue(name)
+    window.messages(), window.requested()
+    window.open(path, width)
+    assert int(window.run("return document.documentElement.dataset.drawn")) == (5 if name == "small" else 4)
+    assert window.messages() == []
+    assert window.requested() <= {"file", "data"}
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    assert window.run("return [...document.querySelectorAll('.chart svg')].every((svg) => svg.getBoundingClientRect().width > 200)")
+
+
+def test_a_label_is_inert(window: Window, small: Path) -> None:
+    """No script of a label runs, in the page or in a tooltip."""
+    window.open(small)
+    assert window.driver.title == "Fair shares of a cluster"
+    bar = window.driver.find_element(By.CSS_SELECTOR, "#chart-tasks .mark-rect path")
+    webdriver.ActionChains(window.driver).move_to_element(bar).perform()
+    tooltip = window.wait(lambda: window.run("return document.querySelector('#vg-tooltip-element.visible')?.textContent"))
+    assert "document.title" in tooltip
+    assert "tasks" in tooltip
+    assert window.run("return document.querySelectorAll('#vg-tooltip-element script').length") == 0
+    assert window.driver.title == "Fair shares of a cluster"
+
+
+def test_the_policy_stops_a_script_that_is_put_in(window: Window, small: Path, tmp_path: Path) -> None:
+    """Even a page in which a label were a script would not run it."""
+    text = small.read_text(encoding="utf-8").replace("<h1>", "<script>document.title = 'stolen'</script><h1>", 1)
+    (tmp_path / "broken.html").write_text(text, encoding="utf-8")
+    window.open(tmp_path / "broken.html")
+    assert window.driver.title == "Fair shares of a cluster"
+    assert any("Content Security Policy" in message for message in window.messages())
+
+
+def test_the_keyboard_switches_the_notion(window: Window, small: Path) -> None:
+    """Tab reaches the choice, an arrow moves it: bars change, and so do the words beside them."""
+    window.open(small)
+    before, shown = (
+        window.bars("chart-tasks"),
+        "return [...document.querySelectorAll('[data-notion]')].filter((e) => !e.hidden).map((e) => e.dataset.notion)",
+    )
+    assert set(window.run(shown)) == {"drfh"}
+    for _ in range(60):
+        webdriver.ActionChains(window.driver).send_keys(Keys.TAB).perform()
+        if window.run("return document.activeElement.name") == "notion":
+            break
+    assert window.run("return document.activeElement.value") == "drfh"
+    assert window.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"  # focus can be seen
+    webdriver.ActionChains(window.driver).send_keys(Keys.ARROW_RIGHT).perform()
+    window.wait(lambda: window.bars("chart-tasks") != before)
+    assert set(window.run(shown)) == {"tsf"}
+    webdriver.ActionChains(window.driver).send_keys(Keys.ARROW_LEFT).perform()
+    window.wait(lambda: window.bars("chart-tasks") == before)
+
+
+def test_a_user_is_highlighted_in_every_chart(window: Window, small: Path) -> None:
+    """By its button, from the keyboard too, and by a click on a bar; a second time ends it."""
+    window.open(small)
+    assert window.dimmed("chart-tasks") == window.dimmed("chart-use") == 0
+    button = window.driver.find_elements(By.CSS_SELECTOR, "button[data-user]")[2]
+    button.send_keys(Keys.ENTER)
+    window.wait(lambda: window.dimmed("chart-tasks") == 2 and window.dimmed("chart-shares") == 2 and window.dimmed("chart-use") > 0)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert "שלום is highlighted" in window.run("return document.getElementById('spoken').textContent")
+    button.send_keys(Keys.ENTER)
+    window.wait(lambda: window.dimmed("chart-use") == 0)
+    bar = window.driver.find_element(By.CSS_SELECTOR, "#chart-tasks .mark-rect path")
+    webdriver.ActionChains(window.driver).move_to_element(bar).click().perform()
+    window.wait(lambda: window.dimmed("chart-shares") == 2)
+    assert window.driver.find_elements(By.CSS_SELECTOR, "button[data-user]")[0].get_attribute("aria-pressed") == "true"
+
+
+def test_one_of_a_thousand_users_is_found_by_name(window: Window, large: Path) -> None:
+    """Its point appears on the curves."""
+    window.open(large)
+    count = "return document.querySelectorAll('#chart-tasks .mark-symbol path[opacity=\"1\"]').length"
+    assert window.run(count) == 0
+    window.driver.find_element(By.ID, "pick").send_keys("team-123")
+    window.wait(lambda: window.run(count) == 1)
+
+
+# How far apart text and what is behind it are, by the definition of WCAG 2: every text that is shown, in charts too.
+CONTRAST = """
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+const rgba = (colour) => {
+  canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+  return [...canvas.getImageData(0, 0, 1, 1).data].map((part) => part / 255);
+};
+const light = ([r, g, b]) => {
+  const [x, y, z] = [r, g, b].map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+};
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = rgba(getComputedStyle(at).backgroundColor);
+    if (colour[3] > 0.99) return colour;
+  }
+  return rgba(getComputedStyle(document.documentElement).backgroundColor);
+};
+const worst = {};
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walk.nextNode()) {
+  const element = walk.currentNode.parentElement;
+  if (!walk.currentNode.data.trim() || !element.checkVisibility() || element.closest(".quiet, script, style, noscript")) continue;
+  const inside = element.closest("svg") !== null;
+  const style = getComputedStyle(element);
+  const [over, under] = [light(rgba(inside ? style.fill : style.color)), light(behind(element))];
+  const ratio = (Math.max(over, under) + 0.05) / (Math.min(over, under) + 0.05);
+  const kind = inside ? "chart" : "page";
+  worst[kind] = Math.min(worst[kind] ?? Infinity, ratio);
+}
+return worst;
+"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_text_can_be_read_in_the_dark_in_the_light_and_on_paper(window: Window, small: Path, width: int) -> None:
+    """Contrast of 4.5 at least, in page and charts; dark and light differ, paper is always light. The page follows without a reload."""
+    window.open(small, width)
+    background = "return getComputedStyle(document.documentElement).backgroundColor"
+    label = "return getComputedStyle(document.querySelector('.chart svg text')).fill"
+    seen = []
+    for scheme, media in (("light", ""), ("dark", ""), ("dark", "print")):
+        window.scheme(scheme, media)
+        contrast = window.run(CONTRAST)
+        assert set(contrast) == {"chart", "page"}
+        assert min(contrast.values()) >= 4.5
+        seen.append((window.run(background), window.run(label)))
+    assert seen[0] == seen[2] == ("rgb(255, 255, 255)", seen[0][1])
+    assert seen[1][0] != seen[0][0]
+    assert seen[1][1] != seen[0][1]
