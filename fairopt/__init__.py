@@ -34,6 +34,8 @@ from fairopt.imports import (
     import_slurm,
     import_swf,
     import_yarn,
+    trace_google2011,
+    trace_swf,
 )
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
@@ -106,5 +108,7 @@ __all__ = [
     "solve",
     "study",
     "to_pyomo",
+    "trace_google2011",
+    "trace_swf",
     "worst_case",
 ]

@@ -71,6 +71,8 @@ PUBLIC = {
     "solve",
     "study",
     "to_pyomo",
+    "trace_google2011",
+    "trace_swf",
 }
 
 in_repository = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")

@@ -563,3 +563,34 @@ def test_the_command(folder: Path) -> None:
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())
+
+
+def test_a_log_is_a_trace(tmp_path: Path) -> None:
+    """A log in the Standard Workload Format on the command line: two processors, so the second job waits for the first."""
+    lines = [
+        "1 0 0 90 2 -1 -1 2 90 -1 1 7 1 -1 1 -1 -1 -1",
+        "2 10 80 9 1 -1 -1 1 90 -1 1 8 1 -1 1 -1 -1 -1",
+        "3 11 0 -1 1 -1 -1 1 9 -1 0 8 1 -1 1 -1 -1 -1",
+    ]
+    (tmp_path / "log.swf").write_text("\n".join(["; MaxNodes: 1", *lines]))
+    (tmp_path / "cluster.yaml").write_text("servers: [{name: node, capacity: {cpu: 2}}]\nusers: [{name: any, demand: {cpu: 1}}]\n")
+    result = run(str(tmp_path / "log.swf"), "--cluster", str(tmp_path / "cluster.yaml"), "--csv")
+    assert "1 row left out" in result.stderr
+    assert [line.split(",")[:1] + line.split(",")[-2:] for line in result.stdout.splitlines()[1:]] == [
+        ["1", "90.0", "90.0"],
+        ["2", "99.0", "89.0"],
+    ]
+    with pytest.raises(fo.InvalidInstance, match=r'users is "owner"'):
+        fo.trace_swf(tmp_path / "log.swf", users="owner")
+
+
+def test_groups_of_tasks_are_a_trace(tmp_path: Path) -> None:
+    """Of a job with two shapes the second has a name of its own; what still ran goes on until the end; in order of time."""
+    text = "job,user,cpu,mem,n_tasks,first_submit_s,median_run_s\n7,U1,.5,.1,3,50,10\n7,U1,.2,.1,1,50,20\n5,U2,.1,.1,2,0,\n6,U2,,0,2,0,1\n"
+    (tmp_path / "tasks.csv").write_text(text)
+    trace = fo.trace_google2011(tmp_path / "tasks.csv", until=100)
+    assert (trace.jobs, trace.durations.tolist(), trace.tasks.tolist()) == (("5", "7", "7 (2)"), [100, 10, 20], [2, 3, 1])
+    assert trace.left_out == (f"{tmp_path / 'tasks.csv'}, line 5: it asks for nothing",)
+    (tmp_path / "tasks.csv").write_text(text.replace("50,20", "-50,20"))
+    with pytest.raises(fo.InvalidInstance, match=r"line 3, column \"first_submit_s\": the number is negative"):
+        fo.trace_google2011(tmp_path / "tasks.csv")

@@ -25,7 +25,7 @@ _USERS = 12  # listed one by one
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs: .csv, .csv.gz or .parquet.")],
+    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs: .csv, .csv.gz or .parquet; or a log: .swf.")],
     cluster: Annotated[
         Path, typer.Option("--cluster", metavar="FILE", help="The servers, with weights of users: an instance file.", show_default=False)
     ],
@@ -68,7 +68,17 @@ def simulate(
     check_output(as_json, as_csv, output, plot)
     check_folder(output, "--output")
     instance = work(f"reading {cluster}", lambda: fo.load(cluster))
-    jobs = work(f"reading {trace}", lambda: fo.load_trace(trace, cluster=cluster, events=events, lenient=lenient))
+    swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
+    if swf and events is not None:
+        raise typer.BadParameter("a log in the Standard Workload Format has no table of events; leave it out", param_hint="--events")
+    jobs = work(
+        f"reading {trace}",
+        lambda: (
+            fo.trace_swf(trace, memory="memory" in instance.resources, lenient=lenient)
+            if swf
+            else fo.load_trace(trace, cluster=cluster, events=events, lenient=lenient)
+        ),
+    )
     if jobs.left_out:
         say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
     progress = Progress(console=Console(stderr=True), transient=True)

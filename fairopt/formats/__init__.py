@@ -100,7 +100,7 @@ def load_trace(
     from fairopt.formats import traces
 
     file = None if cluster is None or isinstance(cluster, Instance) else Path(cluster)
-    servers = cluster if isinstance(cluster, Instance) or file is None else load(file)
+    servers = load(file) if file is not None else cluster if isinstance(cluster, Instance) else None
     attributes = None if file is None else traces.server_attributes(file)
     return traces.read(Path(path), servers, attributes, None if events is None else Path(events), lenient=lenient)
 
