@@ -23,7 +23,7 @@ from fairopt.errors import (
 )
 from fairopt.explain import explain
 from fairopt.explanation import Explanation
-from fairopt.formats import load, save
+from fairopt.formats import load, load_trace, save
 from fairopt.frontier import Frontier, frontier
 from fairopt.generators import GENERATORS, generate
 from fairopt.imports import (
@@ -34,6 +34,8 @@ from fairopt.imports import (
     import_slurm,
     import_swf,
     import_yarn,
+    trace_google2011,
+    trace_swf,
 )
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
@@ -42,9 +44,12 @@ from fairopt.program import Program
 from fairopt.regret import Regret, regret
 from fairopt.report import Report, report
 from fairopt.schedule import schedule
+from fairopt.simulate import simulate
+from fairopt.simulation import Simulation
 from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.study import study
+from fairopt.trace import Trace
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
@@ -74,7 +79,9 @@ __all__ = [
     "Regret",
     "Report",
     "ShareNotion",
+    "Simulation",
     "SolverUnavailable",
+    "Trace",
     "Unsupported",
     "WorstCase",
     "audit",
@@ -91,13 +98,17 @@ __all__ = [
     "import_swf",
     "import_yarn",
     "load",
+    "load_trace",
     "precomputed_drf",
     "regret",
     "report",
     "save",
     "schedule",
+    "simulate",
     "solve",
     "study",
     "to_pyomo",
+    "trace_google2011",
+    "trace_swf",
     "worst_case",
 ]

@@ -27,6 +27,7 @@ from fairopt.commands.registries import notions, placements, schema, solvers
 from fairopt.commands.report import report
 from fairopt.commands.reproduce import reproduce
 from fairopt.commands.schedule import schedule
+from fairopt.commands.simulate import simulate
 from fairopt.commands.solve import solve
 from fairopt.commands.study import study
 from fairopt.commands.worst_case import worst_case
@@ -96,6 +97,7 @@ for _command, _example in (
     (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
     (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
+    (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
     (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
     (placements, "placements"),

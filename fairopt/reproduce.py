@@ -31,6 +31,7 @@ from fairopt.papers import PAPERS, Result, read
 from fairopt.precomputed import precomputed_drf
 from fairopt.schedule import schedule
 from fairopt.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
+from fairopt.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
 from fairopt.solve import solve
 from fairopt.solvers import fill_lowest_first, precompute
 from fairopt.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
@@ -203,9 +204,17 @@ def _experiments() -> Iterator[Experiment]:
         paper = read(name)
         if paper.results:
             yield Experiment(name, paper.title, paper.source, partial(_examples, name))
-    drfh, kesidis, pdrf = read("drfh"), read("kesidis"), read("pdrf")
+    drfh, kesidis, pdrf, psdsf = read("drfh"), read("kesidis"), read("pdrf"), read("psdsf")
     yield Experiment("drfh-table-1", "Servers of the Google cluster", drfh.source, _drfh_table_1)
+    yield Experiment("psdsf-figure-6", "A user who is away", psdsf.source, psdsf_figure_6)
     yield Experiment("drfh-figure-4", "Three users on 100 servers", drfh.source, drfh_figure_4, number_of_trials("drfh", "figure-4"))
+    yield Experiment(
+        "drfh-figure-4-over-time",
+        "Three users, one after another",
+        drfh.source,
+        drfh_figure_4_over_time,
+        number_of_trials("drfh", "figure-4-over-time"),
+    )
     yield Experiment(
         "drfh-placements", "Placements against the optimum", drfh.source, drfh_placements, number_of_trials("drfh", "placements")
     )

@@ -44,7 +44,7 @@ from fairopt.wording import did_you_mean, some
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "schedule"]
+__all__ = ["Record", "filling_of", "planned", "schedule"]
 
 log = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ def schedule(
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-    filling, too_large = _filling(seen, chosen, how, ties, stop == "first-block")
+    filling, too_large = filling_of(seen, chosen, how, ties, stop == "first-block")
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has a single slot
     if stop == "first-block":
         _check_first_block(filling, chosen, how_placed)
@@ -294,7 +294,7 @@ def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | 
 # What is filled ------------------------------------------------------------------------------------------------------------------
 
 
-def _filling(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
+def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
     """Return the arrays of progressive filling, and whose task is too large for any server: they take part only to block."""
     if sharing == "tdm":
         capacities = np.ones((instance.n_servers, 1))

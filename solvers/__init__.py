@@ -10,6 +10,7 @@ from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
+from fairopt.solvers.event_loop import run_events
 from fairopt.solvers.interior_point import InteriorPoint
 from fairopt.solvers.pareto import Pareto, pareto_frontier
 from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
@@ -36,6 +37,7 @@ __all__ = [
     "fill_lowest_first",
     "pareto_frontier",
     "precompute",
+    "run_events",
     "to_model",
 ]
 

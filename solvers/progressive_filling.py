@@ -27,7 +27,7 @@ from fairopt.solvers.filling_state import BLOCKED_BY, State
 from fairopt.solvers.placements import Chooser, Placement
 from fairopt.wording import plural
 
-__all__ = ["Filled", "fill"]
+__all__ = ["Filled", "fill", "state_of"]
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     rng = np.random.default_rng(seed)
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
     scale[np.isinf(scale)] = 1.0  # nobody can demand what no server has
-    state = _state(filling, placement, scale, random_ties, first_block)
+    state = state_of(filling, placement, scale, random_ties, first_block)
     batches: list[tuple[IntArray, IntArray]] = []
     number = 0
     while True:
@@ -94,7 +94,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     )
 
 
-def _state(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
+def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
     """Return the kernel's arrays, each resource in parts of an average server: no unit matters, and scores are of the order of 1."""
     counts, worth = filling.counts, filling.criterion.per_task
     rows = filling.eligibility.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from fairopt import Instance
+from fairopt import Instance, Trace
 
 
 @st.composite
@@ -38,3 +38,47 @@ def instances(
         few = rng.integers(0, 5, n).astype(float) if whole else rng.uniform(0, 6, n)
         tasks = np.where(rng.random(n) < 0.4, few, np.inf)
     return Instance(capacities, demands, weights, eligibility, counts, tasks)
+
+
+@st.composite
+def traces(draw: st.DrawFn, cluster: Instance, *, most_jobs: int = 8, events: bool = True, whole: bool = True) -> Trace:
+    """Jobs of the users of a cluster at few different times, so that much happens at once; users and servers that come and go.
+
+    ``whole`` takes demands in tenths and whole seconds, with which reference solutions in fractions are exact.
+    """
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    jobs = draw(st.integers(1, most_jobs))
+    user = rng.integers(0, cluster.n_users, jobs)
+    tasks = rng.integers(1, 6, jobs)
+    shapes = rng.integers(0, 4, (3, cluster.n_resources)) / 10 if whole else rng.uniform(0, 1, (3, cluster.n_resources))
+    shapes[shapes.sum(axis=1) == 0, 0] = 0.1
+    demands = shapes[rng.integers(0, 3, jobs)]
+    durations = rng.integers(0, 9, int(tasks.sum()) if draw(st.booleans()) else jobs).astype(float)
+    if draw(st.booleans()):
+        durations[rng.random(durations.size) < 0.2] = np.inf
+    eligibility = rng.random((jobs, cluster.n_servers)) < 0.7 if draw(st.booleans()) else None
+    happens: list[tuple[float, str, str, int]] = []
+    if events:
+        there = cluster.counts.copy()
+        for time in sorted(rng.integers(0, 30, draw(st.integers(0, 5))).tolist()):
+            kind = ("join", "leave", "add", "remove")[int(rng.integers(4))]
+            if kind in ("join", "leave"):
+                happens.append((float(time), kind, cluster.users[user[int(rng.integers(jobs))]], 1))
+            else:
+                i = int(rng.integers(cluster.n_servers))
+                number = 1 if kind == "add" else min(1, int(there[i]))
+                there[i] += number if kind == "add" else -number
+                if number and not any(time == other[0] for other in happens):  # at one time, what is removed goes first
+                    happens.append((float(time), kind, cluster.servers[i], number))
+                elif number:
+                    there[i] -= number if kind == "add" else -number
+    return Trace(
+        [cluster.users[n] for n in user],
+        np.sort(rng.integers(0, 20, jobs)),
+        tasks,
+        demands,
+        durations,
+        eligibility=eligibility,
+        events=happens,
+        resources=cluster.resources,
+    )

@@ -39,6 +39,8 @@ FLOORS = {  # a name a line: branches merge
         "schedule_question",
         "schedule_trials",
         "simulate",
+        "simulation",
+        "simulation_trials",
     ),
     5: (
         "comparison",
@@ -60,9 +62,11 @@ FLOORS = {  # a name a line: branches merge
     3: (
         "certificate",
         "conditions",
+        "events",
         "papers",
         "plots",
         "small_instances",
+        "trace",
         "trials",
     ),
     2: (
@@ -94,6 +98,8 @@ NEIGHBOURS = {
     ("explain", "explanation"),
     ("local_search", "schedule_question"),
     ("report", "reporting"),
+    ("simulate", "simulation"),
+    ("simulation_trials", "simulate"),
     ("study", "grid"),
     ("instance", "validation"),
     ("certificate", "conditions"),

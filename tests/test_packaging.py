@@ -41,7 +41,9 @@ PUBLIC = {
     "Regret",
     "Report",
     "ShareNotion",
+    "Simulation",
     "SolverUnavailable",
+    "Trace",
     "Unsupported",
     "worst_case",
     "WorstCase",
@@ -59,14 +61,18 @@ PUBLIC = {
     "generate",
     "frontier",
     "load",
+    "load_trace",
     "precomputed_drf",
     "regret",
     "report",
     "save",
     "schedule",
+    "simulate",
     "solve",
     "study",
     "to_pyomo",
+    "trace_google2011",
+    "trace_swf",
 }
 
 in_repository = pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")

@@ -16,7 +16,7 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.instance import FloatArray, IntArray
-from fairopt.schedule import _filling
+from fairopt.schedule import filling_of
 from fairopt.solve import notion_of
 from fairopt.solvers import fill
 
@@ -94,7 +94,7 @@ def test_a_schedule_goes_on_from_what_runs(placement: str, instance: fo.Instance
     first = int(part * trace.users.size)
     held = np.zeros((instance.n_users, int(instance.counts.sum())), np.int64)
     np.add.at(held, (trace.users[:first], trace.servers[:first]), 1)
-    filling, _ = _filling(instance, notion_of({**fo.NOTIONS, **fo.CRITERIA}[criterion]), "rdm", "index")
+    filling, _ = filling_of(instance, notion_of({**fo.NOTIONS, **fo.CRITERIA}[criterion]), "rdm", "index")
     chosen: Any = fo.PLACEMENTS[placement]
     rest = fill(dataclasses.replace(filling, held=held), chosen(), random_ties=False, seed=0, first_block=False)
     assert rest.users.tolist() == trace.users[first:].tolist()

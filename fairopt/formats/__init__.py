@@ -4,6 +4,7 @@
 ``cluster.yaml``, ``.yml``   one document, for people: :mod:`fairopt.formats.document` describes it
 ``cluster.json``             the same document, for programs
 ``cluster/``                 ``servers.csv`` and ``users.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
+``jobs.csv``, ``.parquet``   a trace, a row per job, for simulations: :mod:`fairopt.formats.traces`; `load_trace` reads it
 ===========================  ==================================================================================
 
 ``save`` is the inverse of ``load``: ``load(path) == instance`` after ``save(instance, path)``, to the last bit of every number.
@@ -38,8 +39,9 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
+from fairopt.trace import Trace
 
-__all__ = ["load", "save", "schema"]
+__all__ = ["load", "load_trace", "save", "schema"]
 
 DOCUMENTS = (".yaml", ".yml", ".json")
 
@@ -69,6 +71,38 @@ def load(path: str | os.PathLike[str]) -> Instance:
     if path.exists() or path.suffix:
         _refuse(path, "read")
     raise InvalidInstance(f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables")
+
+
+def load_trace(
+    path: str | os.PathLike[str],
+    *,
+    cluster: Instance | str | os.PathLike[str] | None = None,
+    events: str | os.PathLike[str] | None = None,
+    lenient: bool = False,
+) -> Trace:
+    """Read a trace from a table of jobs, CSV or Parquet: :mod:`fairopt.formats.traces` describes it.
+
+    Parameters
+    ----------
+    path : str or path
+    cluster : Instance, or the path of one, optional
+        Where jobs say where they may run: its servers, for the column ``servers``; its file, for ``requires`` of their attributes.
+    events : str or path, optional
+        A table of users who come and go, and of servers.
+    lenient : bool
+        Leave bad rows out, and say so in ``trace.left_out``, instead of refusing the table.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line: what is wrong, and what to do.
+    """
+    from fairopt.formats import traces
+
+    file = None if cluster is None or isinstance(cluster, Instance) else Path(cluster)
+    servers = load(file) if file is not None else cluster if isinstance(cluster, Instance) else None
+    attributes = None if file is None else traces.server_attributes(file)
+    return traces.read(Path(path), servers, attributes, None if events is None else Path(events), lenient=lenient)
 
 
 def save(instance: Instance, path: str | os.PathLike[str]) -> None:

@@ -30,10 +30,11 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
 from fairopt.formats.cells import read_table, to_csv
 from fairopt.formats.document import instance_from
+from fairopt.formats.messages import Source
 from fairopt.instance import Instance
 from fairopt.wording import did_you_mean
 
-__all__ = ["read", "write"]
+__all__ = ["folder_source", "read", "write"]
 
 OF_SERVERS = ("name", "count")
 OF_USERS = ("name", "weight", "tasks", "requires", "servers")
@@ -153,6 +154,11 @@ def read(folder: Path) -> Instance:
         With the file, line and column.
     """
     return instance_from(_Folder(folder))
+
+
+def folder_source(folder: Path) -> Source:
+    """Return the document that a folder of CSV tables stands for."""
+    return _Folder(folder)
 
 
 def write(instance: Instance, folder: Path) -> None:

@@ -9,18 +9,30 @@
 `import_swf`           logs in the Standard Workload Format
 =====================  ==============================================================================================
 
-Each returns an `Import`: the instance, what the running work holds, and an account of what was read and what was left out.
+`trace_google2011` and `trace_swf` return the jobs over time, a `fairopt.Trace`. The others return an `Import`: the instance, what the
+running work holds, and an account of what was read and what was left out.
 :mod:`fairopt.imports.assembly` says how owners, shapes of tasks and weights become users.
 """
 
 from __future__ import annotations
 
-from fairopt.imports.google2011 import import_google2011
+from fairopt.imports.google2011 import import_google2011, trace_google2011
 from fairopt.imports.kubernetes import import_kubernetes
 from fairopt.imports.openb import import_openb
 from fairopt.imports.result import Import, LeftOut
 from fairopt.imports.slurm import import_slurm
-from fairopt.imports.swf import import_swf
+from fairopt.imports.swf import import_swf, trace_swf
 from fairopt.imports.yarn import import_yarn
 
-__all__ = ["Import", "LeftOut", "import_google2011", "import_kubernetes", "import_openb", "import_slurm", "import_swf", "import_yarn"]
+__all__ = [
+    "Import",
+    "LeftOut",
+    "import_google2011",
+    "import_kubernetes",
+    "import_openb",
+    "import_slurm",
+    "import_swf",
+    "import_yarn",
+    "trace_google2011",
+    "trace_swf",
+]

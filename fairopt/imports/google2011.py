@@ -25,9 +25,10 @@ from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, a
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
 from fairopt.merging import number_distinct
+from fairopt.trace import Trace
 from fairopt.wording import plural
 
-__all__ = ["import_google2011"]
+__all__ = ["import_google2011", "trace_google2011"]
 
 _EVENTS = ("ADD", "UPDATE", "REMOVE")
 
@@ -107,6 +108,71 @@ def import_google2011(
         units={"cpu": "of the largest machine", "memory": "of the largest machine"},
         own_weights=weights,
         demand=demand,
+    )
+
+
+def trace_google2011(tasks: str | os.PathLike[str], *, until: float = np.inf, lenient: bool = False) -> Trace:
+    """Return the groups of tasks of the Google cluster as a trace, for `fairopt.simulate`.
+
+    A row (of ``job, user, cpu, mem, n_tasks, first_submit_s, median_run_s``) is a job: its tasks are submitted at once, when the first was,
+    and each runs as long as the median did; where that is not known, as they still ran, until ``until``. Rows without a request are left
+    out and counted. In order of their submission, whatever the order of the table.
+
+    Parameters
+    ----------
+    tasks : path
+        CSV, or CSV compressed by gzip.
+    until : float
+        Seconds: the end of what the table is about. Where a run time is not known, it lasts until then.
+    lenient : bool
+        Leave bad rows out and count them, instead of refusing the table.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file, line and column: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "tasks.csv").write_text(
+    ...         "job,user,cpu,mem,n_tasks,first_submit_s,median_run_s\\n7,U1,0.02,0.01,40,0,300\\n8,U2,0.1,0.2,2,60,\\n9,U2,,,5,70,9\\n")
+    ...     trace = trace_google2011(Path(folder, "tasks.csv"), until=3600)
+    >>> trace.durations, trace.left_out[0].rpartition(": ")[2]
+    (array([ 300., 3540.]), 'it asks for nothing')
+    """
+    account = Account(lenient)
+    rows = Columns(tasks, "n_tasks", "row", account)
+    demands = np.column_stack([rows.numbers("cpu", empty=0.0), rows.numbers("mem", empty=0.0)])
+    number, submit = rows.numbers("n_tasks"), rows.numbers("first_submit_s")
+    known = np.array([bool(cell) for cell in rows.text("median_run_s")], bool)
+    run = np.where(known, rows.numbers("median_run_s", empty=0.0), np.maximum(until - submit, 0.0))
+    users, jobs = rows.text("user"), rows.text("job")
+    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task has a user", "user")
+    rows.check(number == np.round(number), "the number of tasks is not a whole number", "n_tasks")
+    asks = (demands > 0).any(axis=1) & (number > 0)
+    for row in np.flatnonzero(rows.good & ~asks).tolist():
+        account.leave_out("row", rows.place(row), "it asks for nothing")
+    kept = np.flatnonzero(rows.good & asks)
+    if not kept.size:
+        raise InvalidInstance(f"{tasks}: no row has tasks that ask for something")
+    kept = kept[np.argsort(submit[kept], kind="stable")]
+    seen: dict[str, int] = {}
+    names = []
+    for row in kept.tolist():  # a job has a row for each shape of its tasks
+        seen[jobs[row]] = seen.get(jobs[row], 0) + 1
+        names.append(jobs[row] if seen[jobs[row]] == 1 else f"{jobs[row]} ({seen[jobs[row]]})")
+    return Trace(
+        [users[row] for row in kept],
+        submit[kept],
+        number[kept],
+        demands[kept],
+        run[kept],
+        jobs=names,
+        resources=["cpu", "memory"],
+        left_out=[f"{each.where}: {each.why}" for each in account.left_out],
     )
 
 

@@ -26,8 +26,9 @@ from fairopt.files import read_text
 from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
 from fairopt.imports.result import Import
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.trace import Trace
 
-__all__ = ["import_swf"]
+__all__ = ["import_swf", "trace_swf"]
 
 _FIELDS = 18
 _JOB, _SUBMIT, _WAIT, _RUN, _ALLOCATED, _USED_MEMORY, _REQUESTED, _MEMORY, _USER, _GROUP, _QUEUE = 0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14
@@ -147,6 +148,66 @@ def import_swf(
         own_weights=weights,
         demand=demand,
         what="processor",
+    )
+
+
+def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool = False, lenient: bool = False) -> Trace:
+    """Return the jobs of a log as a trace, for `fairopt.simulate`.
+
+    A task is one processor of a job, as requested (else as it had), for as long as the job ran; the waits of the log are what a simulation
+    computes anew. Jobs that did not run, or whose processors or time are not known, are left out and counted.
+
+    Parameters
+    ----------
+    log : path
+        ``*.swf``, or that compressed by gzip.
+    users : {"user", "group", "queue"}
+        Who the owner of a job is; called "user 12" and so on.
+    memory : bool
+        GiB of a processor are a second resource, "memory", beside "cpu": as requested, else as used; 0 where that is not known.
+    lenient : bool
+        Leave bad lines out and count them, instead of refusing the log.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line: what is wrong, and what to do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "log.swf").write_text(
+    ...         "; MaxNodes: 4\\n"
+    ...         "1  0 0 90 6 -1 -1 6 90 -1 1 7 1 -1 1 -1 -1 -1\\n"
+    ...         "2 10 80 -1 4 -1 -1 4 90 -1 1 8 1 -1 1 -1 -1 -1\\n")
+    ...     trace = trace_swf(Path(folder, "log.swf"))
+    >>> trace
+    Trace(1 job of 1 user, 6 tasks, 1 resource, submitted from 0 to 0 s, 1 row left out)
+    """
+    if users not in _OWNERS:
+        raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
+    path, account = Path(log), Account(lenient)
+    _, jobs, lines = _read(path, account)
+    processes = np.where(jobs[:, _REQUESTED] > 0, jobs[:, _REQUESTED], jobs[:, _ALLOCATED])
+    ran = (jobs[:, _RUN] >= 0) & (processes > 0)
+    for row in np.flatnonzero(~ran):
+        account.leave_out("job", f"{path}, line {lines[row]}", "it did not run, or its processors are not known")
+    if not ran.any():
+        raise InvalidInstance(f"{path}: no job has a run time and a number of processors")
+    here = jobs[ran]
+    owner = _OWNERS[users]
+    kibibytes = np.where(here[:, _MEMORY] > 0, here[:, _MEMORY], np.maximum(here[:, _USED_MEMORY], 0))
+    demands = np.column_stack([np.ones(len(here)), *([kibibytes / 2**20] if memory else [])])
+    return Trace(
+        [f"{users} {number:g}" if number >= 0 else f"{users} unknown" for number in here[:, owner]],
+        here[:, _SUBMIT],
+        processes[ran],
+        demands,
+        here[:, _RUN],
+        jobs=[f"{number:g}" if number == int(number) and abs(number) < 1e6 else str(int(number)) for number in here[:, _JOB]],
+        resources=["cpu", "memory"] if memory else ["cpu"],
+        left_out=[f"{each.where}: {each.why}" for each in account.left_out],
     )
 
 

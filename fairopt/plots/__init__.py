@@ -9,6 +9,7 @@ from fairopt.plots.envy import plot_envy
 from fairopt.plots.frontier import plot_frontier
 from fairopt.plots.polytope import plot_polytope
 from fairopt.plots.shares import plot_shares
+from fairopt.plots.simulation import plot_simulation
 from fairopt.plots.style import figure_format, save_figure
 from fairopt.plots.trajectory import plot_trajectory
 from fairopt.plots.utilization import plot_utilization
@@ -22,6 +23,7 @@ __all__ = [
     "plot_frontier",
     "plot_polytope",
     "plot_shares",
+    "plot_simulation",
     "plot_trajectory",
     "plot_utilization",
     "save_figure",

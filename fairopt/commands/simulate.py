@@ -1,0 +1,175 @@
+"""``fairopt simulate``: a trace of jobs on a cluster over time."""
+
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_folder, check_output, deliver, say, work
+from fairopt.commands.options import Json
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.wording import figure, percent, plural
+
+__all__ = ["print_simulation", "simulate"]
+
+_USERS = 12  # listed one by one
+
+
+def simulate(
+    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs: .csv, .csv.gz or .parquet; or a log: .swf.")],
+    cluster: Annotated[
+        Path, typer.Option("--cluster", metavar="FILE", help="The servers, with weights of users: an instance file.", show_default=False)
+    ],
+    scheduler: Annotated[
+        str,
+        typer.Option(
+            metavar="ID[:ID]",
+            help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh.",
+        ),
+    ] = "drfh:best-fit",
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Users who join and leave, servers that are added and removed: time_s, event, name, number."),
+    ] = None,
+    until: Annotated[float | None, typer.Option(metavar="SECONDS", help="End there; default: when nothing happens any more.")] = None,
+    step: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Between samples; default: events, at most about a thousand.")
+    ] = None,
+    regret: Annotated[
+        int, typer.Option(metavar="TIMES", help="At so many times, compare what runs with the exact allocation of that moment.")
+    ] = 0,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Leave bad rows out and count them.")] = False,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each job.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write there instead of stdout: the samples if .parquet; of the jobs if .csv; or .json."
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Follow the jobs of a trace on a cluster over time, under a scheduler.
+
+    Greedy schedulers start whole tasks and take none back. The exact ones divide tasks and move them at no cost: the optimum that a
+    heuristic is compared with. Ctrl-C ends it and keeps what is known by then.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
+    check_output(as_json, as_csv, output, plot)
+    check_folder(output, "--output")
+    instance = work(f"reading {cluster}", lambda: fo.load(cluster))
+    swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
+    if swf and events is not None:
+        raise typer.BadParameter("a log in the Standard Workload Format has no table of events; leave it out", param_hint="--events")
+    jobs = work(
+        f"reading {trace}",
+        lambda: (
+            fo.trace_swf(trace, memory="memory" in instance.resources, lenient=lenient)
+            if swf
+            else fo.load_trace(trace, cluster=cluster, events=events, lenient=lenient)
+        ),
+    )
+    if jobs.left_out:
+        say("warning", f"{plural(len(jobs.left_out), 'row')} left out; the first: {jobs.left_out[0]}")
+    progress = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.add_task("tasks", total=jobs.n_tasks)
+    ended = threading.Event()
+    found = work(
+        "simulating",
+        lambda: fo.simulate(
+            jobs,
+            instance,
+            scheduler,
+            until=until,
+            step=step,
+            regret=regret,
+            done=lambda now, tasks: progress.update(bar, completed=tasks),
+            stopped=ended.is_set,
+        ),
+        progress,
+        ended,
+    )
+    if plot is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(found.plot(), plot)
+    if as_json:
+        deliver(as_text(found.to_dict()), output)
+    elif as_csv:
+        deliver(found.jobs.to_csv(), output)
+    elif suffix == ".parquet" and output is not None:
+        found.save(output)
+    elif output is None:
+        print_simulation(Console(highlight=False), found)
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        print_simulation(page, found)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+
+
+def print_simulation(console: Console, found: fo.Simulation) -> None:
+    """Print what came of it, user by user."""
+    data = found.to_dict()
+    whole = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
+    console.print(Text(f"{whole}: {found.scheduler}, {found.kind}\n"))
+    facts: list[tuple[str, str]] = [
+        ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
+        ("tasks that ended", f"{data['tasks_ended']:,.6g} of {data['tasks']:,}"),
+        ("completion time", f"mean {_seconds(data['completion_mean'])}, median {_seconds(data['completion_median'])}"),
+        ("last job ended at", _seconds(data["makespan"])),
+        ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
+    ]
+    if not found.complete:
+        facts.append(("stopped at", _seconds(found.until)))
+    if found.fits_nowhere:
+        facts.append(("fit on no server", f"{plural(len(found.fits_nowhere), 'job')}, as {found.fits_nowhere[0]}"))
+    for word, text in facts:
+        console.print(Text(f"{word:<18} {text}"))
+    console.print()
+    frame = found.users_frame
+    frame = frame[frame["jobs"] > 0]
+    shown = frame.sort_values("tasks", ascending=False, kind="stable")[:_USERS]
+    table = simple_table("user")
+    add_numbers(table, "weight", "jobs", "ended", "tasks", "done", "completion")
+    for name, row in shown.iterrows():
+        table.add_row(
+            label(str(name)),
+            f"{row['weight']:g}",
+            f"{row['jobs']:,.0f}",
+            f"{row['finished']:,.0f}",
+            f"{row['tasks']:,.0f}",
+            percent(row["completion_ratio"]),
+            _seconds(row["mean_completion_s"]),
+        )
+    console.print(table)
+    if len(frame) > len(shown):
+        console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
+    if found.regret is not None and len(found.regret.columns) > 1:
+        _print_regret(console, found.regret)
+    notes = "ended: of the jobs. done: part of the tasks that ended. completion: mean time from submission to the end of a job."
+    console.print(Text(f"\n{notes}", style="dim"))
+
+
+def _print_regret(console: Console, regret: Any) -> None:
+    words = [word for word in regret.columns if word != "time_s"]
+    table = simple_table("regret")
+    add_numbers(table, *words)
+    for what, values in (("mean", regret[words].mean()), ("largest", regret[words].max())):
+        table.add_row(what, *(percent(values[word]) if np.isfinite(values[word]) else "" for word in words))
+    console.print()
+    console.print(table)
+    console.print(Text(f"of {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks: a bound"))
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None or not np.isfinite(value) else f"{figure(value)} s"

@@ -1,0 +1,229 @@
+"""Traces in files: a table with a row per job, and one with a row per event, CSV (also ``.csv.gz``) or Parquet.
+
+Jobs, in order of submission:
+
+==============================  ======================================================================================================
+``user``                        who submits it
+``submit_s``                    when, in seconds from any moment on
+``run_s``                       how long each of its tasks runs, in seconds; ``inf``: for ever
+``job``, optional               its name, unique; default: 1, 2, ...
+``tasks``, optional             how many tasks, all alike; default 1
+``requires``, optional          what the attributes of its servers must be, as in instance files: :mod:`fairopt.formats.requirements`
+``servers``, optional           the only servers where it may run: ``A|B``
+any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
+==============================  ======================================================================================================
+
+Events, in any order: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and, optional,
+``number`` of servers (1).
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     _ = Path(folder, "jobs.csv").write_text("job,user,submit_s,tasks,run_s,cpu\\na,A,0,2,60,1\\nb,B,5,1,-3,1\\n")
+...     print(read(Path(folder, "jobs.csv"), None, None, lenient=True).left_out[0].partition(", ")[2])
+line 3: run_s is not a number >= 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.formats.cells import read_table
+from fairopt.formats.requirements import Attributes, Value
+from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.trace import Event, Trace, problems
+from fairopt.wording import did_you_mean, some
+
+__all__ = ["read", "server_attributes"]
+
+OF_JOBS = ("job", "user", "submit_s", "tasks", "run_s", "requires", "servers")
+OF_EVENTS = ("time_s", "event", "name", "number")
+
+
+@dataclass(slots=True)
+class _Rows:
+    """A table as text, where each row stands, and which rows are bad."""
+
+    file: str
+    columns: dict[str, list[str]]
+    place: Callable[[int], str]
+    number: int
+    bad: dict[int, str] = field(default_factory=dict)
+
+    def refuse(self, message: str) -> InvalidInstance:
+        return InvalidInstance(f"{self.file}: {message}")
+
+    def mark(self, wrong: Any, message: str) -> None:
+        """Keep the first thing that is wrong with a row."""
+        for row in np.flatnonzero(wrong).tolist():
+            self.bad.setdefault(row, message)
+
+    def numbers(self, column: str, empty: float) -> FloatArray:
+        """Return a column as numbers; a text is bad."""
+        cells = [cell or str(empty) for cell in self.columns[column]]
+        try:
+            return np.array(cells, float)
+        except ValueError:
+            values = np.full(self.number, np.nan)
+            for row, cell in enumerate(cells):
+                try:
+                    values[row] = float(cell)
+                except ValueError:
+                    self.bad.setdefault(row, f'{column}: expected a number, found the text "{cell}"')
+            return values
+
+
+def read(
+    path: Path, cluster: Instance | None, attributes: list[dict[str, Value]] | None, events: Path | None = None, *, lenient: bool
+) -> Trace:
+    """Read a trace. ``attributes`` are those of each row of servers of the cluster, for ``requires``.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and line.
+    """
+    rows = _rows(path, "user")
+    resources = [column for column in rows.columns if column not in OF_JOBS]
+    for column in ("user", "submit_s", "run_s"):
+        if column not in rows.columns:
+            raise rows.refuse(
+                f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {some(list(rows.columns), 12)}'
+            )
+    if not resources:
+        raise rows.refuse("there is no column of a resource; add one for each, with the demand of a task")
+    users = rows.columns["user"]
+    names = rows.columns.get("job") or [str(row + 1) for row in range(rows.number)]
+    submit, run = rows.numbers("submit_s", np.nan), rows.numbers("run_s", np.nan)
+    tasks = rows.numbers("tasks", np.nan) if "tasks" in rows.columns else np.ones(rows.number)
+    demands = np.column_stack([rows.numbers(resource, 0.0) for resource in resources])
+    rows.mark([not user for user in users], "the user is empty; every job has one")
+    rows.mark([not name for name in names], "the name of the job is empty; give it one, or leave the column out")
+    with np.errstate(invalid="ignore"):
+        rows.mark(~(run >= 0), "run_s is not a number >= 0")
+    found = problems(submit, tasks, demands)
+    clock = next(message for message in found if "clock" in message)
+    for message, wrong in found.items():
+        if message != clock:
+            rows.mark(wrong, message)
+    seen: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if row not in rows.bad and seen.setdefault(name, row) != row:
+            rows.bad[row] = f'a job "{name}" stands above already ({rows.place(seen[name]).rpartition(", ")[2]}); names are unique'
+    latest = -np.inf
+    for row, when in enumerate(submit.tolist()):
+        if row not in rows.bad:
+            if when < latest:
+                rows.bad[row] = clock
+            latest = max(latest, when)
+    allowed = _allowed(rows, cluster, attributes)
+    if rows.bad and not lenient:
+        first = min(rows.bad)
+        more = len(rows.bad) - 1
+        also = f" (and {more:,} more; --lenient, lenient=True, leaves them out)" if more else ""
+        raise InvalidInstance(f"{rows.place(first)}: {rows.bad[first]}{also}")
+    good = np.array([row for row in range(rows.number) if row not in rows.bad], np.int64)
+    if not good.size:
+        first = min(rows.bad)
+        raise InvalidInstance(f"{path}: no row is a job that can be read; the first: {rows.place(first)}: {rows.bad[first]}")
+    return Trace(
+        [users[row] for row in good],
+        submit[good],
+        tasks[good],
+        demands[good],
+        run[good],
+        eligibility=None if allowed is None else allowed[good],
+        events=[] if events is None else _events(events),
+        jobs=[names[row] for row in good],
+        resources=resources,
+        left_out=[f"{rows.place(row)}: {rows.bad[row]}" for row in sorted(rows.bad)],
+    )
+
+
+def server_attributes(path: Path) -> list[dict[str, Value]]:
+    """Return the attributes of each row of servers of an instance file that can be read."""
+    from fairopt.formats import syntax, tables
+
+    data: Any = (tables.folder_source(path) if path.is_dir() else syntax.read(path)).data
+    return [dict(server.get("attributes") or {}) for server in data["servers"]]
+
+
+def _rows(path: Path, first: str) -> _Rows:
+    if path.suffix.lower() == ".parquet":
+        return _parquet(path)
+    table = read_table(path, "submit_s" if first == "user" else first)
+    columns = {column: table.cells(column) for column in table.columns}
+    return _Rows(str(path), columns, table.place, len(table.rows))
+
+
+def _parquet(path: Path) -> _Rows:
+    import pandas as pd
+    import pyarrow
+
+    try:
+        with path.open("rb") as file:
+            frame = pd.read_parquet(file)
+    except FileNotFoundError:
+        raise InvalidInstance(f"there is no file {path}") from None
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; write it again") from None
+    if not len(frame):
+        raise InvalidInstance(f"{path}: there are no rows; there must be at least one")
+    columns = {
+        str(column): [
+            "" if missing else str(value).strip() for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)
+        ]
+        for column in frame.columns
+    }
+    return _Rows(str(path), columns, lambda row: f"{path}, row {row + 1}", len(frame))
+
+
+def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, Value]] | None) -> BoolArray | None:
+    """Return where each job may run, (jobs, servers)."""
+    requires, servers = (rows.columns.get(column) for column in ("requires", "servers"))
+    if not any(requires or []) and not any(servers or []):
+        return None
+    if cluster is None or (any(requires or []) and attributes is None):
+        raise rows.refuse(
+            "jobs say where they may run, and so it takes the servers to read it; give cluster, the path of the instance file"
+        )
+    ask = Attributes(attributes or [{}] * cluster.n_servers)
+    position = {name: i for i, name in enumerate(cluster.servers)}
+    allowed = np.ones((rows.number, cluster.n_servers), bool)
+    for row in range(rows.number):
+        if requires and requires[row]:
+            try:
+                allowed[row] &= ask.where(requires[row])
+            except InvalidInstance as error:
+                rows.bad.setdefault(row, f"requires: {error}")
+        if servers and servers[row]:
+            named = [name.strip() for name in servers[row].split("|")]
+            unknown = next((name for name in named if name not in position), None)
+            if unknown is not None:
+                rows.bad.setdefault(row, f'servers: there is no server "{unknown}"{did_you_mean(unknown, position)}')
+            else:
+                allowed[row] &= np.isin(np.arange(cluster.n_servers), [position[name] for name in named])
+    return allowed
+
+
+def _events(path: Path) -> list[Event]:
+    rows = _rows(path, "time_s")
+    for column in OF_EVENTS[:3]:
+        if column not in rows.columns:
+            raise rows.refuse(f'there is no column "{column}"; the columns of events are {", ".join(OF_EVENTS)}')
+    times = rows.numbers("time_s", np.nan)
+    number = rows.numbers("number", 1.0) if "number" in rows.columns else np.ones(rows.number)
+    rows.mark(~(np.isfinite(times) & (times >= 0)), "time_s is not a finite number >= 0")
+    rows.mark(~(number == np.round(number)) | ~(number >= 1), "number is not a whole number >= 1")
+    rows.mark([kind not in ("join", "leave", "add", "remove") for kind in rows.columns["event"]], "the events are join, leave, add, remove")
+    if rows.bad:
+        first = min(rows.bad)
+        raise InvalidInstance(f"{rows.place(first)}: {rows.bad[first]}")
+    columns = zip(times.tolist(), rows.columns["event"], rows.columns["name"], number.astype(int).tolist(), strict=True)
+    return list(columns)

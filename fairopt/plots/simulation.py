@@ -1,0 +1,91 @@
+"""A simulation over time: utilization of each resource, dominant share of each user, and tasks that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, short_label
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from fairopt.simulation import Simulation
+
+__all__ = ["plot_simulation"]
+
+_LINES = 7  # users with a line of their own; of more, the rest are one
+_UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
+
+
+def plot_simulation(simulation: Simulation) -> Figure:
+    """Draw utilization, dominant shares and waiting tasks over time, one below the other; of many users those that hold most.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Instance([[9, 18]], [[1, 1]], resources=["cpu", "memory"])
+    >>> trace = fo.Trace(["A", "B"], [0, 5], [4, 4], [[1, 4], [3, 1]], [10, 10], resources=["cpu", "memory"])
+    >>> figure = plot_simulation(fo.simulate(trace, cluster, "drf:first-fit"))
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['Utilization', 'Dominant share of each user', 'Tasks that wait']
+    """
+    from matplotlib.figure import Figure
+
+    series = simulation.series
+    figure = Figure(figsize=(10.0, 7.5), layout="constrained")
+    top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=[3, 4, 2])
+    length = float(np.ptp(series.times)) if series.times.size else 0.0
+    _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
+    times = series.times / unit
+    _steps(top, times, series.utilization, [short_label(name) for name in simulation.cluster.resources])
+    names, shares = _largest(simulation)
+    _steps(middle, times, shares, names)
+    waiting = series.waiting.sum(axis=1)
+    bottom.fill_between(times, waiting, step="post", color="#DDDDDD", linewidth=0)
+    bottom.step(times, waiting, where="post", color=GREY, linewidth=1.2)
+    for axes, title in ((top, "Utilization"), (middle, "Dominant share of each user"), (bottom, "Tasks that wait")):
+        axes.set_title(title, loc="left")
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.margins(x=0.0)
+    top.set_ylim(0, max(1.05, 1.05 * float(series.utilization.max(initial=0.0))))
+    percent_axis(top.yaxis)
+    from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+    middle.set_ylim(bottom=0)
+    middle.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    middle.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    bottom.set_ylim(0, max(1.0, 1.08 * float(waiting.max(initial=0.0))))
+    bottom.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    bottom.yaxis.set_major_formatter("{x:,.0f}")
+    bottom.set_xlabel(word)
+    where = f"{plural(len(simulation.users), 'user')} on {plural(simulation.cluster.counts.sum(), 'server')}"
+    text = f"{simulation.scheduler} ({simulation.kind}): {where}, {plural(simulation.trace.n_jobs, 'job')}"
+    figure.suptitle(short_label(text, len(text)), fontweight="bold", x=0.01, horizontalalignment="left")
+    return figure
+
+
+def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:
+    """Draw a line for each column, with a legend on the right, where no line runs."""
+    for j, name in enumerate(names):
+        other = name.startswith("the other ")
+        colour, style = (GREY, ":") if other else (COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)])
+        axes.step(times, values[:, j], where="post", color=colour, linestyle=style, linewidth=1.5, label=name)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+
+
+def _largest(simulation: Simulation) -> tuple[list[str], FloatArray]:
+    """Return the users that hold most over time, in their order, and the mean of the others."""
+    shares = simulation.series.dominant_shares
+    if shares.shape[1] <= _LINES + 1:
+        return [short_label(name) for name in simulation.users], shares
+    chosen = np.sort(np.argsort(-shares.sum(axis=0), kind="stable")[:_LINES])
+    rest = np.setdiff1d(np.arange(shares.shape[1]), chosen)
+    names = [short_label(simulation.users[n]) for n in chosen]
+    return [*names, f"the other {rest.size:,}, mean"], np.column_stack([shares[:, chosen], shares[:, rest].mean(axis=1)])

@@ -1,0 +1,280 @@
+"""Divisible tasks over time: the exact allocation of a notion, computed anew whenever something ends or comes.
+
+A fluid relaxation, and said to be so: tasks are divided and moved at no cost, which no scheduler can do. Between two events
+
+    x = the exact allocation of the notion to the streams that have tasks, with T[n] = the tasks of their unfinished jobs,
+
+and a stream's jobs run in the order in which they were submitted: job j of K[j] tasks at the rate min(K[j], what is left of x[n]), so that
+a task never runs faster than by itself. A job ends when its rate has made up its work, the sum of the durations of its tasks. An owner who
+has tasks of several streams divides its weight equally among them.
+
+Where an event changes only how many tasks are left to streams that had less than all their tasks, before and after, the allocation
+stays what it is: their limits on tasks are slack, and an optimum of a convex program (and an equilibrium) does not change where a
+slack limit moves. Otherwise the notion is solved anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.events import Change
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.merging import number_distinct
+from fairopt.models import Notion
+from fairopt.simulation.streams import Streams
+from fairopt.solve import solve
+
+__all__ = ["MOST_SAMPLES", "Flow", "instance_at", "run_fluid"]
+
+_DONE = 1e-9  # part of a job's work that is rounding
+_SLACK = 1e-9
+MOST_SAMPLES = 1_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """What ran, at some times.
+
+    Attributes
+    ----------
+    times : array (K,)
+    running, waiting : arrays (K, users)
+        Tasks that run at a time, and those of unfinished jobs that do not.
+    held : array (K, users, resources)
+        What users hold.
+    rows : array (K, rows, resources)
+        Usage of each row of servers.
+    started, finished : arrays (jobs,)
+        When; nan: not yet.
+    left : array (jobs,)
+        Work that is left, in seconds of a task.
+    known : float
+        Up to when this is known.
+    solved : int
+        How many allocations were computed.
+    residual : float
+        Worst residual of their certificates.
+    """
+
+    times: FloatArray
+    running: FloatArray
+    waiting: FloatArray
+    held: FloatArray
+    rows: FloatArray
+    started: FloatArray
+    finished: FloatArray
+    left: FloatArray
+    known: float
+    solved: int
+    residual: float
+
+
+def run_fluid(
+    streams: Streams,
+    notion: Notion,
+    until: float,
+    step: float | None,
+    done: Callable[[float, int], object],
+    stopped: Callable[[], bool],
+) -> Flow:
+    """Follow the exact allocation from event to event; keep what there is every ``step`` seconds, or at events (of many, some)."""
+    trace = streams.trace
+    jobs = trace.n_jobs
+    takes_part = streams.instance.servable[streams.stream]
+    left, work = np.array(trace.job_work), trace.job_work
+    started, finished = np.full(jobs, np.nan), np.full(jobs, np.nan)
+    present = streams.present.copy()
+    counts = np.array(streams.cluster.counts)
+    optimum = _Optimum(streams, notion)
+    here = np.empty(0, np.int64)  # unfinished jobs, stream by stream
+    record = _Record(streams, step)
+    event, now, at = 0, -np.inf, 0
+    ending = np.inf
+    rate, has, x, rows = np.empty(0), np.zeros(streams.owner.size), *optimum.at(here, counts)
+    while True:
+        then = min(ending, streams.times[event] if event < streams.times.size else np.inf)
+        if np.isinf(then) or then > until or stopped():
+            break
+        if at and then > now:
+            left[here] -= rate * (then - now)
+            record.interval(now, then, x, has, rows)
+        now = then
+        over = here[np.isfinite(work[here]) & (left[here] <= _DONE * work[here])]
+        new: list[int] = []
+        while event < streams.times.size and streams.times[event] == now:
+            kind, subject, amount = streams.changes[event], int(streams.subjects[event]), streams.amounts[event]
+            if kind == Change.SUBMIT:
+                if takes_part[subject]:
+                    new.append(subject)
+            elif kind in (Change.JOIN, Change.LEAVE):
+                present[subject] = kind == Change.JOIN
+            else:
+                counts[subject] += amount if kind == Change.ADD else -amount
+            event += 1
+        at_once = np.array([j for j in new if left[j] == 0], np.int64)
+        started[at_once] = now
+        finished[over], finished[at_once] = now, now
+        here = np.union1d(here[~np.isin(here, over)], np.array([j for j in new if left[j] > 0], np.int64)).astype(np.int64)
+        here = here[np.argsort(streams.stream[here], kind="stable")]
+        active = present[streams.job_owner[here]]
+        rate = np.zeros(here.size)
+        x, rows = optimum.at(here[active], counts)
+        rate[active] = _in_turn(x, streams.stream[here[active]], trace.tasks[here[active]])
+        begun = here[(rate > 0) & np.isnan(started[here])]
+        started[begun] = now
+        runs = rate > 0
+        ending = now + float(np.min(left[here[runs]] / rate[runs], initial=np.inf))
+        if ending == now and not np.isinf(ending):  # less than the clock can tell: rounding
+            ending = np.nextafter(now, np.inf)
+        has = _tasks(streams, here)
+        at += 1
+        if at % 20 == 0:
+            done(now, int(trace.tasks[np.isfinite(finished)].sum()))
+    known = until if np.isinf(then) or then > until else float(then)
+    if at:
+        if known > now and np.isfinite(known):
+            left[here] -= rate * (known - now)
+        record.interval(now, np.nextafter(known, np.inf) if np.isfinite(known) else np.nextafter(now, np.inf), x, has, rows)
+    return Flow(
+        **record.arrays(),
+        started=started,
+        finished=finished,
+        left=np.maximum(left, 0.0),
+        known=known,
+        solved=optimum.solved,
+        residual=optimum.residual,
+    )
+
+
+class _Record:
+    """What there is at multiples of a step, or at events; where these are many, at some, no closer to each other than needed."""
+
+    def __init__(self, streams: Streams, step: float | None) -> None:
+        self.step, self.spacing = step, 0.0
+        self.times: list[float] = []
+        self.kept: list[tuple[FloatArray, FloatArray, FloatArray, FloatArray]] = []
+        self.owner, self.users = streams.owner, len(streams.users)
+        self.demands = streams.instance.demands
+        self.shape = streams.cluster.capacities.shape
+        self.origin: float | None = None
+
+    def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray) -> None:
+        """Nothing changes from now until just before then."""
+        self.origin = now if self.origin is None else self.origin
+        if self.step is None:
+            times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
+        else:
+            number = len(self.times)
+            times = []
+            while self.origin + number * self.step < then:
+                times.append(self.origin + number * self.step)
+                number += 1
+        if not times:
+            return
+        running, waiting = (
+            np.asarray(np.bincount(self.owner, weights=values, minlength=self.users), float) for values in (x, np.maximum(has - x, 0.0))
+        )
+        columns = [np.bincount(self.owner, weights=x * demand, minlength=self.users) for demand in self.demands.T]
+        held = np.asarray(np.stack(columns, axis=1), float)
+        self.times += times
+        self.kept += [(running, waiting, held, rows)] * len(times)
+        if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
+            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
+            chosen = [0]
+            for j, time in enumerate(self.times):
+                if time >= self.times[chosen[-1]] + self.spacing:
+                    chosen.append(j)
+            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return what was kept."""
+        k, m = len(self.times), self.demands.shape[1]
+        shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
+        columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
+        return {"times": np.array(self.times), **columns}
+
+
+def _tasks(streams: Streams, jobs: IntArray) -> FloatArray:
+    """Return the tasks of these jobs by stream."""
+    tasks = np.bincount(streams.stream[jobs], weights=streams.trace.tasks[jobs], minlength=streams.owner.size)
+    return np.asarray(tasks, float)
+
+
+def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
+    """Divide what each stream runs among its jobs, the first first; jobs are sorted by stream."""
+    total = np.cumsum(tasks) - tasks
+    first = np.searchsorted(stream, stream)
+    before = total - total[first]
+    rate: FloatArray = np.clip(x[stream] - before, 0.0, tasks)
+    rate[rate <= _SLACK * tasks] = 0.0
+    return rate
+
+
+class _Optimum:
+    """The exact allocation to the streams that have tasks, computed anew where it is not known to be the same."""
+
+    def __init__(self, streams: Streams, notion: Notion) -> None:
+        self.streams, self.notion = streams, notion
+        self.solved, self.residual = 0, 0.0
+        instance = streams.instance
+        keys = [instance.capacities, instance.eligibility.T]
+        utility = notion.utility
+        if utility is not None and np.shape(utility)[1] > 1:
+            keys.append(np.asarray(utility)[streams.owner].T)
+        self.group = number_distinct(keys)  # rows of servers that are alike, once for all events
+        self.first = np.unique(self.group, return_index=True)[1]
+        self.key: tuple[bytes, bytes] | None = None
+        self.limits = np.empty(0)
+        self.x = np.zeros(streams.owner.size)
+        self.rows = np.zeros(streams.cluster.capacities.shape)
+
+    def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the tasks of each stream and the usage of each row, while these jobs have tasks."""
+        streams = self.streams
+        limits = _tasks(streams, jobs)
+        active = limits > 0
+        key = (active.tobytes(), counts.tobytes())
+        if key == self.key and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all():
+            self.limits = limits
+            return self.x, self.rows
+        self.key, self.limits = key, limits
+        self.x, self.rows = np.zeros(active.size), np.zeros(self.rows.shape)
+        if active.any() and (counts > 0).any():
+            self._solve(np.flatnonzero(active), counts)
+        return self.x, self.rows
+
+    def _slack(self, limits: FloatArray) -> BoolArray:
+        return np.asarray(self.x < limits * (1 - _SLACK))
+
+    def _solve(self, active: IntArray, counts: FloatArray) -> None:
+        instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
+        chosen = self.notion.restricted(self.streams.owner[active], self.first)
+        allocation = solve(instance, chosen)
+        self.solved += 1
+        self.residual = max(self.residual, allocation.certificate.worst)
+        self.x[active] = allocation.tasks_per_user
+        usage = allocation.usage[self.group]  # of all servers of a group; each row has its part
+        total = instance.counts[self.group]
+        part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
+        self.rows = usage * part[:, None]
+
+
+def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
+    """Return the instance of these streams at a moment; owners divide their weight equally among those of theirs that are here."""
+    whole = streams.instance
+    owner = streams.owner[active]
+    number = np.bincount(owner)[owner]
+    return Instance(
+        whole.capacities[first],
+        whole.demands[active],
+        weights=streams.weights[owner] / number,
+        eligibility=whole.eligibility[np.ix_(active, first)],
+        counts=np.bincount(group, weights=counts),
+        tasks=tasks,
+        users=[whole.users[n] for n in active],
+        servers=[whole.servers[i] for i in first],
+        resources=whole.resources,
+    )

@@ -1,0 +1,66 @@
+"""How far what runs is from the exact allocation of that moment: `fairopt.regret`, at some times of a simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import CertificateError, NoSolution
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.question import given
+from fairopt.regret import regret
+from fairopt.simulation.fluid import instance_at
+from fairopt.simulation.streams import Streams
+from fairopt.solve import notion_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["regret_over_time"]
+
+
+def regret_over_time(
+    streams: Streams, criterion: Any, times: FloatArray, start: FloatArray, end: FloatArray, server: IntArray, takes_part: BoolArray
+) -> pd.DataFrame:
+    """Return one row per time: the numbers of `fairopt.regret` that its notion has, against the optimum of divisible tasks.
+
+    At a time, a stream has the tasks that run or wait then, and its owner's weight is divided equally among its streams. The optimum may
+    take back what runs, which the schedule may not: a bound.
+
+    Raises
+    ------
+    Unsupported
+        The criterion is no notion that can be solved.
+    """
+    import pandas as pd
+
+    notion = notion_of(criterion)
+    trace, whole = streams.trace, streams.instance
+    job = trace.job_of
+    stream, counted = streams.stream[job], takes_part[job]
+    row = np.repeat(np.arange(whole.n_servers), whole.counts.astype(int))[server]
+    changed, counts = streams.counts_over_time()
+    every = np.arange(whole.n_servers)
+    lines: list[dict[str, float]] = []
+    for time in times:
+        here = counted & (trace.submit[job] <= time) & ~(end <= time)
+        runs = here & (start <= time)
+        limits = np.bincount(stream[here], minlength=streams.owner.size).astype(float)
+        active = np.flatnonzero(limits)
+        line: dict[str, float] = {"time_s": float(time)}
+        if active.size:
+            held = np.zeros((streams.owner.size, whole.n_servers))
+            np.add.at(held, (stream[runs], row[runs]), 1.0)
+            now = counts[np.searchsorted(changed, time, side="right") - 1]
+            instance = instance_at(streams, active, limits[active], now, every, every)
+            try:
+                found = regret(given(instance, held[active], "rdm"), notion.restricted(streams.owner[active]))
+            except (NoSolution, CertificateError):
+                found = None
+            for word in ("level", "leximin", "largest", "total", "goal", "condition"):
+                value = None if found is None else getattr(found, word)
+                if value is not None:
+                    line[word] = float(value)
+        lines.append(line)
+    return pd.DataFrame(lines)

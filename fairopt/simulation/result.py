@@ -1,0 +1,255 @@
+"""What came of a simulation: jobs, users, and samples of what ran and waited."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.files import write_files
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.simulation.series import Series
+from fairopt.trace import Trace
+from fairopt.wording import did_you_mean, percent, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Simulation"]
+
+_KINDS = (".parquet", ".csv")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Simulation:
+    """A trace on a cluster under a scheduler.
+
+    Attributes
+    ----------
+    trace : Trace
+    cluster : Instance
+    scheduler : str
+    kind : str
+        "greedy" (whole tasks), or "exact, fluid": divided tasks, which no scheduler can reach.
+    users : tuple of str
+    weights : array (users,)
+    until : float
+        Up to when all is known, seconds; inf if everything ended that could.
+    complete : bool
+        False if it was stopped before ``until``.
+    series : Series
+        Samples: ``times``, ``utilization``, ``row_utilization``, ``dominant_shares``, ``running``, ``waiting``.
+    started, finished : array (jobs,)
+        When the first task of a job was started, and its last one ended; nan: not by ``until``.
+    ended : array (jobs,)
+        Tasks that ended; of a fluid, parts of the work.
+    fits_nowhere : tuple of str
+        Jobs whose task is larger than every server where it may run, in the eyes of the scheduler: they are never started.
+    task_start, task_server : array (tasks,) or None
+        Of whole tasks: when each was started (nan: not by ``until``), and on which single server, row by row (-1).
+    regret : pandas.DataFrame or None
+        Where asked for, at some times: how far what runs is from the exact allocation of that moment (`fairopt.regret`).
+    mean_utilization : dict
+        Part of each resource in use, on average over time until the last sample, by name: of the samples.
+    details : dict
+        Of a fluid: ``solved``, how many allocations were computed, and ``residual``, the worst of their certificates.
+    seconds : float
+    """
+
+    trace: Trace
+    cluster: Instance
+    scheduler: str
+    kind: str
+    users: tuple[str, ...]
+    weights: FloatArray
+    until: float
+    complete: bool
+    series: Series
+    started: FloatArray
+    finished: FloatArray
+    ended: FloatArray
+    takes_part: BoolArray
+    task_start: FloatArray | None = None
+    task_server: IntArray | None = None
+    regret: pd.DataFrame | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+    seconds: float = float("nan")
+
+    @property
+    def fits_nowhere(self) -> tuple[str, ...]:
+        """Names of the jobs that can never be started."""
+        return tuple(self.trace.jobs[j] for j in np.flatnonzero(~self.takes_part))
+
+    @property
+    def completion(self) -> FloatArray:
+        """Seconds from the submission of a job to the end of its last task, (jobs,); nan where it has not ended."""
+        return self.finished - self.trace.submit
+
+    @property
+    def makespan(self) -> float:
+        """The end of the last job that ended, in seconds; nan if none did."""
+        return float(np.nanmax(self.finished)) if np.isfinite(self.finished).any() else float("nan")
+
+    @property
+    def mean_utilization(self) -> dict[str, float]:
+        """Mean over the sampled time of the part of each resource that is in use; nan of fewer than two samples."""
+        length = np.diff(self.series.times)
+        parts = self.series.utilization[:-1]
+        means = length @ parts / length.sum() if length.size else np.full(parts.shape[1], np.nan)
+        return dict(zip(self.cluster.resources, means.tolist(), strict=True))
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job: user, submission, tasks, those that ended, first start, end, and the seconds between submission and end."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "user": np.array(self.trace.users, object)[self.trace.user],
+                "submit_s": self.trace.submit,
+                "tasks": self.trace.tasks,
+                "ended": self.ended,
+                "started_s": self.started,
+                "finished_s": self.finished,
+                "completion_s": self.completion,
+            },
+            index=pd.Index(self.trace.jobs, name="job"),
+        )
+
+    @property
+    def users_frame(self) -> pd.DataFrame:
+        """One row per user: jobs and tasks, those that ended, the part of its tasks that did, and the mean completion time of its jobs."""
+        import pandas as pd
+
+        position = {name: n for n, name in enumerate(self.users)}
+        owner = np.array([position[name] for name in self.trace.users], np.int64)[self.trace.user]
+        n = len(self.users)
+
+        def of_user(values: FloatArray | IntArray | BoolArray) -> FloatArray:
+            return np.asarray(np.bincount(owner, weights=np.asarray(values, float), minlength=n), float)
+
+        over = np.isfinite(self.finished)
+        jobs, finished, tasks, ended = (of_user(v) for v in (np.ones(owner.size), over, self.trace.tasks, self.ended))
+        seconds = of_user(np.where(over, self.completion, 0.0))
+        return pd.DataFrame(
+            {
+                "weight": self.weights,
+                "jobs": jobs.astype(int),
+                "finished": finished.astype(int),
+                "tasks": tasks.astype(int),
+                "ended": ended,
+                "completion_ratio": np.divide(ended, tasks, out=np.full(n, np.nan), where=tasks > 0),
+                "mean_completion_s": np.divide(seconds, finished, out=np.full(n, np.nan), where=finished > 0),
+            },
+            index=pd.Index(self.users, name="user"),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the samples as a tidy table: ``time_s``, ``quantity`` (utilization, share, running, waiting), ``of`` what, ``value``."""
+        import pandas as pd
+
+        series, k = self.series, self.series.times.size
+        tables = (
+            ("utilization", self.cluster.resources, series.utilization),
+            ("share", self.users, series.dominant_shares),
+            ("running", self.users, series.running),
+            ("waiting", self.users, series.waiting),
+        )
+        return pd.concat(
+            [
+                pd.DataFrame(
+                    {
+                        "time_s": np.repeat(series.times, len(names)),
+                        "quantity": quantity,
+                        "of": np.tile(np.array(names, object), k),
+                        "value": values.ravel(),
+                    }
+                )
+                for quantity, names, values in tables
+            ],
+            ignore_index=True,
+        )
+
+    def save(self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "regret"] = "series") -> None:
+        """Write a table as .parquet or .csv: the samples, the jobs or the users; the whole file or none.
+
+        Raises
+        ------
+        Unsupported, InvalidInstance
+            There is no such table or kind of file; it cannot be written.
+        """
+        tables = {
+            "series": lambda: self.to_frame(),
+            "jobs": lambda: self.jobs.reset_index(),
+            "users": lambda: self.users_frame.reset_index(),
+        }
+        if self.regret is not None:
+            tables["regret"] = lambda: self.regret  # type: ignore[assignment, return-value]
+        if table not in tables:
+            raise Unsupported(f'there is no table "{table}"{did_you_mean(str(table), tables)}; there are {", ".join(tables)}')
+        kind = Path(path).suffix.lower()
+        if kind not in _KINDS:
+            raise Unsupported(f'cannot tell which kind of table "{path}" shall be; end its name in {" or ".join(_KINDS)}')
+        frame = tables[table]()
+        if kind == ".csv":
+            write_files({Path(path): frame.to_csv(index=False)})
+            return
+        page = io.BytesIO()
+        frame.to_parquet(page, index=False)
+        write_files({Path(path): page.getvalue()})
+
+    def plot(self) -> Figure:
+        """Draw utilization, dominant shares and what waits over time; returns a matplotlib figure."""
+        from fairopt.plots import plot_simulation
+
+        return plot_simulation(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: what was asked, how it ended, and the users; None where there is no number."""
+        over = np.isfinite(self.finished)
+        waits = self.completion[over]
+        return {
+            "scheduler": self.scheduler,
+            "kind": self.kind,
+            "until": _plain(self.until),
+            "complete": self.complete,
+            "jobs": self.trace.n_jobs,
+            "jobs_finished": int(over.sum()),
+            "tasks": self.trace.n_tasks,
+            "tasks_ended": float(self.ended.sum()),
+            "fits_nowhere": list(self.fits_nowhere),
+            "makespan": _plain(self.makespan),
+            "completion_mean": _plain(float(waits.mean()) if waits.size else np.nan),
+            "completion_median": _plain(float(np.median(waits)) if waits.size else np.nan),
+            "utilization": {name: _plain(value) for name, value in self.mean_utilization.items()},
+            "users": [{key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")],
+            "regret": None
+            if self.regret is None
+            else [{str(key): _plain(value) for key, value in row.items()} for row in self.regret.to_dict("records")],
+            "seconds": self.seconds,
+        } | self.details
+
+    def __repr__(self) -> str:
+        over = int(np.isfinite(self.finished).sum())
+        use = ", ".join(f"{name} {percent(part)}" for name, part in self.mean_utilization.items() if np.isfinite(part))
+        where = f"{plural(len(self.users), 'user')} on {plural(self.cluster.counts.sum(), 'server')}"
+        never = len(self.fits_nowhere)
+        parts = [
+            f"{over:,} of {plural(self.trace.n_jobs, 'job')} ended",
+            *([f"mean use {use}"] if use else []),
+            *([f"{plural(never, 'job')} fit{'s' if never == 1 else ''} nowhere"] if never else []),
+            *([] if self.complete else ["stopped early"]),
+        ]
+        return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,130 @@
+"""What runs and waits over time, sampled: step functions, each value that from its time on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.simulation.fluid import MOST_SAMPLES, Flow
+from fairopt.simulation.streams import Streams
+
+__all__ = ["Series", "sample_flow", "sample_times", "sample_whole_tasks"]
+
+_MOST_NUMBERS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Samples: at K times, of U users, R rows of servers and M resources.
+
+    Attributes
+    ----------
+    times : array (K,)
+    usage, capacity : array (K, M)
+        Of the cluster.
+    row_usage, row_capacity : array (K, R, M) or None
+        Of each row of servers; None where that would be too many numbers.
+    dominant_shares : array (K, U)
+        Largest part of a resource of the cluster that each user holds.
+    running, waiting : array (K, U)
+        Tasks.
+    """
+
+    times: FloatArray
+    usage: FloatArray
+    capacity: FloatArray
+    row_usage: FloatArray | None
+    row_capacity: FloatArray | None
+    dominant_shares: FloatArray
+    running: FloatArray
+    waiting: FloatArray
+
+    @property
+    def utilization(self) -> FloatArray:
+        """Part of each resource of the cluster that is in use, (K, M)."""
+        return safe_ratio(self.usage, self.capacity)
+
+    @property
+    def row_utilization(self) -> FloatArray | None:
+        """The same of each row of servers, (K, R, M)."""
+        return None if self.row_usage is None or self.row_capacity is None else safe_ratio(self.row_usage, self.row_capacity)
+
+
+def sample_times(changes: FloatArray, until: float, step: float | None) -> FloatArray:
+    """Return every ``step`` seconds, or each time at which something changes, or, where those are many, a thousand times between."""
+    distinct = np.unique(changes[np.isfinite(changes) & (changes <= until)])
+    if not distinct.size:
+        return distinct
+    first, last = float(distinct[0]), float(until if np.isfinite(until) else distinct[-1])
+    if step is not None:
+        return np.asarray(first + step * np.arange(int((last - first) / step * (1 + 1e-12)) + 1), float)
+    if distinct.size <= MOST_SAMPLES:
+        return distinct if last == distinct[-1] else np.append(distinct, last)
+    return np.asarray(np.linspace(first, last, MOST_SAMPLES + 1), float)
+
+
+def _capacity(streams: Streams, times: FloatArray) -> FloatArray:
+    """Return the servers of each row, (K, R)."""
+    changed, counts = streams.counts_over_time()
+    return counts[np.searchsorted(changed, times, side="right") - 1]
+
+
+def sample_whole_tasks(
+    streams: Streams, times: FloatArray, start: FloatArray, end: FloatArray, server: IntArray, takes_part: BoolArray
+) -> Series:
+    """Count what runs and waits at each time, from the start, end and single server of each task; jobs may take no part."""
+    trace, instance = streams.trace, streams.instance
+    k, users = times.size, len(streams.users)
+    job = trace.job_of
+    runs = np.isfinite(start)
+    stream, owner = streams.stream[job], streams.job_owner[job]
+    row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(int))[server]
+    first = np.searchsorted(times, np.where(runs, start, np.inf))
+    last = np.searchsorted(times, np.where(runs, end, np.inf))
+    come = np.searchsorted(times, trace.submit)[job]
+    waits = takes_part[job]
+
+    def counted(begin: IntArray, stop: IntArray, group: IntArray, groups: int, weights: FloatArray | None = None) -> FloatArray:
+        """Sum over what begins and stops at these samples, by group."""
+        table = np.bincount(begin * groups + group, weights, (k + 1) * groups).astype(float)
+        table -= np.bincount(stop * groups + group, weights, (k + 1) * groups)
+        return table.reshape(k + 1, groups).cumsum(axis=0)[:k]
+
+    some = np.flatnonzero(runs)
+    parts = (first[some], last[some])
+    by_user = np.stack([counted(*parts, owner[some], users, demand[stream[some]]) for demand in instance.demands.T], axis=2)
+    counts = _capacity(streams, times)
+    capacity = counts @ instance.capacities
+    by_row = None
+    if k * instance.n_servers * instance.n_resources <= _MOST_NUMBERS:
+        by_row = np.stack([counted(*parts, row[some], instance.n_servers, demand[stream[some]]) for demand in instance.demands.T], axis=2)
+    by_user = np.maximum(by_user, 0.0)  # rounding
+    return Series(
+        times=times,
+        usage=by_user.sum(axis=1),
+        capacity=capacity,
+        row_usage=None if by_row is None else np.maximum(by_row, 0.0),
+        row_capacity=None if by_row is None else counts[:, :, None] * instance.capacities,
+        dominant_shares=safe_ratio(by_user, capacity[:, None, :]).max(axis=2, initial=0.0),
+        running=counted(*parts, owner[some], users),
+        waiting=counted(come[waits], np.minimum(first, k)[waits], owner[waits], users),
+    )
+
+
+def sample_flow(streams: Streams, flow: Flow) -> Series:
+    """Return what was kept of a flow."""
+    counts = _capacity(streams, flow.times)
+    capacity = counts @ streams.instance.capacities
+    few = flow.rows.size <= _MOST_NUMBERS
+    return Series(
+        times=flow.times,
+        usage=flow.rows.sum(axis=1),
+        capacity=capacity,
+        row_usage=flow.rows if few else None,
+        row_capacity=counts[:, :, None] * streams.instance.capacities if few else None,
+        dominant_shares=safe_ratio(flow.held, capacity[:, None, :]).max(axis=2, initial=0.0),
+        running=flow.running,
+        waiting=flow.waiting,
+    )

@@ -1,0 +1,193 @@
+"""A trace on a cluster, as arrays: its jobs in *streams*, and what changes when.
+
+A stream is what a user has of one kind: tasks of the same demand that may run on the same servers, job after job. It is the "user" of the
+instance that is solved or filled; its owner is the user of the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.events import Change
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.merging import number_distinct
+from fairopt.trace import Trace
+from fairopt.wording import did_you_mean, some
+
+__all__ = ["Streams", "streams_of"]
+
+_KIND = {"leave": Change.LEAVE, "join": Change.JOIN, "remove": Change.REMOVE, "add": Change.ADD}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Streams:
+    """Jobs in streams.
+
+    Attributes
+    ----------
+    trace : Trace
+    cluster : Instance
+        As it is at the beginning.
+    users : tuple of str
+        In the order of the cluster, if it names them; else in that of the trace.
+    weights : array (users,)
+    instance : Instance
+        Its users are the streams, without limits on tasks; its counts are the most servers that there ever are of each row.
+    owner : int array (streams,)
+    stream : int array (jobs,)
+    present : bool array (users,)
+        Who is there at the beginning.
+    times, changes, subjects, amounts : arrays (events,)
+        As in `fairopt.events.Work`, of all jobs.
+    """
+
+    trace: Trace
+    cluster: Instance
+    users: tuple[str, ...]
+    weights: FloatArray
+    instance: Instance
+    owner: IntArray
+    stream: IntArray
+    present: BoolArray
+    times: FloatArray
+    changes: IntArray
+    subjects: IntArray
+    amounts: IntArray
+
+    @property
+    def job_owner(self) -> IntArray:
+        """The user of each job, by position in ``users``."""
+        return self.owner[self.stream]
+
+    def counts_over_time(self) -> tuple[FloatArray, FloatArray]:
+        """Return times, from -inf on, and how many servers of each row there are from then on, (times, rows)."""
+        return _counts(self.cluster, self.times, self.changes, self.subjects, self.amounts)
+
+
+def streams_of(trace: Trace, cluster: Instance) -> Streams:
+    """Put a trace on a cluster.
+
+    Weights and placement constraints are those of the cluster's users of the same names. If it names none of them, weights are 1.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        Labels that do not match; time sharing; weights per resource; more servers removed than there are.
+    """
+    if cluster.rates_per_server is not None:
+        raise Unsupported("the cluster gives rates, so its servers are shared by time; a simulation divides resources: leave the rates out")
+    if cluster.weights.ndim == 2:
+        raise Unsupported("the cluster gives a weight per resource; a simulation takes one per user, shape (users,)")
+    demands = trace.demands[:, _columns(trace, cluster)]
+    users, weights, placement = _users(trace, cluster)
+    position = {name: n for n, name in enumerate(users)}
+    owner_of_job = np.array([position[name] for name in trace.users], np.int64)[trace.user]
+    keys = [owner_of_job[:, None], demands]
+    if trace.eligibility is not None:
+        if trace.eligibility.shape[1] != cluster.n_servers:
+            raise InvalidInstance(
+                f"the eligibility of the trace has {trace.eligibility.shape[1]} columns, and the cluster {cluster.n_servers} rows"
+            )
+        keys.append(np.packbits(trace.eligibility, axis=1).astype(float))
+    distinct = number_distinct(keys)
+    first = np.unique(distinct, return_index=True)[1]
+    order = np.argsort(owner_of_job[first], kind="stable")
+    renumbered = np.empty(order.size, np.int64)
+    renumbered[order] = np.arange(order.size)
+    stream, first = renumbered[distinct], first[order]
+    owner = owner_of_job[first]
+    allowed = np.ones((first.size, cluster.n_servers), bool) if placement is None else placement[owner]
+    if trace.eligibility is not None:
+        allowed = allowed & trace.eligibility[first]
+    times, changes, subjects, amounts, present = _changes(trace, cluster, users)
+    _, counts = _counts(cluster, times, changes, subjects, amounts)
+    if (counts < 0).any():
+        row = int(np.argwhere(counts < 0)[0, 1])
+        raise InvalidInstance(f'the events remove more servers of "{cluster.servers[row]}" than there are; correct their numbers')
+    return Streams(
+        trace=trace,
+        cluster=cluster,
+        users=users,
+        weights=weights,
+        instance=Instance(
+            cluster.capacities,
+            demands[first],
+            weights=weights[owner],
+            eligibility=allowed,
+            counts=counts.max(axis=0),
+            users=[f"{j + 1} of {users[n]}" for j, n in enumerate(owner)],
+            servers=cluster.servers,
+            resources=cluster.resources,
+        ),
+        owner=owner,
+        stream=stream,
+        present=present,
+        times=times,
+        changes=changes,
+        subjects=subjects,
+        amounts=amounts,
+    )
+
+
+def _counts(
+    cluster: Instance, times: FloatArray, changes: IntArray, subjects: IntArray, amounts: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    own = np.isin(changes, (Change.REMOVE, Change.ADD))
+    step = np.zeros((int(own.sum()) + 1, cluster.n_servers))
+    step[0] = cluster.counts
+    sign = np.where(changes[own] == Change.ADD, 1, -1)
+    step[np.arange(1, len(step)), subjects[own]] = sign * amounts[own]
+    return np.concatenate([[-np.inf], times[own]]), step.cumsum(axis=0)
+
+
+def _columns(trace: Trace, cluster: Instance) -> list[int]:
+    for name in trace.resources:
+        if name not in cluster.resources:
+            raise InvalidInstance(
+                f'the trace demands "{name}", which the cluster does not have{did_you_mean(name, cluster.resources)}; '
+                f"it has {', '.join(cluster.resources)}"
+            )
+    for name in cluster.resources:
+        if name not in trace.resources:
+            raise InvalidInstance(f'the trace says nothing of the resource "{name}"; add a column, with 0 for what needs none')
+    return [trace.resources.index(name) for name in cluster.resources]
+
+
+def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray, BoolArray | None]:
+    known = set(cluster.users)
+    missing = [name for name in trace.users if name not in known]
+    if len(missing) == len(trace.users):
+        return trace.users, np.ones(len(trace.users)), None
+    if missing:
+        raise InvalidInstance(
+            f"the cluster knows some users of the trace, but not {some(missing)}{did_you_mean(missing[0], cluster.users)}; "
+            "name all of them there, for their weights, or none"
+        )
+    return cluster.users, np.array(cluster.weights), cluster.placement
+
+
+def _changes(trace: Trace, cluster: Instance, users: tuple[str, ...]) -> tuple[FloatArray, IntArray, IntArray, IntArray, BoolArray]:
+    """Return times, kinds, subjects and amounts in order, and who is there at the beginning."""
+    present = np.ones(len(users), bool)
+    seen: set[str] = set()
+    user, row = ({name: j for j, name in enumerate(names)} for names in (users, cluster.servers))
+    rows: list[tuple[float, int, int, int]] = []
+    for time, kind, name, amount in trace.events:
+        of_user = kind in ("join", "leave")
+        if not of_user and name not in row:
+            raise InvalidInstance(f'an event at {time:g} s is about servers "{name}", which the cluster lacks{did_you_mean(name, row)}')
+        if of_user and name not in seen:
+            seen.add(name)
+            present[user[name]] = kind == "leave"
+        rows.append((time, int(_KIND[kind]), (user if of_user else row)[name], 0 if of_user else amount))
+    table = np.array(rows, float).reshape(-1, 4)
+    jobs = np.arange(trace.n_jobs)
+    times = np.concatenate([table[:, 0], trace.submit])
+    changes = np.concatenate([table[:, 1], np.full(jobs.size, float(Change.SUBMIT))]).astype(np.int64)
+    subjects = np.concatenate([table[:, 2], jobs]).astype(np.int64)
+    amounts = np.concatenate([table[:, 3], np.zeros(jobs.size)]).astype(np.int64)
+    order = np.lexsort((changes, times))  # stable: jobs stay in order
+    return times[order], changes[order], subjects[order], amounts[order], present

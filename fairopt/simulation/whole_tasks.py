@@ -1,0 +1,78 @@
+"""Whole tasks over time, greedily: whenever something ends or comes, progressive filling goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.events import Change, Work
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.schedule import filling_of, planned
+from fairopt.simulation.streams import Streams
+from fairopt.solve import checked
+from fairopt.solvers import Placement, run_events
+
+__all__ = ["run_whole_tasks"]
+
+
+def run_whole_tasks(
+    streams: Streams,
+    plan: Mapping[str, Any],
+    until: float,
+    done: Callable[[float, int], object],
+    stopped: Callable[[], bool],
+) -> tuple[FloatArray, IntArray, float, BoolArray]:
+    """Return start (nan: never) and single server (-1) of each task, up to when that is known, and which streams fit nowhere.
+
+    ``plan`` are arguments of `fairopt.schedule`.
+    """
+    placement, name, notion = planned(**plan)
+    for word, usual in (("stop", "exhausted"), ("record", False)):
+        if plan.get(word, usual) != usual:
+            raise Unsupported(f"{word} has no meaning over time; leave it out")
+    if not isinstance(placement, Placement):
+        raise Unsupported(
+            f'"{name}" is a function, and the compiled event loop of a simulation knows placements that are rules; '
+            'use one of fairopt, such as "best-fit"'
+        )
+    ties = plan.get("ties", "index")
+    notion = notion.restricted(streams.owner)
+    instance = placement.prepare(streams.instance)
+    chosen, sharing = checked(instance, notion, None, {})
+    filling, too_large = filling_of(instance, chosen, sharing, ties)
+    too_large = too_large | ~instance.servable
+    takes_part = ~too_large[streams.stream]
+    events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
+    work = Work(
+        stream=np.where(takes_part, streams.stream, -1),
+        tasks=streams.trace.tasks,
+        durations=streams.trace.durations,
+        owner=streams.owner,
+        rank=_rank(streams, ties),
+        present=streams.present,
+        servers=streams.cluster.counts.astype(np.int64),
+        times=streams.times[events],
+        changes=streams.changes[events],
+        subjects=streams.subjects[events],
+        amounts=streams.amounts[events],
+    )
+    start, server, known = run_events(
+        filling, work, placement, random_ties=ties == "random", seed=int(plan.get("seed", 0)), until=until, done=done, stopped=stopped
+    )
+    return start, server, known, too_large
+
+
+def _rank(streams: Streams, ties: str) -> IntArray:
+    """Return the order in which ties are broken: users as they come, or those whose task takes the largest part first."""
+    if ties != "largest-demand":
+        return streams.owner
+    instance = streams.instance
+    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+    part = np.array([float(f"{value:.12g}") for value in largest])  # as `schedule`: what differs by rounding is the same
+    order = np.lexsort((streams.owner, -part))
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    return rank

@@ -1,0 +1,269 @@
+"""A trace: jobs of tasks that users submit over time, and users and servers that come and go.
+
+Arrays, one entry a job: its user, when it is submitted, how many tasks it has, what one demands, how long it runs, where it may run.
+
+>>> trace = Trace(
+...     ["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1, 4], [2, 2], [3, 1]], durations=[10, 20, 10])
+>>> trace
+Trace(3 jobs of 2 users, 7 tasks, 2 resources, submitted from 0 to 5 s)
+>>> trace.to_frame()
+  job user  submit_s  tasks  run_s  resource-1  resource-2
+0   1    A       0.0      4   10.0         1.0         4.0
+1   2    A       0.0      1   20.0         2.0         2.0
+2   3    B       5.0      2   10.0         3.0         1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.errors import InvalidInstance
+from fairopt.validation import BoolArray, FloatArray, IntArray, booleans, check, frame_labels, matrix, numbers, unique_labels
+from fairopt.wording import did_you_mean, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Event", "Trace", "problems"]
+
+Event: TypeAlias = tuple[float, str, str] | tuple[float, str, str, int]
+"""Time, "join" or "leave" with a user, "add" or "remove" with a server row and how many of its servers (default 1)."""
+
+KINDS = ("leave", "join", "remove", "add")
+_MOST_TASKS = 2**31
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
+class Trace:
+    """Jobs over time. Immutable; its arrays are read-only.
+
+    Parameters
+    ----------
+    user : sequence of str (jobs,)
+        Who submits each job.
+    submit : array (jobs,)
+        When, in seconds from any moment on, >= 0; a job is not submitted before the one above it.
+    tasks : int array (jobs,)
+        How many tasks, all alike, >= 1.
+    demands : array (jobs, resources)
+        Of one task, in the units of the cluster, >= 0, and > 0 of some resource.
+    durations : array (jobs,) or (tasks.sum(),)
+        Seconds that a task runs, >= 0 (inf: for ever): one for all tasks of a job, or one for each task, job by job.
+    eligibility : bool array (jobs, servers), optional
+        Where each job may run, by rows of the cluster. Default: anywhere.
+    events : sequence of tuples, optional
+        ``(time, "join" or "leave", user)`` and ``(time, "add" or "remove", server row, number)``, in any order. A user is there from
+        the beginning unless its first event is that it joins.
+    jobs : sequence of str, optional
+        Unique names; default "1", "2", ...
+    resources : sequence of str, optional
+        Names of the columns of ``demands``; those of the cluster, in any order.
+
+    Attributes
+    ----------
+    users : tuple of str
+        Everybody who submits a job, in order of appearance.
+    user : int array (jobs,)
+        Position in ``users``.
+    left_out : tuple of str
+        What a lenient reader left out, and why.
+
+    Raises
+    ------
+    InvalidInstance
+        With the job that is wrong, and what to do.
+    """
+
+    users: tuple[str, ...]
+    user: IntArray
+    submit: FloatArray
+    tasks: IntArray
+    demands: FloatArray
+    durations: FloatArray
+    eligibility: BoolArray | None
+    events: tuple[tuple[float, str, str, int], ...]
+    jobs: tuple[str, ...]
+    resources: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    def __init__(
+        self,
+        user: Sequence[str],
+        submit: npt.ArrayLike,
+        tasks: npt.ArrayLike,
+        demands: npt.ArrayLike,
+        durations: npt.ArrayLike,
+        *,
+        eligibility: npt.ArrayLike | None = None,
+        events: Iterable[Event] = (),
+        jobs: Sequence[str] | None = None,
+        resources: Sequence[str] | None = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
+        _, resources = frame_labels(demands, "demands", None, "jobs", resources, "resources")
+        d = matrix(demands, "demands", "(jobs, resources)")
+        number = len(d)
+        names = unique_labels([str(j + 1) for j in range(number)] if jobs is None else jobs, number, "job")
+        owners = list(user)
+        if isinstance(user, str) or len(owners) != number:
+            raise InvalidInstance(f"there are {len(owners)} users for {number} jobs; name one for each job")
+        for j, owner in enumerate(owners):
+            if not isinstance(owner, str) or not owner.strip():
+                raise InvalidInstance(f'the user of job "{names[j]}" is {owner!r}; users are named by strings that are not empty')
+        labels = tuple(dict.fromkeys(owners))
+        position = {label: n for n, label in enumerate(labels)}
+        times = numbers(submit, "submit times", (number,), "one per job")
+        count = numbers(tasks, "numbers of tasks", (number,), "one per job")
+        given = numbers(durations, "durations")
+        for message, bad in problems(times, count, d).items():
+            if bad.any():
+                raise InvalidInstance(f'job "{names[int(np.argmax(bad))]}": {message}')
+        total = int(count.sum())
+        if total >= _MOST_TASKS:
+            raise InvalidInstance(f"the trace has {total:,} tasks, and at most {_MOST_TASKS:,} can be followed; take a part of it")
+        if given.shape not in ((number,), (total,)):
+            raise InvalidInstance(f"the shape of durations is {given.shape}; give ({number},), one per job, or ({total},), one per task")
+        of_task = names if given.shape == (number,) else tuple(np.repeat(np.array(names, object), count.astype(int)))
+        check(given, given >= 0, "duration", ">= 0 (inf for ever)", of_task)
+        k = 0 if eligibility is None else np.shape(eligibility)[-1] if np.ndim(eligibility) == 2 else 0
+        values: dict[str, Any] = {
+            "users": labels,
+            "user": np.array([position[owner] for owner in owners], np.int64),
+            "submit": times,
+            "tasks": count.astype(np.int64),
+            "demands": d,
+            "durations": given,
+            "eligibility": None if eligibility is None else booleans(eligibility, (number, k)),
+            "events": _events(events, labels),
+            "jobs": names,
+            "resources": unique_labels(resources, d.shape[1], "resource"),
+            "left_out": tuple(left_out),
+        }
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, resources: Sequence[str] | None = None, events: Iterable[Event] = ()) -> Trace:
+        """Return the trace of a table with a row per job: columns ``job``, ``user``, ``submit_s``, ``tasks``, ``run_s``, one a resource.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            ``job`` and ``tasks`` (1) may be missing; `to_frame` is the inverse where tasks of a job run equally long.
+        resources : sequence of str, optional
+            The columns that are resources; default: all others.
+
+        >>> import pandas as pd
+        >>> Trace.from_frame(pd.DataFrame({"user": ["A", "B"], "submit_s": [0, 1], "run_s": [9, 9], "cpu": [1, 2]}))
+        Trace(2 jobs of 2 users, 2 tasks, 1 resource, submitted from 0 to 1 s)
+        """
+        own = ("job", "user", "submit_s", "tasks", "run_s")
+        columns = [str(column) for column in frame.columns if column not in own] if resources is None else list(resources)
+        for column in ("user", "submit_s", "run_s", *columns):
+            if column not in frame:
+                raise InvalidInstance(f'the table has no column "{column}"{did_you_mean(column, map(str, frame.columns))}; add it')
+        if not columns or not len(frame):
+            raise InvalidInstance("the table needs at least one row, and one column for each resource")
+        return cls(
+            frame["user"].tolist(),
+            frame["submit_s"].to_numpy(),
+            frame["tasks"].to_numpy() if "tasks" in frame else np.ones(len(frame)),
+            frame[columns].to_numpy(),
+            frame["run_s"].to_numpy(),
+            jobs=[str(job) for job in frame["job"]] if "job" in frame else None,
+            resources=columns,
+            events=events,
+        )
+
+    # What follows -----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def n_jobs(self) -> int:
+        """The number of jobs."""
+        return len(self.jobs)
+
+    @property
+    def n_tasks(self) -> int:
+        """The number of tasks."""
+        return int(self.tasks.sum())
+
+    @property
+    def job_of(self) -> IntArray:
+        """The job of each task, (tasks.sum(),)."""
+        return np.repeat(np.arange(self.n_jobs), self.tasks)
+
+    @property
+    def task_durations(self) -> FloatArray:
+        """The duration of each task, (tasks.sum(),)."""
+        return self.durations if self.durations.size == self.n_tasks else self.durations[self.job_of]
+
+    @property
+    def job_work(self) -> FloatArray:
+        """Seconds that all tasks of a job run in sum, (jobs,)."""
+        if self.durations.size != self.n_tasks:
+            return self.tasks * self.durations
+        first = np.cumsum(self.tasks) - self.tasks
+        return np.add.reduceat(self.durations, first)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per job, in the columns that `from_frame` reads; ``run_s`` is the mean of its tasks."""
+        import pandas as pd
+
+        head = {
+            "job": list(self.jobs),
+            "user": np.array(self.users, object)[self.user],
+            "submit_s": self.submit,
+            "tasks": self.tasks,
+            "run_s": self.job_work / self.tasks,
+        }
+        return pd.DataFrame(head | dict(zip(self.resources, self.demands.T, strict=True)))
+
+    def __repr__(self) -> str:
+        what = f"{plural(self.n_jobs, 'job')} of {plural(len(self.users), 'user')}, {plural(self.n_tasks, 'task')}"
+        also = f", {plural(len(self.events), 'event')}" if self.events else ""
+        left = f", {plural(len(self.left_out), 'row')} left out" if self.left_out else ""
+        return (
+            f"Trace({what}, {plural(len(self.resources), 'resource')}, "
+            f"submitted from {self.submit[0]:g} to {self.submit[-1]:g} s{also}{left})"
+        )
+
+
+def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict[str, BoolArray]:
+    """Return what is wrong with which jobs: message -> bool (jobs,)."""
+    with np.errstate(invalid="ignore"):
+        late = np.concatenate([[False], submit[1:] < np.fmax.accumulate(submit)[:-1]])
+        return {
+            "its submit time is not a finite number >= 0": ~(np.isfinite(submit) & (submit >= 0)),
+            "it is submitted before the job above it: a clock that goes backwards; sort the jobs by submit time": late,
+            "its number of tasks is not a whole number >= 1": ~(np.isfinite(tasks) & (tasks >= 1) & (tasks == np.round(tasks))),
+            "a demand is not a finite number >= 0": ~(np.isfinite(demands) & (demands >= 0)).all(axis=1),
+            "it demands nothing, so it would run anywhere at once; leave it out, or give a demand > 0": (demands == 0).all(axis=1),
+        }
+
+
+def _events(events: Iterable[Event], users: tuple[str, ...]) -> tuple[tuple[float, str, str, int], ...]:
+    """Return the events in order of time, and at one time in that of ``KINDS``."""
+    known = set(users)
+    checked: list[tuple[float, str, str, int]] = []
+    for number, event in enumerate(events, start=1):
+        if not isinstance(event, tuple | list) or not 3 <= len(event) <= 4:
+            raise InvalidInstance(f'event {number} is {event!r}; give (time, "join", user) or (time, "remove", server, number)')
+        time, kind, name, *rest = event
+        amount = rest[0] if rest else 1
+        if not isinstance(time, int | float | np.number) or not (np.isfinite(time) and time >= 0):
+            raise InvalidInstance(f"event {number}: its time is {time!r}; give a finite number of seconds >= 0")
+        if kind not in KINDS:
+            raise InvalidInstance(f'event {number}: there is no "{kind}"{did_you_mean(str(kind), KINDS)}; there are {", ".join(KINDS)}')
+        if kind in ("join", "leave") and name not in known:
+            raise InvalidInstance(f'event {number}: user "{name}" submits no job{did_you_mean(str(name), users)}')
+        if isinstance(amount, bool) or not isinstance(amount, int | np.integer) or amount < 1:
+            raise InvalidInstance(f"event {number}: the number of servers is {amount!r}; give a whole number >= 1")
+        checked.append((float(time), str(kind), str(name), int(amount)))
+    return tuple(sorted(checked, key=lambda event: (event[0], KINDS.index(event[1]))))

@@ -1,0 +1,153 @@
+"""A scheduler over time as one would write it on paper: in fractions, all servers tried each time, nothing remembered."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import fairopt as fo
+
+
+def exact(value: float) -> Fraction:
+    """Return the fraction with a small denominator that is meant."""
+    return Fraction(float(value)).limit_denominator(10**6)
+
+
+class Reference:
+    """Jobs, servers and users; ``simulate`` runs them all."""
+
+    def __init__(self, trace: fo.Trace, cluster: fo.Instance, criterion: str, placement: str) -> None:
+        self.trace, self.cluster, self.criterion, self.placement = trace, cluster, criterion, placement
+        self.users = cluster.users if set(trace.users) <= set(cluster.users) else trace.users
+        self.phi = [exact(weight) for weight in cluster.weights] if self.users is cluster.users else [Fraction(1)] * len(self.users)
+        self.m = range(cluster.n_resources)
+        self.d = [[exact(value) for value in row] for row in trace.demands]
+        self.c = [[exact(value) for value in row] for row in cluster.capacities]
+        number = [int(count) for count in cluster.counts]
+        most = list(number)
+        for _, kind, name, amount in trace.events:
+            if kind in ("add", "remove"):
+                i = cluster.servers.index(name)
+                number[i] += amount if kind == "add" else -amount
+                most[i] = max(most[i], number[i])
+        self.row = [i for i, count in enumerate(most) for _ in range(count)]
+        self.there = [k < int(cluster.counts[i]) for i, count in enumerate(most) for k in range(count)]
+        self.total = [sum((self.c[i][r] for i in self.row), Fraction(0)) for r in self.m]
+        self.free = [list(self.c[i]) for i in self.row]
+        first: dict[str, str] = {}
+        for _, kind, name, _ in trace.events:
+            if kind in ("join", "leave"):
+                first.setdefault(name, kind)
+        self.present = [first.get(name) != "join" for name in self.users]
+        self.owner = [self.users.index(trace.users[n]) for n in trace.user]
+        self.waits: list[int] = []  # jobs with tasks that wait
+        self.left = [int(number) for number in trace.tasks]
+        self.running: list[tuple[Fraction, int, int, int]] = []  # end, task, job, server
+        self.start: dict[int, tuple[Fraction, int]] = {}
+        self.first_task = [int(sum(trace.tasks[:j])) for j in range(trace.n_jobs)]
+
+    def able(self, job: int, s: int) -> bool:
+        """May it ever run there?"""
+        i = self.row[s]
+        if self.trace.eligibility is not None and not self.trace.eligibility[job, i]:
+            return False
+        placement = self.cluster.placement
+        if self.users is self.cluster.users and placement is not None and not placement[self.owner[job], i]:
+            return False
+        return all(self.c[i][r] > 0 for r in self.m if self.d[job][r])
+
+    def fits(self, job: int, s: int) -> bool:
+        """Does a task fit there now?"""
+        return self.there[s] and self.able(job, s) and all(self.d[job][r] <= self.free[s][r] for r in self.m)
+
+    def worth(self, job: int, s: int) -> Fraction:
+        """Return the share of one task, before weights."""
+        d = self.d[job]
+
+        def gamma(i: int) -> Fraction:
+            return min(self.c[i][r] / d[r] for r in self.m if d[r])
+
+        if self.criterion == "drfh":
+            return max(d[r] / self.total[r] for r in self.m if d[r])
+        if self.criterion == "cdrf":
+            return 1 / sum((gamma(i) for k, i in enumerate(self.row) if self.able(job, k)), Fraction(0))
+        if self.criterion == "tsf":
+            return 1 / sum((gamma(i) for i in self.row if all(self.c[i][r] for r in self.m if d[r])), Fraction(0))
+        if self.criterion == "psdsf":
+            return 1 / gamma(self.row[s])
+        return max(d[r] / self.free[s][r] for r in self.m if d[r])
+
+    def share(self, job: int, s: int) -> Fraction:
+        """Return the share of the job's user in the eyes of the server."""
+        own = [other for _, _, other, _ in self.running if self.owner[other] == self.owner[job]]
+        phi = self.phi[self.owner[job]]
+        if self.criterion in ("psdsf", "rpsdsf"):
+            return len(own) * self.worth(job, s) / phi if own else Fraction(0)
+        return sum((self.worth(other, s) for other in own), Fraction(0)) / phi
+
+    def score(self, job: int, s: int) -> Any:
+        """Smaller is better, of servers that fit."""
+        number = len(self.row)
+        d = [self.d[job][r] * number / self.total[r] if self.total[r] else Fraction(0) for r in self.m]
+        f = [self.free[s][r] * number / self.total[r] if self.total[r] else Fraction(0) for r in self.m]
+        p = next(r for r in self.m if d[r])
+        if self.placement == "best-fit":
+            return sum((abs(d[r] / d[p] - f[r] / f[p]) for r in self.m), Fraction(0))
+        if self.placement == "worst-fit":
+            return -sum(f, Fraction(0))
+        if self.placement == "joint":
+            return self.share(job, s)
+        return 0
+
+    def fill(self, now: Fraction) -> None:
+        """Start tasks until nobody's fits."""
+        while True:
+            found = []
+            for job in self.waits:
+                servers = [s for s in range(len(self.row)) if self.fits(job, s)]
+                if self.present[self.owner[job]] and servers:
+                    found.append((min(self.share(job, s) for s in servers), self.owner[job], job, servers))
+            if not found:
+                return
+            _, _, job, servers = min(found, key=lambda entry: entry[:3])
+            s = min(servers, key=lambda s: (self.score(job, s), s))
+            task = self.first_task[job] + int(self.trace.tasks[job]) - self.left[job]
+            self.left[job] -= 1
+            if not self.left[job]:
+                self.waits.remove(job)
+            for r in self.m:
+                self.free[s][r] -= self.d[job][r]
+            self.start[task] = (now, s)
+            length = float(self.trace.task_durations[task])
+            if length < float("inf"):
+                self.running.append((now + exact(length), task, job, s))
+            else:
+                self.running.append((Fraction(10**12), task, job, s))
+
+    def simulate(self) -> dict[int, tuple[Fraction, int]]:
+        """Return start and server of each task that was started."""
+        kinds = ("leave", "join", "remove", "add", "submit")
+        events: list[tuple[Fraction, int, Any, int]] = [(exact(t), kinds.index(kind), name, k) for t, kind, name, k in self.trace.events]
+        events += [(exact(t), 4, job, 0) for job, t in enumerate(self.trace.submit)]
+        events.sort(key=lambda event: event[:2])
+        while events or any(end < 10**12 for end, *_ in self.running):
+            now = min([event[0] for event in events[:1]] + [end for end, *_ in self.running])
+            for entry in [entry for entry in self.running if entry[0] == now]:
+                self.running.remove(entry)
+                for r in self.m:
+                    self.free[entry[3]][r] += self.d[entry[2]][r]
+            while events and events[0][0] == now:
+                _, kind, what, number = events.pop(0)
+                if kinds[kind] == "submit":
+                    if any(self.able(what, s) and all(self.d[what][r] <= self.c[i][r] for r in self.m) for s, i in enumerate(self.row)):
+                        self.waits.append(what)
+                elif kinds[kind] in ("join", "leave"):
+                    self.present[self.users.index(what)] = kinds[kind] == "join"
+                else:
+                    own = [s for s, i in enumerate(self.row) if i == self.cluster.servers.index(what)]
+                    for s in own if kinds[kind] == "add" else own[::-1]:
+                        if number and self.there[s] != (kinds[kind] == "add"):
+                            self.there[s] = not self.there[s]
+                            number -= 1
+            self.fill(now)
+        return self.start
