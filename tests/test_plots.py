@@ -156,13 +156,13 @@ def test_long_labels_stay_inside_the_picture_of_a_polytope(users: int, servers: 
     figure.draw_without_rendering()
     whole = figure.bbox
     for axes in figure.axes:
-        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title):  # type: ignore[attr-defined]
+        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title):
             box = text.get_window_extent()
             assert box.x0 >= whole.x0
             assert box.x1 <= whole.x1
             assert box.y0 >= whole.y0
             assert box.y1 <= whole.y1
-        assert axes._left_title.get_window_extent().x1 <= axes.get_window_extent().x1  # type: ignore[attr-defined]
+        assert axes._left_title.get_window_extent().x1 <= axes.get_window_extent().x1
     legend = figure.legends[0].get_window_extent()
     assert legend.x0 >= whole.x0
     assert legend.x1 <= whole.x1
