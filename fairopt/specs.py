@@ -70,6 +70,8 @@ def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
         word, sign, text = part.partition("=")
         if not (word and sign and text):
             raise Unsupported(f'"{spec}": "{part}" is no option; write option=value, as in "proportional:alpha=2"')
+        if word in options:
+            raise Unsupported(f'"{spec}": "{word}" is there twice; give it once')
         value: Any = text
         for kind in (float, int):
             try:

@@ -119,6 +119,10 @@ class HighsModel:
     def basis(self, basis: Any) -> None:
         self._highs.setBasis(basis)
 
+    def forget(self) -> None:
+        """Drop the last basis and answer: the next run starts afresh."""
+        self._highs.clearSolver()
+
     def start_from(self, columns: IntArray, tight_rows: IntArray) -> None:
         """Set a basis: these columns basic, these rows at their lower bounds, every other row slack."""
         import highspy

@@ -37,7 +37,7 @@ from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 
 __all__ = ["Pareto", "pareto_frontier"]
 
@@ -149,7 +149,13 @@ class _Search:
         """Return (total, smallest share) of an optimum for these weights, and take note of what the prices leave open."""
         per_column = of_total * self.scale / self.total_unit
         self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
-        outcome = solved(self.model.run(self.deadline.left), self.deadline, {"programs": self.solved})
+        outcome = self.model.run(self.deadline.left)
+        if outcome.status is Status.FAILED:  # the simplex can lose its way once in hundreds of warm starts; from where it stopped it goes on
+            outcome = self.model.run(self.deadline.left)
+        if outcome.status is Status.FAILED:
+            self.model.forget()
+            outcome = self.model.run(self.deadline.left)
+        outcome = solved(outcome, self.deadline, {"programs": self.solved})
         point, gap = self._judged(outcome, per_column, of_total, of_share)
         if gap > _REFINED:
             again = self._judged(self.model.refine(outcome, self.deadline.left), per_column, of_total, of_share)

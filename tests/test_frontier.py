@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fairopt.cli import app
 from fairopt.instance import FloatArray
 from fairopt.measures import dominant_shares, shares_per_task, takes_part
 from fairopt.solvers import pareto_frontier
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 POOL = fo.Instance([[9, 18]], [[1, 4], [6, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
@@ -414,3 +416,17 @@ def test_a_frontier_without_points_is_drawn() -> None:
     assert boxes(figure) == []
     (line,) = [line for line in figure.axes[0].lines if line.get_label() == "exact frontier"]
     np.testing.assert_allclose(line.get_xydata(), [[4, 2 / 3], [117 / 23, 12 / 23]])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_simplex_that_loses_its_way_is_sent_again(monkeypatch: pytest.MonkeyPatch, lost: int) -> None:
+    """HiGHS ends one warm start in hundreds without an answer, as on 200 users and 80 servers of "uniform": the frontier is still found."""
+    instance = fo.generate("uniform", users=6, servers=3)
+    whole, runs, plain = fo.frontier(instance, **BARE), itertools.count(), HighsModel.run
+
+    def run_or_fail(model: HighsModel, time_limit: float) -> Outcome:
+        outcome = plain(model, time_limit)
+        return outcome if next(runs) % (lost + 1) == lost else replace(outcome, status=Status.FAILED)
+
+    monkeypatch.setattr(HighsModel, "run", run_or_fail)
+    np.testing.assert_allclose(fo.frontier(instance, **BARE).vertices, whole.vertices, rtol=1e-9)

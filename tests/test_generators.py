@@ -192,3 +192,9 @@ def test_the_command_writes_an_instance(tmp_path: Path) -> None:
         refused = CliRunner().invoke(app, ["generate", *arguments])
         assert refused.exit_code == 2
         assert message in " ".join(refused.stderr.replace("│", " ").split())
+
+
+def test_an_option_that_is_given_twice_is_refused() -> None:
+    """Which of the two is meant, nobody knows."""
+    with pytest.raises(fo.Unsupported, match='"uniform:users=3:users=4": "users" is there twice'):
+        read_generator("uniform:users=3:users=4")

@@ -146,6 +146,28 @@ def test_trajectory_of_few_users(users: int) -> None:
         assert legend.get_window_extent().ymax <= axes.get_window_extent().ymin
 
 
+@pytest.mark.parametrize(("users", "servers"), [(2, 1), (3, 1), (1, 3)])
+def test_long_labels_stay_inside_the_picture_of_a_polytope(users: int, servers: int) -> None:
+    """Axes, titles and legend: nothing is cut off, and no title runs into the next."""
+    rng = np.random.default_rng(1)
+    names = {"users": [f"{n}" + "B" * 60 for n in range(users)], "servers": [f"{i}" + "S" * 60 for i in range(servers)]}
+    instance = fo.Instance(rng.uniform(1, 2, (servers, 2)), rng.uniform(0.5, 1, (users, 2)), resources=["R" * 60, "cpu"], **names)
+    figure = fo.solve(instance, "proportional", solver="trajectory").trace.plot_polytope()
+    figure.draw_without_rendering()
+    whole = figure.bbox
+    for axes in figure.axes:
+        for text in (axes.xaxis.label, axes.yaxis.label, axes.title, axes._left_title):
+            box = text.get_window_extent()
+            assert box.x0 >= whole.x0
+            assert box.x1 <= whole.x1
+            assert box.y0 >= whole.y0
+            assert box.y1 <= whole.y1
+        assert axes._left_title.get_window_extent().x1 <= axes.get_window_extent().x1
+    legend = figure.legends[0].get_window_extent()
+    assert legend.x0 >= whole.x0
+    assert legend.x1 <= whole.x1
+
+
 def test_a_share_that_is_the_number_of_tasks_is_not_noted() -> None:
     """Efficiency counts tasks; a max-min notion has shares beside."""
     assert not [text for text in texts(plot_allocation(allocate(3, 2, "efficiency"))) if "(share" in text]

@@ -90,6 +90,17 @@ def rows(page: Page, name: str) -> list[dict[str, Any]]:
     return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
 
 
+def test_no_label_turns_the_numbers_of_a_sentence(tmp_path: Path) -> None:
+    """A label may turn its own direction of writing, in a cell or a button of its own (or a command, to be copied), and nothing else."""
+    user, resource = "a\u202eb", "cpu\u202e"
+    turned = fo.Instance([[4, 6]], [[1, 2], [2, 1]], users=[user, "c"], resources=[resource, "memory"])
+    page = Page(report(turned, tmp_path / "a.html", notions=["drfh"], explain=[user], effort=1).path.read_text(encoding="utf-8"))
+    assert "4 cpu\\u202e, 6 memory in all" in page.text
+    assert 'of "a\\u202eb"' in page.text
+    alone = {user, resource, *(f"{resource} {what}" for what in ("of one", "of a task", "in use"))}
+    assert [text for text in page.texts if "\u202e" in text and text not in alone and not text.startswith("fairopt report")] == []
+
+
 # What it says --------------------------------------------------------------------------------------------------------------------
 
 

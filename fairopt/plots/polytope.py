@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
-from fairopt.plots.style import COLOURS, LABEL, STYLES, short_label
+from fairopt.plots.style import COLOURS, STYLES, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_polytope"]
 
 _ON = 1e-9  # relative: a corner this near to a line lies on it
+_LABEL = 24  # characters: two columns of the legend beside each other, and the title of a third of the picture
 _MARKERS = ("s", "^", "v", "P", "X")
 
 
@@ -67,7 +68,7 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
     planes = list(combinations(pairs, 2))
     figure = Figure(figsize=(5.6 if len(planes) == 1 else 4.0 * len(planes), 5.4), layout="constrained")
     several = len({server for _, server in trace.pairs}) > 1
-    names = [short_label(f"{user} on {server}" if several else user, 2 * LABEL) for user, server in trace.pairs]
+    names = [short_label(f"{user} on {server}" if several else user, _LABEL) for user, server in trace.pairs]
     marked = {name: np.asarray(x, float) for name, x in (points or {}).items()}
     for axes, plane in zip(np.ravel(figure.subplots(1, len(planes))), planes, strict=True):
         third = [int(pair) for pair in pairs if pair not in plane]
@@ -77,7 +78,9 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
         if third:
             axes.set_title(f"{names[third[0]]} has {trace.x[-1, third[0]]:.4g}", loc="left", fontsize=10)
     handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2 * len(planes), frameon=False, fontsize=9)
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside lower center", ncols=2 if len(planes) == 1 else 4, frameon=False, fontsize=9
+    )
     users = len({user for user, _ in trace.pairs})
     figure.suptitle(f"Trajectory of {plural(users, 'user')}", fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
@@ -111,7 +114,7 @@ def _plane(axes: Axes, trace: Trace, plane: list[int], third: list[int], points:
             continue
         ends = edge[[int(np.argmin(edge @ [-1, 1])), int(np.argmax(edge @ [-1, 1]))]]
         full = bool(trace.bottlenecks[j])
-        name = short_label(trace.limits[j], 2 * LABEL) + (" (full)" if full else "")
+        name = short_label(trace.limits[j], _LABEL) + (" (full)" if full else "")
         axes.plot(*ends.T, color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], linewidth=3.2 if full else 1.4, zorder=3, label=name)
     axes.set_xlim(0, 1.04 * box[0])
     axes.set_ylim(0, 1.04 * box[1])

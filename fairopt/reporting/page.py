@@ -1,7 +1,7 @@
 """The page: one file that holds its data, its charts and the library that draws them, and asks nobody for anything.
 
 Text goes through Jinja2 with autoescape, data through a JSON block in which no tag can end or begin, and a content security policy lets
-only the scripts run whose hashes it names: a label is text wherever it stands.
+only the scripts run whose hashes it names: a label is text wherever it stands, and in a sentence does not turn what stands after it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from unicodedata import bidirectional
 
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
@@ -38,8 +39,9 @@ from fairopt.reporting.tables import (
 from fairopt.reporting.words import about_instance, about_notion, summary
 from fairopt.wording import joined
 
-__all__ = ["require", "write_page"]
+__all__ = ["require", "upright", "write_page"]
 
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # classes of Unicode
 _NEEDS = ("altair", "jinja2", "vl_convert")
 _VERSIONS = ("fairopt", "numpy", "scipy", "highspy", "altair", "vl-convert-python", "jinja2")
 
@@ -67,7 +69,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
 
     files = jinja2.PackageLoader("fairopt", "reporting")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"number": number, "percent": percent}
+    pages.filters |= {"number": number, "percent": percent, "upright": upright}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
     library = _library()
     users = findings.instance.users
@@ -133,6 +135,15 @@ def _tables(findings: Findings) -> dict[str, Any]:
     if findings.frontier.value is not None:
         tables["frontier"] = frontier_table(findings.frontier.value, findings.points)
     return tables
+
+
+def upright(text: str) -> str:
+    """Return a sentence in which nothing turns the direction of writing: a label that did would turn the numbers after it, too.
+
+    >>> upright("the share of a\\u202eb is 0.25")
+    'the share of a\\\\u202eb is 0.25'
+    """
+    return "".join(f"\\u{ord(c):04x}" if bidirectional(c) in _TURNS else c for c in text)
 
 
 def _instance_file(instance: Instance) -> str:
