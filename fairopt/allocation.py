@@ -93,7 +93,7 @@ class Allocation:
         Ascending; empty where the goal has none.
     certificate : Certificate
     seconds : dict
-        Time to merge and formulate, to solve and to certify.
+        Time to merge and formulate, to solve and to certify; parts of the second: ``compile`` the program, ``load`` compiled code (once).
     details : dict
         What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose
         task fits nowhere, and at whom it stopped if the first block was to end it.

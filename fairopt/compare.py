@@ -163,7 +163,7 @@ class _Work:
             allocation = self._solved(notion, whole)
         except FairoptError as error:
             return Row(name, kind, str(error))
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started - allocation.seconds.get("load", 0.0)
         if not allocation.certificate.best_found:
             return self._measured(name, kind, allocation, seconds, against, whole=False)
         row = self._measured(name, BEST_FOUND, allocation, seconds, against, whole=False)
@@ -182,7 +182,7 @@ class _Work:
                 allocation = schedule(self.instance, sharing=self.sharing, **plan)
             except FairoptError as error:
                 return Row(name, kind, str(error))
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - started - allocation.seconds.get("load", 0.0)
             criterion = plan["criterion"]
             has_optimum = not isinstance(criterion, str) or criterion in NOTIONS
             own = notion_of(criterion, **{key: plan[key] for key in ("utility",) if key in plan}) if has_optimum else first

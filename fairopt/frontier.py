@@ -230,7 +230,7 @@ def frontier(
         Alpha-fair allocations, from 0, the largest total, to ``inf``, max-min.
     notions : sequence, optional
         Identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions. The default is every one of
-        ``fo.NOTIONS``.
+        ``fo.NOTIONS``, but for those that divide whole requests (`Notion.divides_requests`) where a user has no number of tasks.
     families : mapping, optional
         Pairs (beta, lambda) of "fds" and "gfj", such as {"fds": [(2, -1), (2, -4)]}.
     schedules : sequence
@@ -269,7 +269,10 @@ def frontier(
     for alpha in alphas:
         tasks.append((f"alpha={_alpha(alpha):g}", "alpha", partial(_alpha_fair, instance, float(alpha), of, how, time_limit)))
     for name, notion in map(read_notion, asked):
-        tasks.append((name, "notion", partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
+        if notions is None and NOTIONS[name].divides_requests and np.isinf(instance.tasks).any():
+            tasks.append((name, "notion", partial(_no_request, instance)))
+        else:
+            tasks.append((name, "notion", partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for family, beta, lam in _members(families or {}):
         notion = notion_of(family, beta=beta, lam=lam)
         name = f"{family}:beta={float(beta):g}:lam={float(lam):g}"
@@ -289,6 +292,14 @@ def frontier(
         if done is not None:
             done(unique)
     return Frontier(instance, how, of, found.vertices, found.gap, tuple(points))
+
+
+def _no_request(instance: Instance) -> Allocation:
+    """Say why a notion that divides requests is left out, unless it was asked for."""
+    user = instance.users[int(np.isinf(instance.tasks).argmax())]
+    raise Unsupported(
+        f'it divides whole requests, and "{user}" has no number of tasks: it would ask for one; give tasks, or name the notion'
+    )
 
 
 class _Exact:

@@ -186,7 +186,12 @@ def schedule(
         prices=None,
         levels=(),
         certificate=certificate,
-        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": time.perf_counter() - solved},
+        seconds={
+            "formulate": formulated - started,
+            "solve": solved - formulated,
+            "certify": time.perf_counter() - solved,
+            "load": filled.loading,
+        },
         details={
             "placements": int(filled.users.size),
             "fits_nowhere": fits_nowhere,

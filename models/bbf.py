@@ -92,6 +92,7 @@ class BBF(Notion):
     name = "bbf"
     title = "Bottleneck-based fairness: no justified complaints"
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
+    divides_requests = True
     # The paper argues for strategy-proofness too, but it fails: a lie can make another resource the bottleneck (the tests have an example).
     # Envy-freeness, which it derives from that, holds of the Nash optimum (an equilibrium of equal incomes), not of every fair allocation.
     satisfies: ClassVar = {

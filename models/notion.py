@@ -101,6 +101,8 @@ class Notion(ABC):
     satisfies: ClassVar[Mapping[Property, str]] = {}
     conditions: ClassVar[frozenset[Condition]] = frozenset()
     weights_per_resource: ClassVar[bool] = False
+    divides_requests: ClassVar[bool] = False
+    """Does it divide whole requests, so that a user without a number of tasks asks for one?"""
     share_is_part: ClassVar[bool] = False
     """Is a share a part of something, which is written in percent?"""
 

@@ -21,6 +21,7 @@ Nothing is returned that does not satisfy the condition: what the sweeps say of 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.compiled import load
 from fairopt.solvers.equilibrium_equations import Structure
 from fairopt.solvers.smoothed_equilibrium import approach
 
@@ -146,13 +148,14 @@ class BestResponse(Backend):
                 known,
             )
         state.finished(best, residual)
-        return Solution(best, iterations=sweep, programs_solved=0, trace=state.trace())
+        return Solution(best, iterations=sweep, programs_solved=0, trace=state.trace(), seconds={"load": state.loading})
 
 
 class _State:
     """The program in arrays by server, and where the servers are."""
 
     def __init__(self, program: Program, goal: Equilibrium) -> None:
+        self.loading = 0.0  # seconds
         self.program, self.goal = program, goal
         limits = program.limits
         self.order = np.lexsort((program.pair_users, program.pair_servers))  # pairs by server
@@ -295,9 +298,11 @@ class _State:
 
 def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
     """Return the function that lets each server act once, on average."""
-    from fairopt.solvers import server_sweep  # compiled code is loaded when it is needed
+    started = time.perf_counter()
+    from fairopt.solvers import server_sweep  # numba is slow to import
 
     compiled: Any = server_sweep
+    state.loading += time.perf_counter() - started + load(compiled.sweep, np.arange(0), *state.arrays)
     rng = np.random.default_rng(goal.seed)
     servers: IntArray = np.flatnonzero(np.diff(state.start))
     if goal.order == "sequential":
@@ -307,6 +312,8 @@ def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
     planned = np.zeros(state.x.size)
     due = np.full(state.start.size - 1, -1)
     memory: dict[str, Any] = {"clock": 0, "step": 1.0, "best": np.inf, "since": 0}
+
+    state.loading += load(compiled.act_asynchronously, servers, servers, 1.0, *state.arrays, planned, due, 0)
 
     def act() -> float:
         actors = rng.choice(servers, servers.size)

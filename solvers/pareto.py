@@ -150,7 +150,7 @@ class _Search:
         per_column = of_total * self.scale / self.total_unit
         self.model.set_costs(np.append(per_column, of_share) * _MAGNIFIED)
         outcome = self.model.run(self.deadline.left)
-        if outcome.status is Status.FAILED:  # the simplex can lose its way once in hundreds of warm starts; from where it stopped it goes on
+        if outcome.status is Status.FAILED:  # once in hundreds of warm starts the simplex loses its way; it goes on from where it stopped
             outcome = self.model.run(self.deadline.left)
         if outcome.status is Status.FAILED:
             self.model.forget()

@@ -16,6 +16,7 @@ The steps are in ``fairopt.solvers.filling_kernel``; this runs them, a batch at 
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.filling import TIE, Filling, Measure, Rule
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.solvers.compiled import load
 from fairopt.solvers.filling_state import BLOCKED_BY, State
 from fairopt.solvers.placements import Chooser, Placement
 from fairopt.wording import plural
@@ -45,12 +47,15 @@ class Filled:
         Who received a task, and the single server that it lies on, in this order.
     blocked_by : int or None
         The user at whom it stopped, if the first block was to end it.
+    loading : float
+        Seconds to load the compiled steps; nothing from the second time on.
     """
 
     tasks: IntArray
     users: IntArray
     servers: IntArray
     blocked_by: int | None
+    loading: float = 0.0
 
 
 def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool, seed: int, first_block: bool) -> Filled:
@@ -64,8 +69,10 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     first_block : bool
         Stop at the first user with the smallest share whose task does not fit, instead of going on with the others.
     """
+    started = time.perf_counter()
     from fairopt.solvers import filling_kernel as kernel  # numba is slow to import
 
+    loading = time.perf_counter() - started
     rng = np.random.default_rng(seed)
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
     scale[np.isinf(scale)] = 1.0  # nobody can demand what no server has
@@ -76,10 +83,10 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         users, servers = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
         if not isinstance(placement, Placement):
             placed = _fill_by(state, filling, placement, rng, users, servers)
-        elif placement.server_first:
-            placed = kernel.fill_by_server(state, rng, users, servers)
         else:
-            placed = kernel.fill(state, rng, users, servers)
+            steps = kernel.fill_by_server if placement.server_first else kernel.fill
+            loading += load(steps, state, rng, users, servers)
+            placed = steps(state, rng, users, servers)
         batches.append((users[:placed], servers[:placed]))
         number += placed
         if placed < _BATCH:
@@ -91,6 +98,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         np.concatenate([users for users, _ in batches]),
         np.concatenate([servers for _, servers in batches]),
         None if blocked < 0 else blocked,
+        loading,
     )
 
 

@@ -148,6 +148,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
             finished.wait()
         except KeyboardInterrupt:
             if ended is None:
+                say("interrupted", "there is no result, and no file was changed")
                 raise
             ended.set()
             say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
