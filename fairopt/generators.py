@@ -199,7 +199,10 @@ class Generator:
 
     def __call__(self, seed: Seed) -> Instance:
         """Draw the instance of a seed."""
-        return GENERATORS[self.kind](seed=seed, **dict(self.options))
+        try:
+            return GENERATORS[self.kind](seed=seed, **dict(self.options))
+        except MemoryError:
+            raise Unsupported(f'"{self}" does not fit into memory; ask for fewer users or servers') from None
 
     def __str__(self) -> str:
         return ":".join([self.kind, *(f"{word}={value}" for word, value in self.options)])

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.errors import InvalidInstance
+from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import PAPERS, Result, read
 from fairopt.precomputed import precomputed_drf
@@ -115,7 +115,21 @@ def answer(result: Result, instance: Instance, solver: str | None = None) -> Flo
 def _examples(name: str, run: Run) -> Iterator[Row]:
     paper = read(name)
     for result in paper.results:
-        ours = answer(result, paper.instances[result.instance])
+        try:
+            ours = answer(result, paper.instances[result.instance])
+        except SolverUnavailable as error:
+            yield Row(
+                id=result.id,
+                what=result.what,
+                citation=result.citation,
+                published=None if result.published is None else result.published.tolist(),
+                ours=[],
+                tolerance=result.tolerance,
+                mean=False,
+                verdict=Verdict.NOT_RUN,
+                note=f"Not run: {error}",
+            )
+            continue
         as_published = None if result.published is None else _equal(ours, result.published, result.tolerance)
         verdict = verdict_of(as_published, result.ours is not None and _equal(ours, result.ours, result.tolerance))
         yield Row(

@@ -30,6 +30,7 @@ class Verdict(Enum):
     KNOWN = "known difference"
     SILENT = "not printed"  # the paper gives no number; ours is what it was
     DIFFERS = "differs"
+    NOT_RUN = "not run"  # what it needs is not installed
 
 
 @dataclass(frozen=True, slots=True)

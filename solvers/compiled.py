@@ -13,5 +13,5 @@ def load(function: Any, *arguments: Any) -> float:
     from numba import typeof
 
     started = time.perf_counter()
-    function.compile(tuple(typeof(argument) for argument in arguments))
+    function.compile(tuple(typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
     return time.perf_counter() - started

@@ -250,3 +250,13 @@ def test_a_reason_does_not_excuse_another_number(known: list[float] | None, monk
     ((_, (row,)),) = reproduce(["drf"])
     assert row.verdict is Verdict.DIFFERS
     assert row.note == "Unexpected: please report it."
+
+
+def test_what_is_not_installed_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is; nothing that was not run counts as reproduced."""
+    monkeypatch.setattr(fo.SOLVERS["pyomo"], "available", classmethod(lambda cls: False))
+    verdicts = [row["verdict"] for row in json.loads(run("bbf", "--json").stdout)["experiments"][0]["results"]]
+    assert {"agrees", "not run"} <= set(verdicts)
+    printed = run("bbf").stdout
+    assert "Not run: " in printed
+    assert f"{verdicts.count('not run')} not run" in printed

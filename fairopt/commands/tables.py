@@ -45,6 +45,7 @@ _VERDICTS = {  # of fairopt.reproduce: beside a row, its colour, and in the summ
     "agrees": ("agrees", "green", "as published"),
     "known difference": ("known *", "yellow", "other for a known reason"),
     "not printed": ("not printed", "dim", "not printed"),
+    "not run": ("not run *", "yellow", "not run"),
     "differs": ("DIFFERS *", "bold red", "other UNEXPECTEDLY"),
 }
 _BAR = 20  # longest bar
