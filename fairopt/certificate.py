@@ -22,7 +22,13 @@ for every n settled at level k. A user who runs all its tasks needs no proof. If
 the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
 the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
-rounding of the others. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: that may be a solver's noise.
+rounding of the others. So that a price which is nothing but noise does not hide in these digits, and prove what it likes, the gap is at
+least the sum of the small terms of
+
+    sigma (bound - t[k]) = p.(b - Ax) + sum over pairs of x (A'p - q u / phi) + sum_R q (s - t[k]),
+
+all of which are >= 0, each known to 14 digits of its own. A user whose part
+q[n] s[n] of the spending is below 1e-13 proves nothing: that may be a solver's noise.
 
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
@@ -57,6 +63,7 @@ __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
+_SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
 _FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
 
 
@@ -236,8 +243,9 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
         if stage.prices is None:
             return float("inf"), float("inf")
         prices = np.maximum(stage.prices, 0.0)
+        cost = np.asarray(limits.matrix.T @ prices)
         q = np.full(number, np.inf)
-        np.minimum.at(q, users, (limits.matrix.T @ prices) / per_level)
+        np.minimum.at(q, users, cost / per_level)
         q[np.isinf(q)] = 0.0
         # R: settled here or later. Who has all its tasks at a level below this one counts as settled before.
         rising = value >= stage.value
@@ -248,7 +256,20 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
             return float("inf"), float("inf")
         spent = float(prices @ limits.bounds)
         bound = (spent * (1 - _DIGITS) - float(q[~rising] @ levels[~rising])) / sigma
-        gap = max(bound - reached, 0.0)
+        # The same difference is a sum of terms >= 0: what is left free, what is bought too dear, who is above the level. Small ones, which
+        # the digits of the whole would hide, count by themselves.
+        free = np.maximum(limits.bounds * (1 - _DIGITS) - limits.matrix @ solution.x, 0.0)
+        dear = np.maximum(cost * (1 - _DIGITS) - q[users] * per_level, 0.0)
+        above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
+        small = sum(
+            float(price @ amount)
+            for price, amount in (
+                (np.where(prices * limits.bounds < _SMALL * spent, prices, 0.0), free),
+                (np.where(cost * solution.x < _SMALL * spent, np.maximum(solution.x, 0.0), 0.0), dear),
+                (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
+            )
+        )
+        gap = max(bound - reached, small / sigma, 0.0)
         told = float(np.abs(stage.value / levels[stage.users] - 1).max(initial=0.0)) if (levels[stage.users] > 0).all() else float("inf")
         optimality = max(optimality, gap / reached, told)
         own = q[stage.users]

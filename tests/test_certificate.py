@@ -86,6 +86,14 @@ def test_moving_a_percent_from_one_user_to_another_is_seen(instance: fo.Instance
     assert certify(program, replace(solution, x=x)).worst >= 1e-3
 
 
+def test_a_price_that_is_noise_proves_nothing() -> None:
+    """User 2 could have 1 % more of what is free; a price of 3e-13 says that it is stopped, and 1 % of that is beyond 14 digits of all."""
+    instance = fo.Instance([[1, 0], [0, 1]], [[1, 0], [0, 1]], weights=[2, 1 / 0.505])
+    program = fo.formulate(instance, "drfh")
+    lazy = Solution(np.array([1.0, 0.5 / 0.505]), (Stage(0.5, np.array([0, 1]), np.array([1.0, 3e-13])),))
+    assert certify(program, lazy).fairness == pytest.approx(0.01, rel=0.05)
+
+
 def test_a_failing_engine_never_returns_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that claims success with a wrong point: CertificateError, which names the residuals."""
     engine = fo.SOLVERS["highs"]
