@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -272,16 +271,6 @@ def test_the_command_prints_and_writes_the_instance(tmp_path: Path) -> None:
     assert (data["schedule"], data["notion"], data["value"], data["measure"], data["seed"]) == ("drfh:first-fit", "drfh", 1, "worst", 0)
     assert data["instance"] == instance.to_dict()
     assert data == json.loads(run(*arguments, "--json").stdout) | {"seconds": data["seconds"]}
-
-
-def test_the_readme_shows_what_is_printed() -> None:
-    """To the letter but for the time."""
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^```text\n(drfh:first-fit against.*?)^```$", readme, re.DOTALL | re.MULTILINE)
-    result = run("drfh:first-fit", "--users", 2, "--resources", 1, "--capacities", 1, 4, "--tries", 100)
-    printed = "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
-    time = re.compile(r"Time: [0-9.e-]+ s")
-    assert time.sub("", printed) == time.sub("", shown)
 
 
 @pytest.mark.parametrize("columns", [80, 120])
