@@ -67,11 +67,17 @@ class Reached:
     prices: FloatArray  # (slots, servers)
     user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
     saturated: BoolArray  # who seems to be stopped here: its price outweighs what it has above the level, (users,)
+    missing: float  # largest part of its level that a settled user lacks there
 
     @property
     def gap(self) -> float:
         """Relative gap; inf where nothing is proved."""
         return (self.bound - self.level) / self.level if self.level > 0 else np.inf
+
+    @property
+    def error(self) -> float:
+        """What is left to be mended, of the gap and of the levels of the settled users."""
+        return max(self.gap, self.missing if self.missing > _HELD else 0.0)
 
 
 class LevelPath:
@@ -124,26 +130,25 @@ class LevelPath:
             if self.deadline.left == 0.0:
                 raise self.deadline.passed({})
             now = self._proved(point)
-            capped = self.rising & (self.pairs.cap <= self.per_t * now.level * (1 + 1e-15))
+            capped = self.rising & (self.pairs.cap <= self.per_t * now.level * (1 + 1e-15)) & (now.missing <= _HELD * 1e3)
             if capped.any():
                 self.settle(capped, self.pairs.cap)
                 if not self.rising.any():
                     return now
                 point, best, since, kept = self.points[-1], None, 0, np.inf
                 now = self._proved(point)
-            log.debug("step %d: t %.9g, gap %.1e", self.steps, now.level, now.gap)
-            if best is None or now.gap < best.gap:
-                since = 0 if best is None or now.gap < 0.5 * best.gap else since + 1
+            log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
+            since = 0 if best is None or now.error < 0.5 * best.error else since + 1
+            if best is None or now.error < best.error:
                 best = now
-            else:
-                since += 1
-            if best.gap <= _LOWEST or (best.gap <= enough and (since >= _STALLED or self._all_proved(best, enough))) or since > 3 * _STALLED:
+            done = best.error <= enough and (since >= _STALLED or self._all_proved(best, enough))
+            if done or best.error <= _LOWEST or since > 3 * _STALLED:
                 break
-            if _KEEP[0] < now.gap < _KEEP[1] * kept:
-                kept = now.gap
+            if _KEEP[0] < now.error < _KEEP[1] * kept:
+                kept = now.error
                 self.points.append(point)
             try:
-                point = self._advance(point, _SHORT if now.gap > _NEAR else _LONG)
+                point = self._advance(point, _SHORT if now.error > _NEAR else _LONG)
             except np.linalg.LinAlgError:
                 break
             self.steps += 1
@@ -167,13 +172,14 @@ class LevelPath:
         _, p, m = np.split(point.dual, self.cut)
         prices = p.reshape(pairs.n_slots, pairs.n_servers)
         level = pairs.level(x) / max(1.0, float(pairs.use(x).max()))
-        held = bool((level >= self.settled_at * (1 - _HELD))[~rising].all())
-        reached = float((level[rising] / self.per_t[rising]).min()) if held else 0.0
+        settled = self.settled_at > 0
+        missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
+        reached = float((level[rising] / self.per_t[rising]).min())
         q = pairs.cheapest(prices)
         sigma = float(self.per_t[rising] @ q[rising])
         bound = (float(prices.sum()) * (1 - _DIGITS) - float(q[~rising] @ self.settled_at[~rising])) / sigma
         saturated = rising & (m * self.per_t * point.t > v / self.per_t)
-        return Reached(reached, bound, x, prices, q, saturated)
+        return Reached(reached, bound, x, prices, q, saturated, missing)
 
     def _advance(self, point: Point, part: float) -> Point:
         """Take a step."""
@@ -207,7 +213,7 @@ class LevelPath:
             if sum(longer) < sum(lengths) + _GAIN:
                 break
             step, lengths = other, longer
-        along, across = (part * length if length < 1 else 1.0 for length in lengths)
+        along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
         log.debug("  mu %.1e aim %.1e steps %.2f %.2f", mu, aim, *lengths)
         return Point(primal + along * step[0], dual + across * step[1], point.t + along * step[2])
 
