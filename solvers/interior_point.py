@@ -18,16 +18,21 @@ magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairopt.certificate import certify
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import AlphaFair, Feature, Program, Solution, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.structured_levels import solve_levels
+from fairopt.solvers.structured_pairs import obstacle
+from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.tradeoff import find_total_worth
+from fairopt.solvers.via_highs import HiGHS
 
 __all__ = ["InteriorPoint", "follow"]
 
@@ -45,25 +50,52 @@ _STALLED = 15  # steps without progress at the end
 # Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
 # logarithms a step.
 _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
+_PAIRS, _LIMITS = 20_000, 100
+_DIGIT = 0.1  # of the tolerance, for levels and totals
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals, and their trade-offs with the total, by a primal-dual interior point of fairopt's own."""
+    """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``."""
 
     name = "interior-point"
-    title = "Interior point: alpha-fair goals, exact for any alpha"
-    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
+    title = "Interior point: alpha-fair goals, exact for any alpha; leximins and totals of many users and servers"
+    features = frozenset(
+        {Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.SEVERAL_SERVERS}
+    )
+
+    @classmethod
+    def wins(cls, program: Program) -> bool:
+        """Is this a large leximin or total? See the table at ``_PAIRS``."""
+        levels = isinstance(program.goal, Leximin | Equalize)
+        large = levels and program.n_pairs >= _PAIRS and len(program.limits) >= _LIMITS
+        return large and not program.integral and not obstacle(program)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
-        assert isinstance(program.goal, AlphaFair | Tradeoff)
-        problem = AlphaFairProblem(program, program.goal)
-        if problem.member.size == 0:
-            return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
-        if isinstance(program.goal, Tradeoff):
-            return problem.solution(*find_total_worth(problem, program.goal, deadline, follow)[:3])
-        return problem.solution(*follow(problem, deadline))
+        goal = program.goal
+        if isinstance(goal, AlphaFair | Tradeoff):
+            return _solve_alpha_fair(program, goal, deadline)
+        assert isinstance(goal, Leximin | Equalize | Total)
+        with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
+            if isinstance(goal, Total):
+                solution = solve_total(program, tolerance, deadline)
+            else:
+                solution = solve_levels(program, goal, tolerance, deadline)
+        if solution is None or not certify(program, solution).worst <= _DIGIT * tolerance:
+            log.info("the structured path got lost; HiGHS solves it from the beginning")
+            HiGHS.require()
+            return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
+        return solution
+
+
+def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+    problem = AlphaFairProblem(program, goal)
+    if problem.member.size == 0:
+        return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
+    if isinstance(goal, Tradeoff):
+        return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
+    return problem.solution(*follow(problem, deadline))
 
 
 def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:

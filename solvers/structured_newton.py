@@ -65,7 +65,7 @@ class NewtonSystem:
         if self.by_user:
             self.L = np.linalg.cholesky(self.H)
             self._forward_pairs(used)
-        self.E = pairs.tables([used * row for row in rows])
+        self.E = pairs.tables([used * row for row in rows]) if rows else np.zeros((0, m * k))
         if self.by_user:
             schur = -_square(self.E.T)
             schur[np.diag_indices_from(schur)] += 1.0 + _REGULAR
@@ -116,7 +116,7 @@ class NewtonSystem:
     def _to_scaled(self, values: FloatArray) -> FloatArray:
         n, limited = self.pairs.n_levels, self.pairs.limited
         if not limited.size:
-            return values / self.f
+            return values / self.f if n else values
         first, second = values[:n], values[n:]
         if not n:
             return second / self.g
@@ -125,7 +125,7 @@ class NewtonSystem:
     def _from_scaled(self, values: FloatArray) -> FloatArray:
         n, limited = self.pairs.n_levels, self.pairs.limited
         if not limited.size:
-            return values / self.f
+            return values / self.f if n else values
         second = values[n:] / self.g
         if not n:
             return second

@@ -159,7 +159,7 @@ class Pairs:
 
     def rows(self, x: FloatArray) -> FloatArray:
         """Return the rows of the users, W x (where the goal has levels) and T x, (rows,)."""
-        level = self.level(x) if self.has_levels else np.empty(0)
+        level = self.level(x) if self.has_levels else np.zeros(0)
         return np.concatenate([level, self.sum_by_user(self.T * x)[self.limited]]) if self.limited.size else level
 
     def along_rows(self, q: FloatArray) -> FloatArray:

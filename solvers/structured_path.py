@@ -220,7 +220,7 @@ class LevelPath:
 
     def climb(self, enough: float) -> Reached:
         """Follow the path until all who seem to be settled are proved to be, up to ``enough``, or nothing more can be gained."""
-        point, best, since, kept = self.points[-1], None, 0, np.inf
+        point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
         for _ in range(_STEPS):
             if self.deadline.left == 0.0:
                 raise self.deadline.passed({})
@@ -228,10 +228,10 @@ class LevelPath:
             if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
                 if not self.rising.any():
                     return now
-                point, best, since, kept = self.points[-1], None, 0, np.inf
+                point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
                 now = self._proved(point)
             log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
-            since = 0 if best is None or now.error < 0.5 * best.error else since + 1
+            since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
             if best is None or now.error < best.error:
                 best = now
             done = best.error <= enough and (since >= _STALLED or bool((self.rises(best)[best.saturated] <= enough).all()))
