@@ -38,6 +38,7 @@ _CORRECTORS = 4
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
+_LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
@@ -95,7 +96,7 @@ def advance(
     step = system.step(-product, residuals)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
-    value = float(rows @ m) if a is None else point.t
+    value = float(p.sum() + m.sum()) if a is None else point.t
     aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / product.size)
     wanted = aim - product - step[0] * step[1]
     step = system.step(wanted, residuals)
@@ -111,9 +112,11 @@ def advance(
         step, lengths = other, longer
     along, across = (max(part, min(length**2, 0.9995)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
-    after = Point(primal + along * step[0], dual + across * step[1], point.t + along * step[2])
-    if not (np.isfinite(after.t) and after.primal.min() > 0 and after.dual.min() > 0):
-        raise np.linalg.LinAlgError("the step is no number, or leaves the interior by rounding")
+    after = Point(
+        np.maximum(primal + along * step[0], _LEAST_PART * primal), np.maximum(dual + across * step[1], _LEAST_PART * dual), point.t + along * step[2]
+    )
+    if not np.isfinite(after.primal @ after.dual + after.t):
+        raise np.linalg.LinAlgError("the step is no number")
     return after
 
 
