@@ -1,7 +1,7 @@
 """The engines, one a file: Program -> Solution. No engine knows a notion.
 
-`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine
-can solve a program when the program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`).
+`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine can solve a
+program when the program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`).
 """
 
 from __future__ import annotations

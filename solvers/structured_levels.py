@@ -1,8 +1,8 @@
 """Leximin and one equal level by a structured interior point, level by level.
 
 ``structured_path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others
-climb on. As in ``via_highs``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the
-certificate proves again from the answer. At the end everybody is given exactly its level. The equal level is the first of them, for everybody.
+climb on. As in ``via_highs``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the certificate
+proves again from the answer. At the end everybody is given exactly its level. The equal level is the first of them, for everybody.
 """
 
 from __future__ import annotations

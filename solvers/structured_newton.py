@@ -1,7 +1,7 @@
 """One step of Newton's method for a program of users, servers and the pairs between them, by eliminating the larger side.
 
-A point has primal values (x of pairs, s of limits, v of the rows of users), their duals (z, p, m) and, in a leximin, a level t. The rows of users,
-U x, are levels, U x - v = a t + b, with prices q = m, and limits on tasks, U x + v = 1, with prices q = -m; ``side`` tells them
+A point has primal values (x of pairs, s of limits, v of the rows of users), their duals (z, p, m) and, in a leximin, a level t. The rows
+of users, U x, are levels, U x - v = a t + b, with prices q = m, and limits on tasks, U x + v = 1, with prices q = -m; ``side`` tells them
 apart, +1 and -1. The step solves
 
     A dx + ds = rc            U dx - side dv - a dt = ru           A'dp - U'dq - dz = rd           a dq = rt
@@ -12,17 +12,18 @@ Eliminating dx, ds, dv leaves, with theta = x/z, one small block for each server
     [  H   -E  ] [dp]      H = A theta A' + s/p
     [ -E'   F  ] [dq]      F = U theta U' + v/m         E = A theta U'
 
-Whichever side is shorter is kept: the Schur complement is dense, of size min(rows of users, limits), and nothing else takes more time than a few
-passes over the pairs. So users may be many where servers are few, and the other way round. t is one bordering row.
+Whichever side is shorter is kept: the Schur complement is dense, of size min(rows of users, limits), and nothing else takes more time than
+a few passes over the pairs. So users may be many where servers are few, and the other way round. t is one bordering row.
 
-H is scaled to a unit diagonal and F to the unit matrix, which makes the elimination as good as its data. Near the end theta spans thirty orders of
-magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative refinement of
-the whole system, not of the reduced one) is what lets the gap go on falling.
+H is scaled to a unit diagonal and F to the unit matrix, which makes the elimination as good as its data. Near the end theta spans thirty
+orders of magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative
+refinement of the whole system, not of the reduced one) is what lets the gap go on falling.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -67,10 +68,10 @@ class NewtonSystem:
             self._forward_pairs(used)
         self.E = pairs.tables([used * row for row in rows]) if rows else np.zeros((0, m * k))
         if self.by_user:
-            schur = -_square(self.E.T)
+            schur = -_dense(self.E @ self.E.T)
             schur[np.diag_indices_from(schur)] += 1.0 + _REGULAR
         else:
-            schur = -_square(self.E)
+            schur = -_dense(self.E.T @ self.E)
             schur.reshape(m, k, m, k)[:, np.arange(k), :, np.arange(k)] += self.H
             schur[np.diag_indices_from(schur)] += _REGULAR
         self.factor = _factor(schur)
@@ -139,9 +140,7 @@ class NewtonSystem:
         quotient = products / self.dual
         qx, qs, qv = pairs.parts(quotient)
         w = qx + ratio[: pairs.n_pairs] * residuals.costs
-        dp, dq, dt = self._bordered(
-            pairs.use(w) + qs - residuals.limits, residuals.rows - pairs.rows(w) + self.side * qv, residuals.unit
-        )
+        dp, dq, dt = self._bordered(pairs.use(w) + qs - residuals.limits, residuals.rows - pairs.rows(w) + self.side * qv, residuals.unit)
         d_dual = self._duals(dp, dq)
         d_dual[: pairs.n_pairs] -= residuals.costs
         d_primal = quotient - ratio * d_dual
@@ -204,10 +203,8 @@ class NewtonSystem:
             table[r] /= L[where, r, r]
 
 
-def _square(matrix: FloatArray | sp.csr_array) -> FloatArray:
-    """Return the matrix's transpose times itself, dense."""
-    product = matrix.T @ matrix
-    return product.toarray() if sp.issparse(product) else np.asarray(product)
+def _dense(matrix: Any) -> FloatArray:
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
 def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:

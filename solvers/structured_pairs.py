@@ -1,14 +1,15 @@
 """The pairs of users and servers of a program, in units of their own, and the sums over them that an interior point is made of.
 
 The limits of these programs belong to servers: A[r, p] is the part of limit r of its server that a pair p takes when it is as large as it
-can be, so that every limit is 1 and the largest entry of a column is 1. W[p] is the part of its user's reach (the level that the user could
-have if it were alone everywhere) that the pair gives by then. Pairs are vectors sorted by user, limits are (slots, servers), users (users,).
+can be, so that every limit is 1 and the largest entry of a column is 1. W[p] is the part of its user's reach (the level that the user
+could have if it were alone everywhere) that the pair gives by then. Pairs are vectors sorted by user, limits are (slots, servers), users
+(users,).
 
-A limit on tasks is a cap on the level of its user in a leximin, where a task has to be worth the same on all its servers: no row is needed for it.
-Elsewhere it is a second row of its user, T x <= 1, beside that of its level, W x; `rows` holds both, those of levels first.
+A limit on tasks is a cap on the level of its user in a leximin, where a task has to be worth the same on all its servers: no row is needed
+for it. Elsewhere it is a second row of its user, T x <= 1, beside that of its level, W x; `rows` holds both, those of levels first.
 
-With every user eligible on every server a vector of pairs is a table (users, servers), and sums are those of its rows and columns.
-Else they go by the positions of the pairs. Nobody but this file knows which.
+With every user eligible on every server a vector of pairs is a table (users, servers), and sums are those of its rows and columns. Else
+they go by the positions of the pairs. Nobody but this file knows which.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ class Pairs:
         if y is not None and y.size:
             return self.cost(p) + self.T * self.spread(self.placed(y))
         if self.whole:
-            return np.einsum("rnk,rk->nk", self.A.reshape(self.n_slots, self.n_users, self.n_servers), p).ravel()
+            worth: FloatArray = np.einsum("rnk,rk->nk", self.A.reshape(self.n_slots, self.n_users, self.n_servers), p)
+            return worth.ravel()
         return np.asarray((self.A * p[:, self.server]).sum(axis=0))
 
     def level(self, x: FloatArray) -> FloatArray:
@@ -206,21 +208,23 @@ class Pairs:
 
         It is sparse where few pairs are eligible.
         """
-        parts = [self._table(part) for part in values]
-        if self.limited.size:
-            parts[-1] = parts[-1][self.limited]
-        if len(parts) == 1:
-            return parts[0]
-        return sp.csr_array(sp.vstack(parts, format="csr")) if self.sparse else np.concatenate(parts)
+        last = [slice(None)] * (len(values) - 1) + [self.limited if self.limited.size else slice(None)]
+        if self.sparse:
+            sparse = [self._sparse_table(part)[kept] for part, kept in zip(values, last, strict=True)]
+            return sp.csr_array(sp.vstack(sparse, format="csr"))
+        return np.concatenate([self._table(part)[kept] for part, kept in zip(values, last, strict=True)])
 
-    def _table(self, values: FloatArray) -> FloatArray | sp.csr_array:
+    def _sparse_table(self, values: FloatArray) -> sp.csr_array:
+        """Return values (slots, pairs) as a sparse matrix (users, slots * servers)."""
+        n, k, m = self.n_users, self.n_servers, values.shape[0]
+        rows, columns = np.tile(self.user, m), (np.arange(m)[:, None] * k + self.server).ravel()
+        return sp.csr_array((values.ravel(), (rows, columns)), shape=(n, m * k))
+
+    def _table(self, values: FloatArray) -> FloatArray:
         """Return values (slots, pairs) as a matrix (users, slots * servers)."""
         n, k, m = self.n_users, self.n_servers, values.shape[0]
         if self.whole:
             return values.reshape(m, n, k).transpose(1, 0, 2).reshape(n, m * k)
-        if self.sparse:
-            rows, columns = np.tile(self.user, m), (np.arange(m)[:, None] * k + self.server).ravel()
-            return sp.csr_array((values.ravel(), (rows, columns)), shape=(n, m * k))
         table = np.zeros((n, m, k))
         table[self.user, :, self.server] = values.T
         return table.reshape(n, m * k)

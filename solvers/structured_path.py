@@ -5,16 +5,17 @@ In the units of ``structured_pairs``, with a[n] = 1 / reach for the users who ri
     maximise t   subject to   A x + s = 1,   W x - v = a t + b,     x, s, v >= 0
                               A'p - W'm - z = 0,   a m = 1,         z, p, m >= 0        (users with limits on tasks: a row more)
 
-and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector with further corrections for products that went
-astray (Gondzio), and lengths of their own for the two sides.
+and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector with further corrections for products
+that went astray (Gondzio), and lengths of their own for the two sides.
 
-What counts is not the products but the gap that the certificate will see: from the prices alone, and from the level that everybody who rises has
-once x is scaled back into the limits. So a path that has lost its way can only be slow or give up; it cannot be wrong. The strictly complementary
-solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is settled at this level.
+What counts is not the products but the gap that the certificate will see: from the prices alone, and from the level that everybody who
+rises has once x is scaled back into the limits. So a path that has lost its way can only be slow or give up; it cannot be wrong. The
+strictly complementary solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is
+settled at this level.
 
-Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a point near
-the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it on the way: t can
-only rise by that.
+Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
+point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
+on the way: t can only rise by that.
 """
 
 from __future__ import annotations
@@ -113,7 +114,9 @@ def advance(
     along, across = (max(part, min(length**2, 0.9995)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     after = Point(
-        np.maximum(primal + along * step[0], _LEAST_PART * primal), np.maximum(dual + across * step[1], _LEAST_PART * dual), point.t + along * step[2]
+        np.maximum(primal + along * step[0], _LEAST_PART * primal),
+        np.maximum(dual + across * step[1], _LEAST_PART * dual),
+        point.t + along * step[2],
     )
     if not np.isfinite(after.primal @ after.dual + after.t):
         raise np.linalg.LinAlgError("the step is no number")
@@ -131,7 +134,7 @@ def _length(values: FloatArray, change: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reached:
-    """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits, and by the prices not all can pass ``bound``."""
+    """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``."""
 
     level: float
     bound: float

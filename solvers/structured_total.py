@@ -2,8 +2,9 @@
 
     maximise c x   subject to   A x + s = 1,   T x + w = 1,   x, s, w >= 0           A'p + T'y - z = c,   z, p, y >= 0
 
-in the units of ``structured_pairs``: the program of a level without t and with a constant worth c of every pair, so the same steps. The gap is
-that of the certificate, c x of x scaled back into the limits against what the prices allow, where a pair that is too cheap counts in full.
+in the units of ``structured_pairs``: the program of a level without t and with a constant worth c of every pair, so the same steps. The
+gap is that of the certificate, c x of x scaled back into the limits against what the prices allow, where a pair that is too cheap counts
+in full.
 """
 
 from __future__ import annotations
