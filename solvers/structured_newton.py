@@ -134,7 +134,7 @@ class NewtonSystem:
         first[limited] -= self.l * second
         return np.concatenate([first, second])
 
-    def step(self, products: FloatArray, residuals: Residuals) -> tuple[FloatArray, FloatArray, float]:
+    def step(self, products: FloatArray, residuals: Residuals, refinements: int = 2) -> tuple[FloatArray, FloatArray, float]:
         """Return the changes of the primal values, of the dual ones and of t."""
         pairs, ratio = self.pairs, self.ratio
         quotient = products / self.dual
@@ -144,16 +144,17 @@ class NewtonSystem:
         d_dual = self._duals(dp, dq)
         d_dual[: pairs.n_pairs] -= residuals.costs
         d_primal = quotient - ratio * d_dual
-        # What the step misses, solved for once more.
-        dx, ds, dv = pairs.parts(d_primal)
-        missed_rows = residuals.rows - pairs.rows(dx) + self.side * dv
-        missed_unit = 0.0
-        if self.a is not None:
-            missed_rows += self.a * dt
-            missed_unit = residuals.unit - float(self.a @ dq)
-        dp, dq, more = self._bordered(pairs.use(dx) + ds - residuals.limits, missed_rows, missed_unit)
-        correction = self._duals(dp, dq)
-        return d_primal - ratio * correction, d_dual + correction, dt + more
+        for _ in range(refinements):  # what the step misses, solved for once more
+            dx, ds, dv = pairs.parts(d_primal)
+            missed_rows = residuals.rows - pairs.rows(dx) + self.side * dv
+            missed_unit = 0.0
+            if self.a is not None:
+                missed_rows += self.a * dt
+                missed_unit = residuals.unit - float(self.a @ (self.side * d_dual[-missed_rows.size :]))
+            dp, dq, more = self._bordered(pairs.use(dx) + ds - residuals.limits, missed_rows, missed_unit)
+            correction = self._duals(dp, dq)
+            d_primal, d_dual, dt = d_primal - ratio * correction, d_dual + correction, dt + more
+        return d_primal, d_dual, dt
 
     def _duals(self, dp: FloatArray, dq: FloatArray) -> FloatArray:
         return np.concatenate([self.pairs.cost(dp) - self.pairs.along_rows(dq), dp.ravel(), self.side * dq])

@@ -35,6 +35,7 @@ __all__ = ["LevelPath", "Point", "Reached", "advance", "part_of_the_way"]
 log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
+_LONG = 0.9995  # part of the way to the boundary near the end
 _CORRECTORS = 4
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
@@ -61,7 +62,7 @@ class Point:
 
 def part_of_the_way(gap: float) -> float:
     """Return what part of the way to the boundary a step goes at least: careful until the relative gap is small."""
-    return 0.8 if gap > 1e-6 else 0.9995
+    return 0.8 if gap > 1e-6 else _LONG
 
 
 def advance(
@@ -92,26 +93,27 @@ def advance(
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
+    care = 2 if part == _LONG else 1  # refinements
     product = primal * dual
     mu = float(product.mean())
-    step = system.step(-product, residuals)
+    step = system.step(-product, residuals, care)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
     value = float(p.sum() + m.sum()) if a is None else point.t
     aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / product.size)
     wanted = aim - product - step[0] * step[1]
-    step = system.step(wanted, residuals)
+    step = system.step(wanted, residuals, care)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     for _ in range(_CORRECTORS):
         far = [min(1.0, 1.5 * length + 0.1) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
         wanted = wanted + np.clip(there, _SPREAD * aim, aim / _SPREAD) - there.clip(None, 2 * aim / _SPREAD)
-        other = system.step(wanted, residuals)
+        other = system.step(wanted, residuals, care)
         longer = _length(primal, other[0]), _length(dual, other[1])
         if sum(longer) < sum(lengths) + _GAIN:
             break
         step, lengths = other, longer
-    along, across = (max(part, min(length**2, 0.9995)) * length if length < 1 else 1.0 for length in lengths)
+    along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     after = Point(
         np.maximum(primal + along * step[0], _LEAST_PART * primal),
