@@ -62,7 +62,15 @@ _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``."""
+    """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``.
+
+    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
+
+    >>> import fairopt as fo
+    >>> instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
+    >>> fo.solve(instance, "drfh", solver="interior-point").tasks_per_user.round(6)
+    array([10., 10.])
+    """
 
     name = "interior-point"
     title = "Interior point: alpha-fair goals, exact for any alpha; leximins and totals of many users and servers"

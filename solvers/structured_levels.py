@@ -22,7 +22,6 @@ __all__ = ["solve_levels"]
 log = logging.getLogger(__name__)
 
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
-_DIGIT = 0.1  # the path aims a digit below what is asked for
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution | None:
@@ -43,7 +42,7 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
     stages: list[Stage] = []
     x: FloatArray = np.zeros(pairs.n_pairs)
     while path.rising.any():
-        reached = path.climb(_DIGIT * settle_at)
+        reached = path.climb(settle_at)
         x = reached.x
         if not path.rising.any():  # the last of them run all their tasks
             break

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
 from fairopt.solvers.structured_pairs import Pairs
@@ -205,7 +204,7 @@ class NewtonSystem:
 
 
 def _dense(matrix: Any) -> FloatArray:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
 
 
 def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:

@@ -227,7 +227,7 @@ class LevelPath:
         return bool(capped.any())
 
     def climb(self, enough: float) -> Reached:
-        """Follow the path until all who seem to be settled are proved to be, up to ``enough``, or nothing more can be gained."""
+        """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained."""
         point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
         for _ in range(_STEPS):
             if self.deadline.left == 0.0:
@@ -242,7 +242,7 @@ class LevelPath:
             since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
             if best is None or now.error < best.error:
                 best = now
-            done = best.error <= enough and (since >= _STALLED or bool((self.rises(best)[best.saturated] <= enough).all()))
+            done = best.error <= 0.1 * enough and (since >= _STALLED or bool((self.rises(best)[best.saturated] <= 0.5 * enough).all()))
             if done or best.error <= _END or since > 3 * _STALLED:
                 break
             if _KEPT[0] < now.error < _KEPT[1] * kept:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -127,7 +129,7 @@ def test_first_level_against_scipy(seed: int) -> None:
         method="highs",
     )
     solution = by_path(program)
-    assert solution.stages[0].value == pytest.approx(-float(answer.fun), rel=1e-8)
+    assert solution.stages[0].value == pytest.approx(-float(answer.fun or 0.0), rel=1e-8)
     assert certify(program, solution).worst <= 1e-9
 
 
@@ -162,7 +164,7 @@ def nine_decades(rng: np.random.Generator) -> fo.Instance:
     return fo.Instance(rng.uniform(5, 50, (4, 3)) * unit, rng.uniform(0.1, 1, (8, 3)) * unit)
 
 
-DEGENERATE = {
+DEGENERATE: dict[str, Callable[[np.random.Generator], fo.Instance]] = {
     "all users alike": lambda rng: fo.Instance(rng.uniform(1, 9, (3, 2)), np.tile([0.3, 0.7], (6, 1))),
     "one pair each": lambda rng: fo.Instance(
         rng.uniform(1, 9, (3, 2)), rng.uniform(0.1, 1, (6, 2)), eligibility=np.eye(3)[rng.integers(3, size=6)]
