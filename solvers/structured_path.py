@@ -261,8 +261,9 @@ class LevelPath:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         weight = self.per_t * self.rising * reached.user_prices
         with np.errstate(divide="ignore", invalid="ignore"):
-            rise = weight.sum() * max(reached.gap, 0.0) / weight
-        return np.where(weight > 0, rise, np.inf)
+            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products.
+            rise = weight.sum() * max(reached.gap + reached.noise, _ROUNDING) / weight
+        return np.where((weight > 0) & reached.saturated, rise, np.inf)
 
     def _proved(self, point: Point) -> Reached:
         """Return the level and the bound, of a point that need not fulfil anything."""
