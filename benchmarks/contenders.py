@@ -17,6 +17,10 @@ def fairopt_solve(instance: fo.Instance) -> np.ndarray:
     return fo.solve(instance, "drfh").tasks_per_user
 
 
+def fairopt_by_highs(instance: fo.Instance) -> np.ndarray:
+    return fo.solve(instance, "drfh", solver="highs").tasks_per_user
+
+
 def fairopt_equalize(instance: fo.Instance) -> np.ndarray:
     return fo.solve(instance, "drfh", formulation="equalize").tasks_per_user
 
@@ -108,6 +112,7 @@ FIRST_LEVEL_ONLY = ("CVXPY + HiGHS, one LP", "HiGHS, one LP", "fairopt equalize"
 
 CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "fairopt": fairopt_solve,
+    "fairopt by HiGHS": fairopt_by_highs,
     "fairopt equalize": fairopt_equalize,
     "CVXPY + HiGHS, one LP": cvxpy_one_lp,
     "CVXPY + HiGHS, leximin": cvxpy_leximin,

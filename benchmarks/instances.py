@@ -16,6 +16,14 @@ def all_pairs(users: int, servers: int, resources: int, seed: int = 0) -> fo.Ins
     return fo.generate("uniform", users=users, servers=servers, resources=resources, weights=5, seed=seed)
 
 
+def some_pairs(users: int, servers: int, resources: int, part: float, seed: int = 0) -> fo.Instance:
+    """The same with a part of the pairs eligible, one of each user at least."""
+    rng = np.random.default_rng(seed)
+    eligibility = rng.random((users, servers)) < part
+    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
+    return all_pairs(users, servers, resources, seed).replace(eligibility=eligibility)
+
+
 def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) -> fo.Instance:
     """Each user on one to three servers, 30 % of the demands zero: many levels."""
     rng = np.random.default_rng(seed)

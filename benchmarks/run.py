@@ -71,8 +71,22 @@ CASES = {
     "large": Case(
         "1,000 users x 100 servers x 3 resources, all pairs",
         lambda: instances.all_pairs(1000, 100, 3),
-        ("fairopt", "HiGHS, one LP"),
-        "at most 1.2 times a plain HiGHS LP",
+        ("fairopt", "fairopt by HiGHS", "HiGHS, one LP"),
+        "at least 10 times faster than a plain HiGHS LP",
+        1,
+    ),
+    "tenth": Case(
+        "1,000 users x 100 servers x 3 resources, a tenth of the pairs",
+        lambda: instances.some_pairs(1000, 100, 3, 0.1),
+        ("fairopt", "fairopt by HiGHS", "HiGHS, one LP"),
+        "at least 5 times faster than a plain HiGHS LP",
+        1,
+    ),
+    "million": Case(
+        "1,000 users x 1,000 servers x 3 resources, all pairs",
+        lambda: instances.all_pairs(1000, 1000, 3),
+        ("fairopt",),
+        "below 15 s and 3 GiB",
         1,
     ),
 }

@@ -1,7 +1,7 @@
 """The engines, one a file: Program -> Solution. No engine knows a notion.
 
-`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine
-can solve a program when the program's features are among its own.
+`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine can solve a
+program when the program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`).
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ SOLVERS: dict[str, type[Backend]] = {
 def choose(program: Program, solver: str | None) -> Backend:
     """Return the engine asked for ("pyomo:NAME": with that solver inside), or the first in `SOLVERS` that can solve the program.
 
+    Where a later one wins by measurement, that one.
+
     Raises
     ------
     Unsupported
@@ -60,9 +62,9 @@ def choose(program: Program, solver: str | None) -> Backend:
     needs = program.features()
     capable = [name for name, engine in SOLVERS.items() if needs <= engine.features]
     if solver is None:
-        for name in capable:
-            if SOLVERS[name].available():
-                return SOLVERS[name]()
+        there = [SOLVERS[name] for name in capable if SOLVERS[name].available()]
+        if there:
+            return next((engine for engine in there if engine.wins(program)), there[0])()
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")

@@ -80,6 +80,11 @@ class Backend(ABC):
         if not cls.available():
             raise SolverUnavailable(f'the solver "{cls.name}" is not installed; install it with: {cls.requirement}')
 
+    @classmethod
+    def wins(cls, program: Program) -> bool:
+        """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
+        return False
+
     @abstractmethod
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve a program whose features are among ``features`` and which has at least one column.

@@ -18,17 +18,22 @@ magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from fairopt.certificate import certify
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import AlphaFair, Feature, Program, Solution, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.structured_levels import solve_levels
+from fairopt.solvers.structured_pairs import obstacle
+from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.tradeoff import find_total_worth
+from fairopt.solvers.via_highs import HiGHS
 
 __all__ = ["InteriorPoint", "follow"]
 
@@ -46,28 +51,70 @@ _STALLED = 15  # steps without progress at the end
 # Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
 # logarithms a step.
 _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
+# From how many pairs on the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive and every pair
+# eligible, users x servers x resources. One level: 100 x 20 x 2 0.013, 0.016; 1,000 x 10 x 2 0.023, 0.028; 5,000 x 10 x 2 0.14, 0.32;
+# 1,000 x 30 x 3 0.16, 1.2; 1,000 x 100 x 3 0.55, 7.5 (a tenth of the pairs 0.32, 2.2); 20,000 x 5 x 3 1.1, 27. Levels of users with one
+# to three servers each: 13 of 1,000 x 10 x 2 0.19, 0.089. Totals: 1,000 x 30 x 3 0.097, 0.11; 300 x 100 x 3 0.094, 0.086; 5,000 x 10 x 2
+# 0.19, 0.42; 20,000 x 5 x 3 0.70, 2.2.
+_PAIRS_OF_LEVELS = 8_000
+_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
+_DIGIT = 0.1  # of the tolerance, for levels and totals
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals, and their trade-offs with the total, by a primal-dual interior point of fairopt's own."""
+    """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``.
+
+    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
+
+    >>> import fairopt as fo
+    >>> instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
+    >>> fo.solve(instance, "drfh", solver="interior-point").tasks_per_user.round(6)
+    array([10., 10.])
+    """
 
     name = "interior-point"
-    title = "Interior point: alpha-fair goals, and trade-offs with the total, exact for any alpha"
-    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
+    title = "Interior point: alpha-fair goals, trade-offs with the total; leximins and totals of many users and servers"
+    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.SEVERAL_SERVERS})
+
+    @classmethod
+    def wins(cls, program: Program) -> bool:
+        """Is this a large leximin or total? The figures are at ``_PAIRS_OF_LEVELS``."""
+        pairs = program.n_pairs
+        if isinstance(program.goal, Leximin | Equalize):
+            large = pairs >= _PAIRS_OF_LEVELS
+        else:
+            large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
+        return large and not obstacle(program)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
-        assert isinstance(program.goal, AlphaFair | Tradeoff)
-        problem = AlphaFairProblem(program, program.goal)
-        if problem.member.size == 0:
-            return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
-        # Thousands of small products, for which threads cost more than they give: 60 users on 10 servers 3.8 s, by one thread 0.4 s;
-        # 200 on 30 26 s and 3.3 s, both on two busy cores.
-        with threadpool_limits(limits=1, user_api="blas"):
-            if isinstance(program.goal, Tradeoff):
-                return problem.solution(*find_total_worth(problem, program.goal, deadline, follow)[:3])
-            return problem.solution(*follow(problem, deadline))
+        goal = program.goal
+        if isinstance(goal, AlphaFair | Tradeoff):
+            return _solve_alpha_fair(program, goal, deadline)
+        assert isinstance(goal, Leximin | Equalize | Total)
+        with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
+            if isinstance(goal, Total):
+                solution = solve_total(program, tolerance, deadline)
+            else:
+                solution = solve_levels(program, goal, tolerance, deadline)
+        if solution is None or not certify(program, solution).worst <= _DIGIT * tolerance:
+            log.info("the structured path got lost; HiGHS solves it from the beginning")
+            HiGHS.require()
+            return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
+        return solution
+
+
+def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+    problem = AlphaFairProblem(program, goal)
+    if problem.member.size == 0:
+        return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
+    # Thousands of small products, for which threads cost more than they give: 60 users on 10 servers 3.8 s, by one thread 0.4 s;
+    # 200 on 30 26 s and 3.3 s, both on two busy cores.
+    with threadpool_limits(limits=1, user_api="blas"):
+        if isinstance(goal, Tradeoff):
+            return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
+        return problem.solution(*follow(problem, deadline))
 
 
 def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:

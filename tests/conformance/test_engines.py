@@ -19,7 +19,7 @@ TOLERANCE = {
     **{"highs": 1e-9, "water-filling": 1e-12, "best-response": 1e-9, "interior-point": 1e-9},
     **{"cvxpy": 1e-7, "trajectory": 1e-9, "pyomo": 1e-9},
 }
-EXACT = ("water-filling", "highs")  # the engines of leximins that are compared on random instances
+EXACT = ("water-filling", "highs", "interior-point")  # the engines of leximins that are compared on random instances
 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
 MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
@@ -74,7 +74,7 @@ def test_case(solver: str, case: str) -> None:
 
 def test_only_declared_inability_skips() -> None:
     """Water-filling declares one server and divisible tasks; the message names what is missing and who can."""
-    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or cvxpy or pyomo"):
+    with pytest.raises(fo.Unsupported, match="users who may run on several servers; use highs or interior-point or cvxpy or pyomo"):
         fo.solve(MIRROR, "drfh", solver="water-filling")
     with pytest.raises(fo.Unsupported, match="whole tasks"):
         fo.solve(POOL, "drf", solver="water-filling", integral=True)

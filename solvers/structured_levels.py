@@ -1,0 +1,62 @@
+"""Leximin and one equal level by a structured interior point, level by level.
+
+``structured_path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others
+climb on. As in ``via_highs``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the certificate
+proves again from the answer. At the end everybody is given exactly its level. The equal level is the first of them, for everybody.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+from fairopt.instance import FloatArray
+from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structured_path import LevelPath
+
+__all__ = ["solve_levels"]
+
+log = logging.getLogger(__name__)
+
+_NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
+
+
+def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution | None:
+    """Return the leximin (or the equal level), None where the path got lost on the way.
+
+    Raises
+    ------
+    Unsupported
+        Where the program has no place in the layout of ``structured_pairs``.
+    """
+    pairs = Pairs(program)
+    if not pairs.n_pairs:
+        return Solution(np.zeros(program.n_pairs), programs_solved=0)
+    settle_at = min(tolerance * 0.1, 1e-9)
+    # The first level lies somewhere between everybody's slice and what the least can reach alone.
+    unit = float(np.sqrt((pairs.reach / pairs.n_users).min() * pairs.reach.min()))
+    path = LevelPath(pairs, unit, deadline)
+    stages: list[Stage] = []
+    x: FloatArray = np.zeros(pairs.n_pairs)
+    while path.rising.any():
+        reached = path.climb(settle_at)
+        x = reached.x
+        if not path.rising.any():  # the last of them run all their tasks
+            break
+        spent = path.per_t * reached.level * reached.user_prices
+        proved = path.rising & (path.rises(reached) <= settle_at) & (spent > _NOISE * reached.spent)
+        if isinstance(goal, Equalize):
+            proved = path.rising
+        if reached.error > settle_at or not proved.any():
+            log.info("lost on the way to level %d, with an error of %.1e", len(stages) + 1, reached.error)
+            return None
+        prices = pairs.prices(reached.prices, reached.task_prices) * unit
+        stages.append(Stage(reached.level * unit, pairs.member[proved], prices))
+        path.settle(proved, reached.level * path.per_t)
+        log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(path.rising.sum()))
+    reaches = pairs.level(x)
+    exact = x * pairs.spread(path.settled_at / reaches)
+    return Solution(pairs.tasks(exact), tuple(stages), iterations=path.steps, programs_solved=max(len(stages), 1))

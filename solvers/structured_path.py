@@ -1,0 +1,284 @@
+"""Steps of a structured interior point, and the path to one level of a leximin.
+
+In the units of ``structured_pairs``, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
+
+    maximise t   subject to   A x + s = 1,   W x - v = a t + b,     x, s, v >= 0
+                              A'p - W'm - z = 0,   a m = 1,         z, p, m >= 0        (users with limits on tasks: a row more)
+
+and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector with further corrections for products
+that went astray (Gondzio), and lengths of their own for the two sides.
+
+What counts is not the products but the gap that the certificate will see: from the prices alone, and from the level that everybody who
+rises has once x is scaled back into the limits. So a path that has lost its way can only be slow or give up; it cannot be wrong. The
+strictly complementary solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is
+settled at this level.
+
+Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
+point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
+on the way: t can only rise by that.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structured_newton import NewtonSystem, Residuals
+from fairopt.solvers.structured_pairs import Pairs
+
+__all__ = ["LevelPath", "Point", "Reached", "advance", "part_of_the_way"]
+
+log = logging.getLogger(__name__)
+
+_STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
+_LONG = 0.9995  # part of the way to the boundary near the end
+_CORRECTORS = 4
+_SPREAD = 0.1  # a product further off its target than this factor is corrected
+_GAIN = 0.02  # what a correction has to add to the lengths of the steps
+_END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
+_LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
+_DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
+_HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
+_ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
+_ROUNDING = 1e-15
+_STALLED = 4  # steps that do not halve the error
+_KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
+_MOST_KEPT = 12
+_RESTART, _LEAST_LEFT = 0.1, 1e-3  # part of the prices that is left to those who rise where the next level starts: good, and just so
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """Values x, s, v in one vector, their duals z, p, m in another, and the level."""
+
+    primal: FloatArray
+    dual: FloatArray
+    t: float
+
+
+def part_of_the_way(gap: float) -> float:
+    """Return what part of the way to the boundary a step goes at least: careful until the relative gap is small."""
+    return 0.8 if gap > 1e-6 else _LONG
+
+
+def advance(
+    pairs: Pairs, point: Point, side: FloatArray, a: FloatArray | None, rows: FloatArray, worth: FloatArray | float, part: float
+) -> Point:
+    """Take a step.
+
+    Parameters
+    ----------
+    side, a, rows : arrays (rows,)
+        Of the rows of users: kind, rise with t (None: there is no t), and right-hand side.
+    worth : array (pairs,), or 0
+        Of the pairs in the goal.
+    part : float
+        See `part_of_the_way`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+    """
+    primal, dual = point.primal, point.dual
+    x, s, v = pairs.parts(primal)
+    z, p, m = pairs.parts(dual)
+    residuals = Residuals(
+        1 - pairs.use(x) - s,
+        rows + side * v - pairs.rows(x) + (0.0 if a is None else a * point.t),
+        z - pairs.cost(p) + pairs.along_rows(side * m) + worth,
+        0.0 if a is None else 1 - float(a @ m),
+    )
+    system = NewtonSystem(pairs, primal, dual, side, a)
+    care = 2 if part == _LONG else 1  # refinements
+    product = primal * dual
+    mu = float(product.mean())
+    step = system.step(-product, residuals, care)
+    lengths = _length(primal, step[0]), _length(dual, step[1])
+    ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
+    value = float(p.sum() + m.sum()) if a is None else point.t
+    aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / product.size)
+    wanted = aim - product - step[0] * step[1]
+    step = system.step(wanted, residuals, care)
+    lengths = _length(primal, step[0]), _length(dual, step[1])
+    for _ in range(_CORRECTORS):
+        far = [min(1.0, 1.5 * length + 0.1) for length in lengths]
+        there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
+        wanted = wanted + np.clip(there, _SPREAD * aim, aim / _SPREAD) - there.clip(None, 2 * aim / _SPREAD)
+        other = system.step(wanted, residuals, care)
+        longer = _length(primal, other[0]), _length(dual, other[1])
+        if sum(longer) < sum(lengths) + _GAIN:
+            break
+        step, lengths = other, longer
+    along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
+    log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
+    after = Point(
+        np.maximum(primal + along * step[0], _LEAST_PART * primal),
+        np.maximum(dual + across * step[1], _LEAST_PART * dual),
+        point.t + along * step[2],
+    )
+    if not np.isfinite(after.primal @ after.dual + after.t):
+        raise np.linalg.LinAlgError("the step is no number")
+    return after
+
+
+def _length(values: FloatArray, change: FloatArray) -> float:
+    """Return how far one can go, 1 at most, before a value becomes 0."""
+    steepest = -float((change / values).min(initial=0.0))
+    return 1.0 if steepest <= 1 else 1.0 / steepest
+
+
+# Levels --------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``."""
+
+    level: float
+    bound: float
+    noise: float  # part of the level by which the bound is lowered for the digits of the limits
+    x: FloatArray
+    prices: FloatArray  # of limits, (slots, servers)
+    task_prices: FloatArray  # of limits on tasks that are rows
+    user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
+    spent: float  # sum of all prices
+    saturated: BoolArray  # who seems to be stopped here: its price outweighs what it has above the level, (users,)
+    missing: float  # largest part of its level that a settled user lacks at x
+
+    @property
+    def gap(self) -> float:
+        """Relative gap; inf where nothing is proved."""
+        return (self.bound - self.level) / self.level if self.level > 0 else np.inf
+
+    @property
+    def error(self) -> float:
+        """What is left to be mended: the gap (where it is negative, x is not feasible), and levels of settled users."""
+        return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > _HELD else 0.0)
+
+
+class LevelPath:
+    """A leximin on its way: who still rises, who is settled at which level, and the points where the next level may start.
+
+    Levels are in parts of a user's reach, t in units of ``unit``.
+    """
+
+    def __init__(self, pairs: Pairs, unit: float, deadline: Deadline) -> None:
+        self.pairs, self.deadline = pairs, deadline
+        self.per_t = unit / pairs.reach
+        self.rising = np.ones(pairs.n_users, bool)
+        self.settled_at = np.zeros(pairs.n_users)
+        self.side = np.append(np.ones(pairs.n_users), -np.ones(pairs.limited.size))
+        self.steps = 0
+        self.points, self.since = [self._start()], 0  # from which on they are those of the present level
+
+    def _start(self) -> Point:
+        """Half of every limit, divided evenly among those who can use the server; the same price for the same part of a level."""
+        pairs, n = self.pairs, self.pairs.n_users
+        crowd = np.bincount(pairs.server, minlength=pairs.n_servers)
+        x = 0.5 / crowd[pairs.server]
+        x /= pairs.spread(pairs.placed(np.maximum(2 * pairs.rows(x)[n:], 1.0), 1.0))
+        s = 1 - pairs.use(x)
+        level, tasks = np.split(pairs.rows(x), [n])
+        t = 0.5 * float((level / self.per_t).min())
+        gives = np.bincount(pairs.server, weights=pairs.W, minlength=pairs.n_servers) / crowd
+        p = np.broadcast_to(gives, s.shape)
+        y = np.full(tasks.size, float(gives.mean()))
+        q = 0.5 * pairs.cheapest(p, y)
+        m = np.append(q, y)
+        z = pairs.cost(p) - pairs.along_rows(self.side * m)
+        primal = np.concatenate([x, s.ravel(), level - self.per_t * t, 1 - tasks])
+        return Point(primal, np.concatenate([z, p.ravel(), m]) / float(self.per_t @ q), t)
+
+    @property
+    def _a(self) -> FloatArray:
+        """By how much each row of the users rises with t, (rows,)."""
+        a = np.zeros(self.pairs.n_rows)
+        a[: self.pairs.n_users] = self.per_t * self.rising
+        return a
+
+    def settle(self, users: BoolArray, levels: FloatArray) -> None:
+        """Settle users, (users,), at their levels, and go back to the last point that is a good start without them."""
+        self.rising = self.rising & ~users
+        self.settled_at = np.where(users, levels, self.settled_at)
+        if not self.rising.any():
+            return
+        a = self._a
+        left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in self.points])
+        good = np.flatnonzero(left >= _RESTART)
+        recent = self.since + int(left[self.since :].argmax())
+        if good.size and (good[-1] >= self.since or left[recent] < _LEAST_LEFT):
+            chosen = int(good[-1])
+        else:
+            chosen = recent if left[recent] >= _LEAST_LEFT else int(left.argmax())
+        first = max(0, chosen + 1 - _MOST_KEPT)
+        kept = zip(self.points[first : chosen + 1], left[first:], strict=False)
+        self.points = [Point(point.primal, point.dual / part, point.t) for point, part in kept if part > 0]
+        self.since = len(self.points) - 1
+
+    def settle_capped(self, level: float) -> bool:
+        """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any."""
+        capped = self.rising & (self.pairs.cap <= self.per_t * level * (1 + _ROUNDING))
+        if capped.any():
+            self.settle(capped, self.pairs.cap)
+        return bool(capped.any())
+
+    def climb(self, enough: float) -> Reached:
+        """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained."""
+        point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
+        for _ in range(_STEPS):
+            if self.deadline.left == 0.0:
+                raise self.deadline.passed({})
+            now = self._proved(point)
+            if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
+                if not self.rising.any():
+                    return now
+                point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
+                now = self._proved(point)
+            log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
+            since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
+            if best is None or now.error < best.error:
+                best = now
+            done = best.error <= 0.1 * enough and (since >= _STALLED or bool((self.rises(best)[best.saturated] <= 0.5 * enough).all()))
+            if done or best.error <= _END or since > 3 * _STALLED:
+                break
+            if _KEPT[0] < now.error < _KEPT[1] * kept:
+                kept = now.error
+                self.points.append(point)
+            rows = np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.limited.size))
+            try:
+                point = advance(self.pairs, point, self.side, self._a, rows, 0.0, part_of_the_way(now.error))
+            except np.linalg.LinAlgError:
+                break
+            self.steps += 1
+        assert best is not None
+        return best
+
+    def rises(self, reached: Reached) -> FloatArray:
+        """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
+        weight = self.per_t * self.rising * reached.user_prices
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products.
+            rise = weight.sum() * max(reached.gap + reached.noise, _ROUNDING) / weight
+        return np.where((weight > 0) & reached.saturated, rise, np.inf)
+
+    def _proved(self, point: Point) -> Reached:
+        """Return the level and the bound, of a point that need not fulfil anything."""
+        pairs, rising, n = self.pairs, self.rising, self.pairs.n_users
+        x, _, v = pairs.parts(point.primal)
+        _, p, m = pairs.parts(point.dual)
+        level, tasks = np.split(pairs.rows(x), [n])
+        level = level / max(1.0, float(pairs.use(x).max()), float(tasks.max(initial=0.0)))
+        settled = self.settled_at > 0
+        missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
+        reached = float((level[rising] / self.per_t[rising]).min())
+        y = m[n:]
+        q = pairs.cheapest(p, y)
+        sigma = float(self.per_t[rising] @ q[rising])
+        spent = float(p.sum() + y.sum())
+        bound = (spent * (1 - _DIGITS) - float(q[~rising] @ self.settled_at[~rising])) / sigma
+        saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)
+        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, missing)
