@@ -202,11 +202,13 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones stay with HiGHS, one server with the closed form."""
-    assert choose(fo.formulate(everywhere(1000, 10, 2), "drfh"), None).name == "interior-point"
+    """Large leximins; small ones, and those of users whose tasks end, stay with HiGHS, one server with the closed form."""
+    large = everywhere(3000, 10, 2)
+    assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"
-    assert choose(fo.formulate(everywhere(1000, 10, 2), "uniform"), None).name == "highs"
+    assert choose(fo.formulate(large, "uniform"), None).name == "highs"
 
 
 def test_a_lost_path_ends_at_highs(monkeypatch: pytest.MonkeyPatch) -> None:
