@@ -45,7 +45,7 @@ class Worst:
     """The worst seen of one notion, sharing and engine."""
 
     solved: int = 0
-    by_another: int = 0  # of these, finished by the interior point: no second opinion
+    by_another: int = 0  # of these, finished by another engine: no second opinion
     skipped: int = 0
     residual: float = 0.0
     difference: float = 0.0
@@ -143,7 +143,7 @@ def ask(seed: int, tolerance: float, table: dict[tuple[str, str, str], Worst]) -
             worst.solved += 1
             worst.seconds += time.perf_counter() - started
             worst.residual = max(worst.residual, allocation.certificate.worst)
-            worst.by_another += allocation.details.get("finished_by") == "interior-point"
+            worst.by_another += allocation.details.get("finished_by") is not None
             if question.peers is not None:
                 reference = references.setdefault((question.peers, question.sharing), allocation)
                 worst.difference = max(worst.difference, difference(allocation.shares, reference.shares))
