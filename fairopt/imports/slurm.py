@@ -23,47 +23,21 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
-from fairopt.imports.json_export import Part, read_json
+from fairopt.imports.json_export import Part
 from fairopt.imports.result import Import
-from fairopt.imports.slurm_syntax import Features, array_size, features, finite, gres, hosts, number, tres, words
+from fairopt.imports.slurm_records import HOLDS, Job, Node, parsed, read_job, read_node, read_records, split_job
+from fairopt.imports.slurm_syntax import Features, features, hosts
+from fairopt.imports.slurm_weights import weights_of
 from fairopt.instance import BoolArray
 from fairopt.wording import plural
 
 __all__ = ["import_slurm"]
-
-_COMMANDS = {
-    "nodes": "scontrol show nodes --json > nodes.json",
-    "jobs": "squeue --json > jobs.json",
-    "partitions": "scontrol show partitions --json > partitions.json",
-    "associations": "the answer of slurmrestd to /slurmdb/VERSION/associations",
-}
-_CLOSED = {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILED", "FAILING", "FUTURE", "INVALID_REG", "MAINT", "NOT_RESPONDING"}
-_CLOSED |= {"NO_RESPOND", "UNKNOWN"}
-_HOLDS, _WAITS = ("RUNNING", "CONFIGURING", "SUSPENDED", "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING"), ("PENDING",)
-_ENDED: tuple[str, ...] = (
-    "BOOT_FAIL",
-    "CANCELLED",
-    "COMPLETED",
-    "COMPLETING",
-    "DEADLINE",
-    "FAILED",
-    "NODE_FAIL",
-    "OUT_OF_MEMORY",
-    "PREEMPTED",
-    "REVOKED",
-)
-_ENDED += ("TIMEOUT", "LAUNCH_FAILED", "SPECIAL_EXIT")
-_NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldAdmin", "BeginTime")
-_ROOT = "root"
-_LEAST = 0.001
-_PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its parent
 
 
 def import_slurm(
@@ -118,22 +92,22 @@ def import_slurm(
     if users not in ("account", "user"):
         raise InvalidInstance(f'users is "{users}"; give "account" or "user"')
     account = Account(lenient)
-    read = _records(nodes, "nodes")
-    listed = account.unique(account.read(read, _node, "node"), "node")
+    read = read_records(nodes, "nodes")
+    listed = account.unique(account.read(read, read_node, "node"), "node")
     offered = []
     for node in listed:
         if node.closed:
             account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.closed}: offers nothing")
         else:
             offered.append(node)
-    member = _memberships(listed, _records(partitions, "partitions") if partitions is not None else [])
+    member = _memberships(listed, read_records(partitions, "partitions") if partitions is not None else [])
     index = {node.name: i for i, node in enumerate(offered)}
     known = {node.name for node in listed}
 
-    found = account.unique(account.read(_records(jobs, "jobs"), lambda part: _job(part, users), "job"), "job")
+    found = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
     states = Counter(job.state for job in found)
     account.summary |= {"nodes": len(read), "jobs": len(found), **{f"jobs {state}": n for state, n in states.items()}}
-    kept: list[_Job] = []
+    kept: list[Job] = []
     allowed: dict[tuple[Any, ...], BoolArray] = {}
     homeless = 0
     for job in found:
@@ -149,7 +123,7 @@ def import_slurm(
         elif strange is not None:
             account.bad("job", f"{job.part.place}.nodes", f'runs on node "{strange}", which {nodes} does not list; export both anew')
         else:
-            job = _split(job, offered)
+            job = split_job(job, offered)
             if job.constraints not in allowed:
                 allowed[job.constraints] = _allowed(job, offered, member)
             homeless += bool(job.on) and not any(host in index for host in job.on)
@@ -166,7 +140,7 @@ def import_slurm(
     running = []
     for j, job in enumerate(kept):
         running += [(j, index[host], part * job.tasks) for host, part in job.on.items() if host in index]
-        if job.state in _HOLDS and not job.on:
+        if job.state in HOLDS and not job.on:
             running.append((j, SOMEWHERE, job.tasks))
     return assemble(
         "slurm",
@@ -182,215 +156,17 @@ def import_slurm(
         ),
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in resources},
-        weights=_shares(associations, kept, users, account) if associations is not None else None,
+        weights=weights_of(associations, kept, users, account) if associations is not None else None,
         own_weights=weights,
         demand=demand,
         what="job",
     )
 
 
-# Records -------------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    part: Part
-    name: str
-    offers: dict[str, float]
-    types: set[str]  # "gpu:a100"
-    features: set[str]
-    partitions: list[str]
-    closed: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    part: Part
-    name: str
-    owner: str
-    account: str
-    user: str
-    state: str
-    why: str  # it is no demand; else empty
-    tasks: float
-    request: dict[str, float]  # of one task
-    partitions: tuple[str, ...]
-    features: str
-    types: tuple[str, ...]
-    required: tuple[str, ...]
-    excluded: tuple[str, ...]
-    on: dict[str, float]  # part of the job on each node
-    spans: bool  # several nodes
-
-    @property
-    def constraints(self) -> tuple[Any, ...]:
-        return self.partitions, self.features, self.types, self.required, self.excluded
-
-    @property
-    def where(self) -> str:
-        return f"{self.part.place} (job {self.name})"
-
-
-def _records(path: str | os.PathLike[str], kind: str) -> list[Part]:
-    whole = read_json(path, _COMMANDS[kind])
-    if isinstance(whole.value, dict) and kind not in whole.value:
-        for error in whole.get("errors").value or []:
-            whole.refuse(f"Slurm answered with an error, {error}; export it again: {_COMMANDS[kind]}")
-        if "sinfo" in whole.value:
-            whole.refuse(f"this is sinfo --json of 22.05 or later, which groups nodes; export them one by one: {_COMMANDS['nodes']}")
-        has = ", ".join(list(whole.value)[:6]) or "nothing"
-        whole.refuse(
-            f'there are no "{kind}" in this answer (it has {has}): not an export of {kind}, or of an unknown version; {_COMMANDS[kind]}'
-        )
-    records = whole[kind].items()
-    if not records and kind in ("nodes", "jobs"):
-        whole.refuse(f"the list of {kind} is empty; export it again: {_COMMANDS[kind]}")
-    return records
-
-
-def _node(part: Part) -> _Node:
-    states = {word.strip("*~#$@^!%-").upper() for text in words(part["state"]) for word in text.split("+")}
-    states |= {word.upper() for word in words(part.get("state_flags"))}
-    effective = finite(part.get("effective_cpus"))
-    memory = finite(part["real_memory"]) - finite(part.get("specialized_memory"))
-    offers = {"cpu": effective or finite(part["cpus"]), "memory": max(memory, 0.0) / 1024}
-    types = set()
-    for name, kind, amount in _parsed(part.get("gres"), gres):
-        offers[name] = offers.get(name, 0.0) + amount
-        if kind:
-            types.add(f"{name}:{kind}")
-    closed = sorted(states & _CLOSED)
-    return _Node(
-        part,
-        part["name"].text(),
-        offers,
-        types,
-        set(words(part.get("active_features")) or words(part.get("features"))),
-        words(part.get("partitions")),
-        closed[0].lower() if closed else "",
-    )
-
-
-def _job(part: Part, users: str) -> _Job:
-    states = [word.upper() for word in words(part["job_state"])]
-    state = next((state for state in states if state in (*_HOLDS, *_WAITS, *_ENDED)), None)
-    if state is None:
-        part["job_state"].refuse(f"the state {', '.join(states) or 'is empty and'} is not known; the version of this export may be newer")
-    reason = part.get("state_reason").text("None")
-    why = f"ended ({state.lower()}): holds nothing and asks for nothing" if state in _ENDED else ""
-    if state in _WAITS and reason in _NOT_READY:
-        why = f"not ready ({reason}): asks for nothing yet"
-    name, owner = part.get("account").text("") or "(no account)", part.get("user_name").text("") or "(no user)"
-    identity = str(part["job_id"].value)
-    if why:
-        return _Job(part, identity, "", name, owner, state, why, 0.0, {}, (), "", (), (), (), {}, False)
-    on = _held(part) if state in _HOLDS else {}
-    request, types = _request(part, state in _HOLDS)
-    nodes = len(on) or max(finite(part.get("node_count")) or 1.0, 1.0)
-    pieces = 1.0
-    if nodes > 1:
-        pieces = max(finite(part.get("tasks")) or 1.0, 1.0)
-        if pieces < nodes or _uneven(request, pieces):
-            pieces = float(nodes)
-    copies = 1.0
-    pending = part.get("array_task_string").text("")
-    if pending and number(part.get("array_task_id")) is None:
-        copies = float(_parsed(part["array_task_string"], array_size))
-    _parsed(part.get("features"), lambda text: features(text) if text else None)
-    return _Job(
-        part,
-        identity,
-        owner if users == "user" else name,
-        name,
-        owner,
-        state,
-        "",
-        pieces * copies,
-        {resource: amount / pieces for resource, amount in request.items() if amount},
-        tuple(words(part.get("partition"))),
-        part.get("features").text(""),
-        types,
-        tuple(_parsed(part.get("required_nodes"), hosts)),
-        tuple(_parsed(part.get("excluded_nodes"), hosts)),
-        on,
-        nodes > 1,
-    )
-
-
-def _split(job: _Job, nodes: list[_Node]) -> _Job:
-    """Cut a job that waits, has several Slurm tasks and fits on no node alone into these, unless it must have one node."""
-    pieces = finite(job.part.get("tasks")) or 1.0
-    if job.state in _HOLDS or job.spans or pieces <= 1 or number(job.part.get("max_nodes")) == 1 or _uneven(job.request, pieces):
-        return job
-    if any(all(amount <= node.offers.get(name, 0.0) for name, amount in job.request.items()) for node in nodes):
-        return job
-    request = {name: amount / pieces for name, amount in job.request.items()}
-    return replace(job, tasks=job.tasks * pieces, request=request, spans=True)
-
-
-def _uneven(request: Mapping[str, float], pieces: float) -> bool:
-    """Would a piece have a part of a CPU or of a generic resource? Memory divides."""
-    return any(amount % pieces for name, amount in request.items() if name != "memory")
-
-
-def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Return what a job asks for (what it was given, if it runs) in all, and the types of generic resources that it asks for."""
-    text = part.get("tres_alloc_str") if holds and part.get("tres_alloc_str").value else part.get("tres_req_str")
-    amounts = _parsed(text, tres)
-    cpus = amounts.get("cpu") or finite(part.get("cpus"))
-    nodes = finite(part.get("node_count")) or 1.0
-    memory = amounts.get("mem")
-    if memory is None:
-        memory = finite(part.get("memory_per_node")) * nodes or finite(part.get("memory_per_cpu")) * cpus
-    if not cpus:
-        part.get("tres_req_str").refuse("the job asks for no CPU, here or in cpus; export it whole")
-    request, types = {"cpu": cpus, "memory": memory / 1024}, set()
-    generic = {name.removeprefix("gres/"): amount for name, amount in amounts.items() if name.startswith("gres/")}
-    for name, amount in generic.items():
-        base, _, kind = name.partition(":")
-        if kind:
-            types.add(name)
-        if not kind or base not in generic:
-            request[base] = request.get(base, 0.0) + amount
-    if not generic:  # gres are only in TRES strings where accounting tracks them
-        for key, times in (("tres_per_job", 1.0), ("tres_per_node", nodes), ("tres_per_task", finite(part.get("tasks")) or 1.0)):
-            for base, kind, amount in _parsed(part.get(key), gres):
-                if base in ("cpu", "mem", "node", "billing"):
-                    continue
-                request[base] = request.get(base, 0.0) + amount * times
-                if kind:
-                    types.add(f"{base}:{kind}")
-    return request, tuple(sorted(types))
-
-
-def _held(part: Part) -> dict[str, float]:
-    """Return which part of a running job is on each node: by its CPUs there, else the same on each."""
-    names = _parsed(part.get("nodes"), hosts)
-    resources = part.get("job_resources").get("nodes")
-    if len(names) > 1 and isinstance(resources.value, dict):
-        cpus = {each.get("name").text(""): _count(each.get("cpus")) for each in resources.get("allocation").items()}
-        if set(cpus) == set(names) and sum(cpus.values()) > 0:
-            return {name: cpus[name] / sum(cpus.values()) for name in names}
-    return {name: 1.0 / len(names) for name in names}
-
-
-def _count(part: Part) -> float:
-    return finite(part.get("count") if isinstance(part.value, dict) else part)
-
-
-def _parsed(part: Part, parse: Any) -> Any:
-    try:
-        return parse(part.text(""))
-    except ValueError as error:
-        if isinstance(error, InvalidInstance):
-            raise
-        part.refuse(str(error))
-
-
 # Constraints ---------------------------------------------------------------------------------------------------------------------
 
 
-def _memberships(nodes: list[_Node], partitions: list[Part]) -> dict[str, set[str]]:
+def _memberships(nodes: list[Node], partitions: list[Part]) -> dict[str, set[str]]:
     """Return the nodes of each partition."""
     member: dict[str, set[str]] = {}
     for node in nodes:
@@ -398,12 +174,12 @@ def _memberships(nodes: list[_Node], partitions: list[Part]) -> dict[str, set[st
             member.setdefault(partition, set()).add(node.name)
     for part in partitions:
         listed = part.get("nodes")
-        names = _parsed(listed.get("configured") if isinstance(listed.value, dict) else listed, hosts)
+        names = parsed(listed.get("configured") if isinstance(listed.value, dict) else listed, hosts)
         member.setdefault(part["name"].text(), set()).update(names)
     return member
 
 
-def _allowed(job: _Job, nodes: list[_Node], member: Mapping[str, set[str]]) -> BoolArray:
+def _allowed(job: Job, nodes: list[Node], member: Mapping[str, set[str]]) -> BoolArray:
     """Where a job may run, (nodes,)."""
     inside = set().union(*(member.get(partition, set()) for partition in job.partitions))
     met: Features = features(job.features) if job.features else lambda has: True
@@ -418,53 +194,3 @@ def _allowed(job: _Job, nodes: list[_Node], member: Mapping[str, set[str]]) -> B
         ],
         bool,
     )
-
-
-# Weights -------------------------------------------------------------------------------------------------------------------------
-
-
-def _shares(path: str | os.PathLike[str], jobs: list[_Job], users: str, account: Account) -> dict[str, float]:
-    """Return the weight of each owner: its shares, divided down the tree among those who have jobs here."""
-    clusters = {job.part.get("cluster").text("") for job in jobs} - {""}
-    parent: dict[str, str] = {}
-    raw: dict[tuple[str, str], float] = {}  # (account, user), or (account, "") of the account itself
-    for part in _records(path, "associations"):
-        if part.get("partition").text("") or (clusters and part.get("cluster").text("") not in clusters):
-            continue
-        name, user = part["account"].text(), part.get("user").text("")
-        shares = finite(part["shares_raw"]) if number(part["shares_raw"]) is not None else 1.0
-        if shares == _PARENT:
-            account.note("an association that uses the shares of its parent counts as one share")
-        elif shares == 0:
-            account.note(f"an association with no shares counts as {_LEAST} of one: a weight is > 0")
-        raw[name, user] = 1.0 if shares == _PARENT else max(shares, _LEAST)
-        if not user:
-            parent[name] = part.get("parent_account").text("")
-
-    leaves = {(job.account, job.user) for job in jobs}
-    for lacking, what in ((len({name for name, _ in leaves} - set(parent)), "account"), (len(leaves - set(raw)), "user")):
-        if lacking:
-            account.note(f"the associations lack {plural(lacking, what)} of jobs: one share each")
-    children: dict[str, set[tuple[str, str]]] = {}  # what has jobs below an account: users of it, and accounts
-    for leaf in leaves:
-        above, below, seen = leaf[0], leaf, set[str]()
-        while below not in children.setdefault(above, set()):
-            children[above].add(below)
-            if above == _ROOT or above in seen:
-                break
-            seen.add(above)
-            below, above = (above, ""), parent.get(above) or _ROOT
-
-    def weight(entity: tuple[str, str]) -> float:
-        name, user = entity
-        above = name if user else parent.get(name) or _ROOT
-        own = raw.get(entity, 1.0)
-        if above == _ROOT:
-            return own
-        return weight((above, "")) * own / sum(raw.get(each, 1.0) for each in children[above])
-
-    result: dict[str, float] = {}
-    for name, user in sorted(leaves):
-        owner = user if users == "user" else name
-        result[owner] = result.get(owner, 0.0) + weight((name, user))
-    return result

@@ -1,0 +1,183 @@
+"""Nodes and pods as ``kubectl`` writes them: what a node offers, and what a pod asks for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairopt.errors import InvalidInstance
+from fairopt.imports.json_export import Part, read_json
+from fairopt.imports.kubernetes_placement import Constraints, Expression, read_affinity, read_toleration
+from fairopt.imports.quantities import NANO, nano
+
+__all__ = ["ALWAYS", "Node", "Pod", "add", "owner_of", "read_node", "read_objects", "read_pod"]
+
+ALWAYS = ("cpu", "memory", "pods")
+_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_PINNED = {"DaemonSet": "DaemonSet pod", "Node": "static pod"}
+_Amounts = dict[str, int]  # resource -> units of 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node, as far as it matters here."""
+
+    part: Part
+    name: str
+    allocatable: _Amounts
+    labels: dict[str, str]
+    taints: tuple[tuple[str, str, str], ...]  # key, value, effect
+    closed: str  # why it accepts no work; else empty
+    reserved: _Amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod: whose it is, what it asks for, where it is and where it may be."""
+
+    part: Part
+    name: str
+    owner: str
+    phase: str
+    node: str
+    pinned: str
+    priority: str
+    request: _Amounts
+    constraints: Constraints
+    related: bool
+    number: float = 1.0
+
+    @property
+    def finished(self) -> bool:
+        """Does it hold nothing any more?"""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def where(self) -> str:
+        """Its place in the file, for messages."""
+        return f"{self.part.place} ({self.name})"
+
+
+def read_objects(path: str | os.PathLike[str], kind: str, command: str) -> list[Part]:
+    """Return the items of a list, or the one object, of a file."""
+    whole = read_json(path, command)
+    if not isinstance(whole.value, dict) or not ("items" in whole.value or "metadata" in whole.value):
+        whole.refuse(f"this is not what kubectl writes: there are no items; export it again: {command}")
+    items = whole.get("items").items() if "items" in whole.value else [whole]
+    for item in items:
+        found = item.get("kind").text(kind)
+        if found != kind:
+            item.refuse(f"this is a {found}, and a {kind} is expected; export it again: {command}")
+    if "items" in whole.value and not items and kind == "Node":
+        whole.refuse(f"the list is empty; export it again: {command}")
+    return items
+
+
+def read_node(part: Part) -> Node:
+    """Read a node: what it offers, and why it offers nothing."""
+    status, spec = part["status"], part.get("spec")
+    ready = [each["status"].text() for each in status.get("conditions").items() if each.get("type").value == "Ready"]
+    closed = "cordoned" if spec.get("unschedulable").value else "not ready" if ready and ready[-1] != "True" else ""
+    return Node(
+        part,
+        part["metadata"]["name"].text(),
+        _amounts(status["allocatable"]),
+        {key: value.text() for key, value in part["metadata"].get("labels").entries().items()},
+        tuple(
+            (each["key"].text(), each.get("value").text(""), each["effect"].text())
+            for each in spec.get("taints").items()
+            if each["effect"].text() != "PreferNoSchedule"
+        ),
+        f"{closed}: offers nothing" if closed else "",
+        {},
+    )
+
+
+def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
+    """Read a pod."""
+    metadata, spec = part["metadata"], part["spec"]
+    phase = part.get("status").get("phase").text("Pending")
+    if phase not in _PHASES:
+        part.get("status").get("phase").refuse(f'there is no phase "{phase}"; the phases are {", ".join(_PHASES)}')
+    owners = [each["kind"].text() for each in metadata.get("ownerReferences").items()]
+    affinity = spec.get("affinity")
+    spread = [each.get("whenUnsatisfiable").text("DoNotSchedule") for each in spec.get("topologySpreadConstraints").items()]
+    return Pod(
+        part,
+        f"{metadata.get('namespace').text('') or 'default'}/{metadata['name'].text()}",
+        owner(part),
+        phase,
+        spec.get("nodeName").text(""),
+        next((_PINNED[kind] for kind in owners if kind in _PINNED), ""),
+        spec.get("priorityClassName").text(""),
+        _request(spec),
+        Constraints(
+            tuple(Expression(key, "In", (value.text(),)) for key, value in sorted(spec.get("nodeSelector").entries().items())),
+            read_affinity(affinity.get("nodeAffinity").get("requiredDuringSchedulingIgnoredDuringExecution")),
+            tuple(sorted({read_toleration(each) for each in spec.get("tolerations").items()})),
+        ),
+        "DoNotSchedule" in spread
+        or any(
+            affinity.get(kind).get("requiredDuringSchedulingIgnoredDuringExecution").value for kind in ("podAffinity", "podAntiAffinity")
+        ),
+    )
+
+
+def owner_of(users: str) -> Callable[[Part], str]:
+    """Return what tells the owner of a pod: its namespace, a label or its priority class."""
+    kind, _, key = users.partition(":")
+    if users == "namespace":
+        return lambda pod: pod["metadata"].get("namespace").text("") or "default"
+    if users == "priority":
+        return lambda pod: pod["spec"].get("priorityClassName").text("") or "(no class)"
+    if kind == "label" and key:
+        return lambda pod: pod["metadata"].get("labels").get(key).text("") or f"(no {key})"
+    raise InvalidInstance(f'users is "{users}"; give "namespace", "priority" or "label:KEY", such as label:team')
+
+
+def _amounts(part: Part) -> _Amounts:
+    amounts = {}
+    for resource, quantity in part.entries().items():
+        if isinstance(quantity.value, bool) or not isinstance(quantity.value, str | int | float):
+            quantity.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
+        try:
+            amounts[resource] = nano(quantity.value)
+        except ValueError as error:
+            quantity.refuse(str(error))
+    return amounts
+
+
+def _container(part: Part) -> _Amounts:
+    """Return what a container asks for: requests, else limits."""
+    resources = part.get("resources")
+    return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
+
+
+def _request(spec: Part) -> _Amounts:
+    """Return what a pod asks for."""
+    running = add([_container(each) for each in spec["containers"].items()])
+    starting: _Amounts = {}
+    sidecars: _Amounts = {}
+    for each in spec.get("initContainers").items():
+        own = _container(each)
+        if each.get("restartPolicy").value == "Always":
+            sidecars = add([sidecars, own])
+            own = {}
+        starting = _largest(starting, add([sidecars, own]))
+    total = _largest(add([running, sidecars]), starting)
+    total |= _container(spec)  # of the pod as a whole, where it gives that
+    return add([total, _amounts(spec.get("overhead")), {"pods": NANO}])
+
+
+def add(amounts: Sequence[_Amounts]) -> _Amounts:
+    """Add amounts of resources."""
+    total: _Amounts = {}
+    for each in amounts:
+        for resource, amount in each.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total
+
+
+def _largest(one: _Amounts, other: _Amounts) -> _Amounts:
+    return {resource: max(one.get(resource, 0), other.get(resource, 0)) for resource in one | other}
