@@ -72,8 +72,11 @@ FLOORS = {  # a name a line: branches merge
     2: (
         "files",
         "filling",
+        "goals",
         "instance",
+        "limits",
         "program",
+        "program_text",
         "validation",
     ),
     1: (
@@ -84,6 +87,14 @@ FLOORS = {  # a name a line: branches merge
 FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
 NEIGHBOURS = {
     ("program", "instance"),
+    ("program", "goals"),
+    ("program", "limits"),
+    ("program", "program_text"),
+    ("program_text", "instance"),
+    ("program_text", "goals"),
+    ("program_text", "limits"),
+    ("goals", "instance"),
+    ("limits", "instance"),
     ("filling", "instance"),
     ("schedule", "solve"),
     ("question", "measures"),

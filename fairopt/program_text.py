@@ -1,0 +1,109 @@
+"""A program as mathematics, in text: what ``print(program)`` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
+from fairopt.instance import FloatArray, IntArray
+from fairopt.limits import LimitKind
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from fairopt.program import Program
+
+__all__ = ["limit_name", "lines_of"]
+
+
+def limit_name(program: Program, row: int) -> str:
+    """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``."""
+    kind = LimitKind(program.limits.kinds[row])
+    first, second = program.limits.keys[row]
+    if kind is LimitKind.CAPACITY:
+        return f"{program.resources[second]} @ {program.servers[first]}"
+    if kind is LimitKind.TIME:
+        return f"time of {program.servers[first]}"
+    if kind is LimitKind.TASKS:
+        return f"tasks of {program.users[first]}"
+    return f"slice of {program.users[first]} @ {program.servers[second]}"
+
+
+def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator[str]:
+    """Yield the lines of the mathematics; ``lines`` a block and ``terms`` a sum at most."""
+    yield f"{program.name}: {program.title}"
+    yield ""
+    yield f"maximise    {_goal_text(program)}"
+    yield "where"
+    columns = np.split(np.arange(program.n_pairs), np.flatnonzero(np.diff(program.pair_users)) + 1) if program.n_pairs else []
+    rows = [(f"U[{program.users[n]}]", own) for n, own in zip(program.members, columns, strict=True)]
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, own in rows[:lines]:
+        if isinstance(program.goal, Equilibrium):  # a task has another worth in the eyes of each server
+            total = _sum_text(program, np.ones(own.size), own, terms)
+            seen = ", ".join(f"{program.utilities[p]:.6g} at {program.servers[program.pair_servers[p]]}" for p in own[:terms])
+            yield f"  {name:<{width}} = u ({total}), u = {seen}"
+        else:
+            yield f"  {name:<{width}} = {_sum_text(program, program.utilities[own], own, terms)}"
+    yield from _more(len(rows), lines, "utilities")
+    yield "subject to"
+    shown = range(len(program.limits))[:lines]
+    names = [limit_name(program, row) for row in shown]
+    width = max(map(len, names), default=0)
+    matrix = program.limits.matrix
+    for row, name in zip(shown, names, strict=True):
+        span = slice(matrix.indptr[row], matrix.indptr[row + 1])
+        left = _sum_text(program, matrix.data[span], matrix.indices[span].astype(np.int64), terms)
+        yield f"  {name:<{width}} : {left} <= {program.limits.bounds[row]:.6g}"
+    yield from _more(len(program.limits), lines, "limits")
+    whole = ", whole numbers" if program.integral else ""
+    pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
+    yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(program.servers), 'server')}"
+
+
+def _goal_text(program: Program) -> str:
+    goal = program.inner_goal
+    if isinstance(goal, Disjunctive):
+        choices = max((len(clause) for clause in goal.clauses), default=0)
+        return f"preference x, where of each of {len(goal.clauses)} clauses one of up to {choices} alternatives holds"
+    weights = goal.weights[program.members]
+    each, where = "U[n]", ""
+    if isinstance(goal, AlphaFair):
+        each = "log U[n]" if goal.alpha == 1 else f"U[n]^{1 - goal.alpha:g} / {1 - goal.alpha:g}"
+    if isinstance(goal, Tradeoff):
+        each = f"U[n]^{1 - goal.beta:g}"
+    if isinstance(goal, Equilibrium):
+        each = "U[n]"
+    if (weights != 1).any():
+        listed = ", ".join(f"{w:.6g}" for w in weights[:8]) + (", ..." if weights.size > 8 else "")
+        each = f"phi[n] {each}" if isinstance(goal, Total | AlphaFair | Tradeoff) else f"{each} / phi[n]"
+        where = f", phi = ({listed})"
+    if isinstance(goal, Tradeoff):
+        e = goal.efficiency
+        mean = f"log (sum of {each})^{1 / (1 - goal.beta):.6g}"
+        return (f"{1 - e:.6g} {mean} + {e:.6g} log sum of U[n]" if e else mean) + where
+    opening = {
+        Leximin: "leximin of ",
+        Equalize: "the common value of ",
+        Total: "sum of ",
+        AlphaFair: "sum of ",
+        Equilibrium: "at each server i, given the others: leximin of ",
+    }
+    text = opening[type(goal)] + each + where
+    return f"on each server by itself, {text}" if isinstance(program.goal, Separate) else text
+
+
+def _sum_text(program: Program, coefficients: FloatArray, columns: IntArray, terms: int | None) -> str:
+    parts = [
+        f"{'' if value == 1 else f'{value:.6g} '}x[{program.users[program.pair_users[p]]}, {program.servers[program.pair_servers[p]]}]"
+        for value, p in zip(coefficients[:terms], columns[:terms], strict=True)
+    ]
+    hidden = len(columns) - len(parts)
+    return " + ".join(parts) + (f" + ... ({hidden} more terms)" if hidden else "")
+
+
+def _more(total: int, shown: int | None, what: str) -> Iterator[str]:
+    if shown is not None and total > shown:
+        yield f"  ... and {total - shown:,} more {what}"
