@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.console import as_text, check_output, deliver, show, work
 from fairopt.commands.options import File, Json, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.properties import CHECKS
@@ -89,13 +88,8 @@ def audit(
     )
     if as_json:
         deliver(as_text(found.to_dict()), output)
-        return
-    if output is None:
-        _print(Console(highlight=False), found, everything)
-        return
-    page = Console(file=io.StringIO(), width=100, highlight=False)
-    _print(page, found, everything)
-    deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+    else:
+        show(lambda console: _print(console, found, everything), output)
 
 
 def _maker(

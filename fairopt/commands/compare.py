@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
-from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.console import as_text, check_output, deliver, show, work
 from fairopt.commands.options import File, Json, Sharing
 
 __all__ = ["compare"]
@@ -86,11 +85,7 @@ def compare(
         deliver(as_text(comparison.to_dict()), output)
     elif as_csv:
         deliver(comparison.to_frame().to_csv(), output)
-    elif output is None:
-        print_comparison(Console(highlight=False), comparison)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        print_comparison(page, comparison)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        show(lambda console: print_comparison(console, comparison), output)
     if all(row.allocation is None for row in comparison):
         raise typer.Exit(3)

@@ -20,7 +20,7 @@ import fairopt as fo
 from fairopt.commands import tables
 from fairopt.files import write_files
 
-__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "draw_envy", "present", "say", "work"]
+__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "draw_envy", "present", "say", "show", "work"]
 
 T = TypeVar("T")
 
@@ -68,12 +68,8 @@ def present(
         deliver(as_text(allocation.to_dict() | {"seconds": seconds}), output)
     elif as_csv:
         deliver(allocation.to_frame().to_csv(), output)
-    elif output is None:
-        tables.print_allocation(Console(highlight=False), allocation, seconds, everything=everything)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        tables.print_allocation(page, allocation, seconds, everything=everything)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        show(lambda console: tables.print_allocation(console, allocation, seconds, everything=everything), output)
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
@@ -174,3 +170,13 @@ def deliver(text: str, output: Path | None) -> None:
         output.write_text(text, encoding="utf-8")
     else:
         write_files({output: text})
+
+
+def show(print_page: Callable[[Console], None], output: Path | None) -> None:
+    """Print a page, or write it as text of 100 columns."""
+    if output is None:
+        print_page(Console(highlight=False))
+    else:
+        page = Console(file=io.StringIO(), width=100, highlight=False)
+        print_page(page)
+        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.console import as_text, check_output, deliver, show, work
 from fairopt.commands.options import File, Json, Output, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.explanation import Blocker, Gain
@@ -93,12 +92,8 @@ def explain(
     )
     if as_json or (output is not None and output.suffix.lower() == ".json"):
         deliver(as_text(explanation.to_dict()), output)
-    elif output is None:
-        _print(Console(highlight=False), explanation)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        _print(page, explanation)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        show(lambda console: _print(console, explanation), output)
 
 
 def _print(console: Console, explanation: fo.Explanation) -> None:

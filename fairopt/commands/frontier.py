@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, work
+from fairopt.commands.console import as_text, check_output, deliver, show, work
 from fairopt.commands.options import File, Json, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
@@ -81,12 +80,8 @@ def frontier(
         deliver(as_text(found.to_dict()), output)
     elif as_csv:
         deliver(found.to_frame().to_csv(), output)
-    elif output is None:
-        print_frontier(Console(highlight=False), found)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        print_frontier(page, found)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        show(lambda console: print_frontier(console, found), output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import threading
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_folder, check_output, deliver, say, work
+from fairopt.commands.console import as_text, check_folder, check_output, deliver, say, show, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
@@ -109,12 +108,8 @@ def simulate(
         deliver(found.jobs.to_csv(), output)
     elif suffix == ".parquet" and output is not None:
         found.save(output)
-    elif output is None:
-        print_simulation(Console(highlight=False), found)
     else:
-        page = Console(file=io.StringIO(), width=100, highlight=False)
-        print_simulation(page, found)
-        deliver(page.file.getvalue(), output)  # type: ignore[attr-defined]
+        show(lambda console: print_simulation(console, found), output)
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:
