@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 
@@ -40,6 +41,7 @@ __all__ = [
     "cluster_use",
     "could_run_with",
     "dominant_shares",
+    "envy_applies",
     "envy_matrix",
     "jain_index",
     "largest_envy",
@@ -126,6 +128,11 @@ def cluster_use(allocation: Allocation) -> dict[str, float]:
     return dict(zip(instance.resources, used.tolist(), strict=True))
 
 
+def envy_applies(allocation: Allocation) -> bool:
+    """Say whether envy means anything: not under time division with weights per resource, as no one number scales a share of time."""
+    return not (allocation.instance.weights.ndim == 2 and allocation.sharing == "tdm")
+
+
 def largest_envy(allocation: Allocation) -> Envy:
     """Return the largest envy of any user towards any other, in tasks."""
     users = allocation.instance.users
@@ -194,6 +201,8 @@ def _times(instance: Instance, tasks: FloatArray) -> FloatArray:
 
 def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users from the first, their envy towards everybody, (block, users); 0 where it is rounding."""
+    if not envy_applies(allocation):
+        raise Unsupported("envy has no meaning under time division with weights per resource: give one weight per user, or use rdm")
     instance, held = allocation.instance, allocation.tasks_per_user
     idle = ~takes_part(instance)
     for first, would in with_what_others_hold(allocation):

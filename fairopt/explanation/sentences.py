@@ -12,7 +12,7 @@ from fairopt.errors import FairoptError
 from fairopt.explanation import Gain
 from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
-from fairopt.measures import could_run_with, takes_part, violations
+from fairopt.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
 from fairopt.solve import solve
@@ -297,7 +297,7 @@ class Sentences:
         weights = self.instance.weights
         name = named(self.instance.users[m])
         has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
-        if weights.ndim == 2 and self.allocation.sharing == "tdm":  # no one number scales a share of time
+        if not envy_applies(self.allocation):
             return [has]
         would = min(float(self.would[m]), float(self.instance.tasks[self.n]))
         if would > self.x * (1 + _SAME) + 1e-9:

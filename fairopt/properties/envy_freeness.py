@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.measures import with_what_others_hold
+from fairopt.measures import envy_applies, with_what_others_hold
 from fairopt.properties.case import Case, amount, capped, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
@@ -27,7 +27,7 @@ NAME = "envy-freeness"
 def check(case: Case) -> Verdict:
     """Let every user look at every other."""
     instance = case.instance
-    if instance.weights.ndim == 2 and case.sharing == "tdm":
+    if not envy_applies(case.allocation):
         return does_not_apply(NAME, "Does not apply: with weights per resource no one number scales what another holds of a server's time.")
     best, pair, enviers = 0.0, (0, 0), 0
     for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
