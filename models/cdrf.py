@@ -51,6 +51,10 @@ class CDRF(ShareNotion):
     conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     share_is_part = True
 
+    def merges(self, instance: Instance) -> bool:
+        """Not where parallelism is limited: on two servers at once one runs less than twice what the faster of them gives."""
+        return not instance.limited.any()
+
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / sum_i gamma[n,i], within its parallelism; inf for a user who cannot run anywhere, who has no column."""
         return safe_ratio(1.0, instance.at_most(instance.rates))
