@@ -56,7 +56,7 @@ import numpy as np
 
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, servers_at_once
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
@@ -174,6 +174,9 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     per_user = tasks.sum(axis=1)
     limited = np.isfinite(instance.tasks)
     worst = max(worst, _relative(per_user[limited], instance.tasks[limited]))
+    some = np.flatnonzero(instance.limited)
+    if some.size:
+        worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
