@@ -13,8 +13,8 @@ At each sample what runs is compared with the exact PS-DSF allocation x* of that
     condition   largest violation of the theorem that says what a PS-DSF allocation is (`fairopt.regret`), over single servers
 
 Where several allocations are PS-DSF (resource division), servers may settle on another than x*: then the condition vanishes and the
-distance does not. Whenever x* changes, it is told how many periods later, until the next change, each is below a tolerance and stays there: the
-distance after any action, the condition after any round of all servers.
+distance does not. Whenever x* changes, it is told how many periods later each is below a tolerance and stays there until the next
+change: the distance after any action, the condition after any round of all servers.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def run_asynchronous(
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> Followed:
-    """Follow the servers from action to action; keep what there is every ``step`` seconds, or each period and at changes (of many, some)."""
+    """Follow the servers from action to action; keep what there is every ``step`` seconds, or each period and change (of many, some)."""
     run = _Run(streams, turns, sharing, until, step)
     known = run.follow(done, stopped)
     return run.followed(known)
@@ -139,19 +139,17 @@ class _Run:
             left, started = situation.left[active], situation.started[active]
             coming = situation.coming
             while True:
-                now = self.servers.follow(now, min(coming, self.until, np.nextafter(samples.next, np.inf)), user, tasks, left, started)
+                look = min(samples.next, self.until)
+                # What is done at the time of a look is done: the servers go on by the least that there is beyond.
+                now = self.servers.follow(now, min(coming, np.nextafter(look, np.inf)), user, tasks, left, started)
                 situation.left[active], situation.started[active] = left, started
-                if now > samples.next:  # by the least that there is: what is done at that time is done
-                    now = samples.next
-                    self._keep(now)
-                    done(now, int(self.streams.trace.tasks[np.isfinite(situation.finished)].sum()))
-                    if stopped():
-                        return now
-                    continue
-                break
-            if now >= self.until:
+                if now <= look:
+                    break
+                now = look
                 self._keep(now)
-                break
+                done(now, int(self.streams.trace.tasks[np.isfinite(situation.finished)].sum()))
+                if now == self.until or stopped():
+                    return now
         return self.until
 
     def _goes_on(self, active: IntArray) -> bool:
