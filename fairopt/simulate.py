@@ -1,6 +1,6 @@
 """Events over time: a trace of jobs on a cluster, under a scheduler.
 
-Two kinds of scheduler.
+Three kinds of scheduler.
 
 *Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`), which goes on whenever a task ends, a job is
 submitted, a user joins or a server is added. Nothing is taken back: tasks run to their ends on the server where they were started, also
@@ -9,6 +9,10 @@ that there ever are; of its waiting tasks the first that fits is next.
 
 *Exact, fluid*, "drfh": the exact allocation of the notion, computed anew at every event: the optimum that a heuristic is compared with.
 Tasks are divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
+
+*Asynchronous, fluid*, "psdsf:period=1": PS-DSF as its paper distributes it, by servers that know nothing of each other but how many
+tasks each user runs, and act every so many seconds, each by itself (`fairopt.solvers.asynchronous_servers`). Not exact: how near they are
+to the exact allocation is told beside (`fairopt.simulation.asynchronous`). Tasks are divided and moved here, too.
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
@@ -21,6 +25,8 @@ Simulation(drf:first-fit, greedy: 2 users on 1 server; 2 of 2 jobs ended; mean u
 [[0.0, 250.0], [50.0, 200.0]]
 >>> fo.simulate(trace, cluster, "drf").jobs["finished_s"].round(1).tolist()
 [211.1, 150.0]
+>>> fo.simulate(trace, cluster, "psdsf:period=5").jobs["finished_s"].round(1).tolist()
+[212.9, 152.9]
 """
 
 from __future__ import annotations
@@ -28,22 +34,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.models import Notion
+from fairopt.models import Notion, Sharing
 from fairopt.simulation import Simulation
-from fairopt.simulation.fluid import run_fluid
+from fairopt.simulation.asynchronous import run_asynchronous
+from fairopt.simulation.fluid import Flow, run_fluid
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
-from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
+from fairopt.solvers import Turns
+from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
 from fairopt.trace import Trace
-from fairopt.wording import plural, some
+from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,13 +85,18 @@ def simulate(
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`; every criterion of ``fo.NOTIONS`` and ``fo.CRITERIA`` that has a share, and every placement of ``fo.PLACEMENTS``
         that is a rule. Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or
-        ``("proportional", {"alpha": 2})``.
+        ``("proportional", {"alpha": 2})``. Asynchronous, fluid: "psdsf:period=0.1", or ``("psdsf", {"period": 0.1})``, with ``period`` in
+        seconds between two actions of a server, ``phases`` ("random": each server at times of its own; "sweep": all at the same times,
+        one after the other; "at-once": all at the same times, and none knows what the others do), ``seed`` of random phases, and
+        ``sharing`` ("rdm", or "tdm": servers divide their time).
     until : float, optional
         Seconds at which it ends; default: when nothing happens any more.
     step : float, optional
-        Seconds between samples; default: at each event, or, where those are many, about a thousand.
+        Seconds between samples; default: at each event (and each period of asynchronous servers), or, where those are many, about a
+        thousand.
     regret : int
-        At how many times, evenly spread, to compare what runs with the exact allocation of that moment.
+        At how many times, evenly spread, to compare what runs with the exact allocation of that moment. (Asynchronous servers are
+        compared at every sample.)
     done : function, optional
         Told the time and the number of tasks so far (greedy: started; fluid: ended), now and then.
     stopped : function, optional
@@ -95,7 +109,8 @@ def simulate(
     Raises
     ------
     InvalidInstance, Unsupported
-        Labels of trace and cluster that do not match; a scheduler that there is not, or that has no meaning over time.
+        Labels of trace and cluster that do not match; a scheduler that there is not, or that has no meaning over time; asynchronous
+        servers and tasks that never end without ``until``.
     """
     began = time.perf_counter()
     if not isinstance(trace, Trace):
@@ -116,13 +131,27 @@ def simulate(
     streams = streams_of(trace, cluster)
     last = float("inf") if until is None else float(until)
     hooks = (done or (lambda now, number: None), stopped or (lambda: False))
+    if isinstance(plan, _Asynchronous):
+        return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Notion):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
 
 
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any]]:
-    """Return the name of a scheduler, and its notion or the arguments of `fairopt.schedule`."""
+@dataclass(frozen=True, slots=True)
+class _Asynchronous:
+    turns: Turns
+    sharing: Sharing
+
+
+_OPTIONS = ("period", "phases", "seed", "sharing")
+
+
+def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous]:
+    """Return the name of a scheduler, and its notion, the arguments of `fairopt.schedule`, or when servers act."""
+    name, word, options = options_of(spec)
+    if "period" in options or "phases" in options:
+        return name, _asynchronous_of(word, options)
     greedy = (
         (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], str))
         or (hasattr(spec, "keys") and "criterion" in spec)
@@ -132,6 +161,21 @@ def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any]]:
         return read_notion(spec)
     name, plan = read_schedule(spec)
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
+
+
+def _asynchronous_of(word: str, options: dict[str, Any]) -> _Asynchronous:
+    if word != "psdsf":
+        raise Unsupported(f'only the allocation of "psdsf" is found by servers that act by themselves; leave the period of "{word}" out')
+    for option in options:
+        if option not in _OPTIONS:
+            known = ", ".join(_OPTIONS)
+            raise Unsupported(f'asynchronous servers take no option "{option}"{did_you_mean(option, _OPTIONS)}; they take {known}')
+    if "period" not in options:
+        raise Unsupported('phases are those of asynchronous servers, who need a period; give it in seconds, "psdsf:period=1"')
+    sharing = options.get("sharing", "rdm")
+    if sharing not in ("rdm", "tdm"):
+        raise Unsupported(f'sharing is "{sharing}"; servers divide their resources, "rdm", or their time, "tdm"')
+    return _Asynchronous(Turns(**{key: value for key, value in options.items() if key != "sharing"}), sharing)
 
 
 Hooks = tuple[Callable[[float, int], object], Callable[[], bool]]
@@ -186,8 +230,29 @@ def _fluid(
 ) -> Simulation:
     if regret:
         raise Unsupported("the fluid optimum has no regret against itself; leave regret out, or simulate a schedule")
-    trace = streams.trace
     flow = run_fluid(streams, notion, until, step, *hooks)
+    details = {"solved": flow.solved, "residual": flow.residual}
+    return _flowed(streams, name, "exact, fluid", flow, until, began, series=sample_flow(streams, flow), details=details)
+
+
+def _asynchronous(
+    streams: Streams, name: str, plan: _Asynchronous, until: float, step: float | None, regret: int, hooks: Hooks, began: float
+) -> Simulation:
+    if regret:
+        raise Unsupported("asynchronous servers are compared with the exact allocation at every sample; leave regret out")
+    found = run_asynchronous(streams, plan.turns, plan.sharing, until, step, *hooks)
+    flow = found.flow
+    details = asdict(plan.turns) | {"sharing": plan.sharing, "actions": found.actions, "solved": flow.solved, "residual": flow.residual}
+    series = sample_flow(streams, flow, found.exact)
+    return _flowed(
+        streams, name, "asynchronous, fluid", flow, until, began,
+        series=series, regret=found.regret, settling=found.settling, details=details,
+    )  # fmt: skip
+
+
+def _flowed(streams: Streams, name: str, kind: str, flow: Flow, until: float, began: float, **more: Any) -> Simulation:
+    """Return what came of a flow."""
+    trace = streams.trace
     takes_part = streams.instance.servable[streams.stream]
     _warn(trace, takes_part, name)
     work = trace.job_work
@@ -198,17 +263,16 @@ def _fluid(
         trace=trace,
         cluster=streams.cluster,
         scheduler=name,
-        kind="exact, fluid",
+        kind=kind,
         users=streams.users,
         weights=streams.weights,
         until=flow.known,
         complete=flow.known == until,
-        series=sample_flow(streams, flow),
         started=flow.started,
         finished=flow.finished,
         ended=ended,
         takes_part=takes_part,
-        details={"solved": flow.solved, "residual": flow.residual},
+        **more,
         seconds=time.perf_counter() - began,
     )
 

@@ -14,7 +14,7 @@ from fairopt.models import Notion
 from fairopt.schedule import planned
 from fairopt.solve import notion_of
 
-__all__ = ["NotionSpec", "ScheduleSpec", "read_generator", "read_notion", "read_schedule"]
+__all__ = ["NotionSpec", "ScheduleSpec", "options_of", "read_generator", "read_notion", "read_schedule"]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
@@ -32,6 +32,20 @@ def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
         return _name([chosen.name], spec[1]), chosen
     chosen = notion_of(spec)
     return chosen.name, chosen
+
+
+def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return the name, the word and the options of "psdsf:period=1" or ("psdsf", {"period": 1}); nothing where it is neither.
+
+    >>> options_of("psdsf:period=1")
+    ('psdsf:period=1', 'psdsf', {'period': 1})
+    """
+    if isinstance(spec, str):
+        word, *rest = spec.split(":")
+        return spec, word, _options(rest, spec) if all("=" in part for part in rest) else {}
+    if isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], str) and isinstance(spec[1], Mapping):
+        return _name([spec[0]], spec[1]), spec[0], dict(spec[1])
+    return "", "", {}
 
 
 def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:

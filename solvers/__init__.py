@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
+from fairopt.solvers.asynchronous_servers import AsynchronousServers, Turns
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.event_loop import run_events
@@ -26,12 +27,14 @@ from fairopt.wording import did_you_mean
 __all__ = [
     "PLACEMENTS",
     "SOLVERS",
+    "AsynchronousServers",
     "Backend",
     "Chooser",
     "Cycle",
     "Filled",
     "Pareto",
     "Placement",
+    "Turns",
     "choose",
     "fill",
     "fill_lowest_first",

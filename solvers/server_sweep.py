@@ -19,13 +19,13 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["act_asynchronously", "sweep"]
+__all__ = ["act_asynchronously", "fill_server", "sweep"]
 
 _WAITING, _RISING, _DONE = 0, 1, 2
 
 
 @njit(cache=True)
-def _fill(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
+def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
     """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full)."""
     pairs, rows = use.shape
     times = np.empty(2 * pairs)
@@ -116,7 +116,7 @@ def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # 
         low, high = start[i], start[i + 1]
         old = x[low:high].copy()
         y = np.maximum(total[user[low:high]] - old, 0.0)
-        _fill(y, g[low:high], tasks[user[low:high]], use[low:high], bounds[i], x[low:high], stop[low:high], level[i])
+        fill_server(y, g[low:high], tasks[user[low:high]], use[low:high], bounds[i], x[low:high], stop[low:high], level[i])
         for p in range(low, high):
             change = x[p] - old[p - low]
             if change != 0.0:
@@ -143,7 +143,7 @@ def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds,
         if due[i] < 0:
             low, high = start[i], start[i + 1]
             y = np.maximum(total[user[low:high]] - x[low:high], 0.0)
-            _fill(y, g[low:high], tasks[user[low:high]], use[low:high], bounds[i], planned[low:high], stop[low:high], level[i])
+            fill_server(y, g[low:high], tasks[user[low:high]], use[low:high], bounds[i], planned[low:high], stop[low:high], level[i])
             due[i] = now + delays[k]
         for j in range(servers):
             if due[j] < 0 or due[j] > now:

@@ -32,7 +32,8 @@ def simulate(
         str,
         typer.Option(
             metavar="ID[:ID]",
-            help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh.",
+            help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh; "
+            "or servers that act by themselves every so many seconds: psdsf:period=1.",
         ),
     ] = "drfh:best-fit",
     events: Annotated[
@@ -60,7 +61,8 @@ def simulate(
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
     Greedy schedulers start whole tasks and take none back. The exact ones divide tasks and move them at no cost: the optimum that a
-    heuristic is compared with. Ctrl-C ends it and keeps what is known by then.
+    heuristic is compared with. Servers that act by themselves (psdsf:period=SECONDS, and :phases=random, sweep or at-once, :seed=N,
+    :sharing=rdm or tdm) approach it; how near they are is told beside. Ctrl-C ends it and keeps what is known by then.
     """
     suffix = "" if output is None else output.suffix.lower()
     as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
@@ -150,12 +152,14 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     if len(frame) > len(shown):
         console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
     if found.regret is not None and len(found.regret.columns) > 1:
-        _print_regret(console, found.regret)
+        _print_regret(console, found.regret, "exact PS-DSF allocation" if found.settling is not None else "exact allocation")
+    if found.settling is not None:
+        _print_settling(console, found)
     notes = "ended: of the jobs. done: part of the tasks that ended. completion: mean time from submission to the end of a job."
     console.print(Text(f"\n{notes}", style="dim"))
 
 
-def _print_regret(console: Console, regret: Any) -> None:
+def _print_regret(console: Console, regret: Any, exact: str) -> None:
     words = [word for word in regret.columns if word != "time_s"]
     table = simple_table("regret")
     add_numbers(table, *words)
@@ -163,7 +167,24 @@ def _print_regret(console: Console, regret: Any) -> None:
         table.add_row(what, *(percent(values[word]) if np.isfinite(values[word]) else "" for word in words))
     console.print()
     console.print(table)
-    console.print(Text(f"of {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks: a bound"))
+    console.print(Text(f"of {plural(len(regret), 'moment')}, against the {exact} of divisible tasks: a bound"))
+
+
+def _print_settling(console: Console, found: fo.Simulation) -> None:
+    """Print how many periods after a change of the exact allocation the servers were near to it."""
+    settling = found.settling
+    table = simple_table("periods until")
+    add_numbers(table, "median", "longest", "not before the next change")
+    for column in [] if settling is None else settling.columns[3:]:
+        word, _, tolerance = column.rpartition("_")
+        values = settling[column].dropna()
+        numbers = [figure(float(value)) for value in (values.median(), values.max())] if len(values) else ["-", "-"]
+        table.add_row(f"{word} within {float(tolerance):g}", *numbers, f"{len(settling) - len(values):,} of {len(settling):,}")
+    console.print()
+    console.print(table)
+    console.print(
+        Text(f"of the allocation that is exact after a change; a period is {found.details['period']:g} s. The servers are not exact.")
+    )
 
 
 def _seconds(value: float | None) -> str:

@@ -1,8 +1,12 @@
-"""A simulation over time: utilization of each resource, dominant share of each user, and tasks that wait."""
+"""A simulation over time: utilization of each resource, dominant share of each user, and tasks that wait.
+
+Of servers that act by themselves also the exact shares, broad and pale behind their own, and how far they are from what is exact.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +23,14 @@ if TYPE_CHECKING:
 __all__ = ["plot_simulation"]
 
 _LINES = 7  # users with a line of their own; of more, the rest are one
+_ROUNDING = 1e-12  # what is drawn of anything smaller
 _UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
 
 
 def plot_simulation(simulation: Simulation) -> Figure:
     """Draw utilization, dominant shares and waiting tasks over time, one below the other; of many users those that hold most.
+
+    Of asynchronous servers, the exact shares behind those of the users, and the distance and condition of ``simulation.regret``.
 
     Returns
     -------
@@ -39,18 +46,25 @@ def plot_simulation(simulation: Simulation) -> Figure:
     from matplotlib.figure import Figure
 
     series = simulation.series
-    figure = Figure(figsize=(10.0, 7.5), layout="constrained")
-    top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=[3, 4, 2])
+    approaches = series.exact_shares is not None
+    figure = Figure(figsize=(10.0, 9.5 if approaches else 7.5), layout="constrained")
+    top, middle, *others, bottom = figure.subplots(3 + approaches, 1, sharex=True, height_ratios=[3, 4, *([3] if approaches else []), 2])
     length = float(np.ptp(series.times)) if series.times.size else 0.0
     _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
     times = series.times / unit
     _steps(top, times, series.utilization, [short_label(name) for name in simulation.cluster.resources])
-    names, shares = _largest(simulation)
-    _steps(middle, times, shares, names)
+    names, columns = _largest(simulation)
+    if series.exact_shares is not None:
+        for j, values in enumerate(columns(series.exact_shares).T):
+            middle.step(times, values, where="post", color=_colour(j, names[j]), linewidth=6.0, alpha=0.25)
+        _approach(others[0], times, simulation.regret)
+    _steps(middle, times, columns(series.dominant_shares), names)
     waiting = series.waiting.sum(axis=1)
     bottom.fill_between(times, waiting, step="post", color="#DDDDDD", linewidth=0)
     bottom.step(times, waiting, where="post", color=GREY, linewidth=1.2)
-    for axes, title in ((top, "Utilization"), (middle, "Dominant share of each user"), (bottom, "Tasks that wait")):
+    shares = "Dominant share of each user" + (", exact: broad and pale" if approaches else "")
+    titles = ["Utilization", shares, *(["How far from the exact allocation"] if approaches else []), "Tasks that wait"]
+    for axes, title in zip((top, middle, *others, bottom), titles, strict=True):
         axes.set_title(title, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.0)
@@ -71,21 +85,38 @@ def plot_simulation(simulation: Simulation) -> Figure:
     return figure
 
 
+def _colour(j: int, name: str) -> str:
+    return GREY if name.startswith("the other ") else COLOURS[j % len(COLOURS)]
+
+
 def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:
     """Draw a line for each column, with a legend on the right, where no line runs."""
     for j, name in enumerate(names):
-        other = name.startswith("the other ")
-        colour, style = (GREY, ":") if other else (COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)])
-        axes.step(times, values[:, j], where="post", color=colour, linestyle=style, linewidth=1.5, label=name)
+        style = ":" if name.startswith("the other ") else STYLES[j % len(STYLES)]
+        axes.step(times, values[:, j], where="post", color=_colour(j, name), linestyle=style, linewidth=1.5, label=name)
     axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
 
 
-def _largest(simulation: Simulation) -> tuple[list[str], FloatArray]:
-    """Return the users that hold most over time, in their order, and the mean of the others."""
+def _approach(axes: Axes, times: FloatArray, regret: Any) -> None:
+    """Draw distance and condition on a logarithmic axis that ends where rounding begins."""
+    for word, colour, style in (("distance", COLOURS[0], "-"), ("condition", COLOURS[5], "--")):
+        values = np.maximum(regret[word].to_numpy(float), _ROUNDING)
+        axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=1.5, label=word)
+    axes.set_yscale("log")
+    axes.set_ylim(_ROUNDING, 2.0)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+
+
+def _largest(simulation: Simulation) -> tuple[list[str], Callable[[FloatArray], FloatArray]]:
+    """Return the names of the users that hold most over time, in their order, and what takes their columns, and the mean of the others."""
     shares = simulation.series.dominant_shares
     if shares.shape[1] <= _LINES + 1:
-        return [short_label(name) for name in simulation.users], shares
+        return [short_label(name) for name in simulation.users], lambda values: values
     chosen = np.sort(np.argsort(-shares.sum(axis=0), kind="stable")[:_LINES])
     rest = np.setdiff1d(np.arange(shares.shape[1]), chosen)
     names = [short_label(simulation.users[n]) for n in chosen]
-    return [*names, f"the other {rest.size:,}, mean"], np.column_stack([shares[:, chosen], shares[:, rest].mean(axis=1)])
+
+    def columns(values: FloatArray) -> FloatArray:
+        return np.column_stack([values[:, chosen], values[:, rest].mean(axis=1)])
+
+    return [*names, f"the other {rest.size:,}, mean"], columns

@@ -23,11 +23,11 @@ import numpy as np
 from fairopt.events import Change
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.merging import number_distinct
-from fairopt.models import Notion
+from fairopt.models import Notion, Sharing
 from fairopt.simulation.streams import Streams
 from fairopt.solve import solve
 
-__all__ = ["MOST_SAMPLES", "Flow", "instance_at", "run_fluid"]
+__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "instance_at", "run_fluid", "tasks_of"]
 
 _DONE = 1e-9  # part of a job's work that is rounding
 _SLACK = 1e-9
@@ -88,7 +88,7 @@ def run_fluid(
     started, finished = np.full(jobs, np.nan), np.full(jobs, np.nan)
     present = streams.present.copy()
     counts = np.array(streams.cluster.counts)
-    optimum = _Optimum(streams, notion)
+    optimum = Optimum(streams, notion)
     here = np.empty(0, np.int64)  # unfinished jobs, stream by stream
     record = _Record(streams, step)
     event, now, at = 0, -np.inf, 0
@@ -129,7 +129,7 @@ def run_fluid(
         ending = now + float(np.min(left[here[runs]] / rate[runs], initial=np.inf))
         if ending == now and not np.isinf(ending):  # less than the clock can tell: rounding
             ending = np.nextafter(now, np.inf)
-        has = _tasks(streams, here)
+        has = tasks_of(streams, here)
         at += 1
         if at % 20 == 0:
             done(now, int(trace.tasks[np.isfinite(finished)].sum()))
@@ -197,7 +197,7 @@ class _Record:
         return {"times": np.array(self.times), **columns}
 
 
-def _tasks(streams: Streams, jobs: IntArray) -> FloatArray:
+def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:
     """Return the tasks of these jobs by stream."""
     tasks = np.bincount(streams.stream[jobs], weights=streams.trace.tasks[jobs], minlength=streams.owner.size)
     return np.asarray(tasks, float)
@@ -213,11 +213,11 @@ def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
     return rate
 
 
-class _Optimum:
+class Optimum:
     """The exact allocation to the streams that have tasks, computed anew where it is not known to be the same."""
 
-    def __init__(self, streams: Streams, notion: Notion) -> None:
-        self.streams, self.notion = streams, notion
+    def __init__(self, streams: Streams, notion: Notion, sharing: Sharing | None = None) -> None:
+        self.streams, self.notion, self.sharing = streams, notion, sharing
         self.solved, self.residual = 0, 0.0
         instance = streams.instance
         keys = [instance.capacities, instance.eligibility.T]
@@ -234,7 +234,7 @@ class _Optimum:
     def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tasks of each stream and the usage of each row, while these jobs have tasks."""
         streams = self.streams
-        limits = _tasks(streams, jobs)
+        limits = tasks_of(streams, jobs)
         active = limits > 0
         key = (active.tobytes(), counts.tobytes())
         if key == self.key and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all():
@@ -252,7 +252,7 @@ class _Optimum:
     def _solve(self, active: IntArray, counts: FloatArray) -> None:
         instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
         chosen = self.notion.restricted(self.streams.owner[active], self.first)
-        allocation = solve(instance, chosen)
+        allocation = solve(instance, chosen, sharing=self.sharing)
         self.solved += 1
         self.residual = max(self.residual, allocation.certificate.worst)
         self.x[active] = allocation.tasks_per_user

@@ -36,7 +36,8 @@ class Simulation:
     cluster : Instance
     scheduler : str
     kind : str
-        "greedy" (whole tasks), or "exact, fluid": divided tasks, which no scheduler can reach.
+        "greedy" (whole tasks); "exact, fluid": divided tasks, which no scheduler can reach; or "asynchronous, fluid": divided tasks,
+        by servers that act by themselves, which is not exact.
     users : tuple of str
     weights : array (users,)
     until : float
@@ -54,11 +55,17 @@ class Simulation:
     task_start, task_server : array (tasks,) or None
         Of whole tasks: when each was started (nan: not by ``until``), and on which single server, row by row (-1).
     regret : pandas.DataFrame or None
-        Where asked for, at some times: how far what runs is from the exact allocation of that moment (`fairopt.regret`).
+        Where asked for, at some times: how far what runs is from the exact allocation of that moment (`fairopt.regret`). Of asynchronous
+        servers, at each sample: ``distance``, the largest relative difference of a stream's tasks, and ``condition``, the largest
+        violation of what defines PS-DSF, which vanishes at any such allocation.
+    settling : pandas.DataFrame or None
+        Of asynchronous servers, for each change of the exact allocation: ``time_s``, ``until_s`` (the next one), the ``distance`` then, and
+        after how many periods distance and condition are within 1e-3 and 1e-6 and stay there; nan: not before the next change.
     mean_utilization : dict
         Part of each resource in use, on average over time until the last sample, by name: of the samples.
     details : dict
-        Of a fluid: ``solved``, how many allocations were computed, and ``residual``, the worst of their certificates.
+        Of a fluid: ``solved``, how many exact allocations were computed, and ``residual``, the worst of their certificates. Of asynchronous
+        servers also ``period``, ``phases``, ``seed``, ``sharing``, and ``actions``, how often a server had its turn.
     seconds : float
     """
 
@@ -78,6 +85,7 @@ class Simulation:
     task_start: FloatArray | None = None
     task_server: IntArray | None = None
     regret: pd.DataFrame | None = None
+    settling: pd.DataFrame | None = None
     details: dict[str, Any] = field(default_factory=dict)
     seconds: float = float("nan")
 
@@ -151,16 +159,23 @@ class Simulation:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the samples as a tidy table: ``time_s``, ``quantity`` (utilization, share, running, waiting), ``of`` what, ``value``."""
+        """Return the samples as a tidy table: ``time_s``, ``quantity``, ``of`` what, ``value``.
+
+        Quantities are utilization, share, running and waiting; of asynchronous servers also the exact share, and the distance and condition
+        of `regret`.
+        """
         import pandas as pd
 
         series, k = self.series, self.series.times.size
-        tables = (
+        tables: list[tuple[str, tuple[str, ...], FloatArray]] = [
             ("utilization", self.cluster.resources, series.utilization),
             ("share", self.users, series.dominant_shares),
             ("running", self.users, series.running),
             ("waiting", self.users, series.waiting),
-        )
+        ]
+        if series.exact_shares is not None and self.regret is not None:
+            tables.append(("exact share", self.users, series.exact_shares))
+            tables += [(word, ("all",), self.regret[[word]].to_numpy()) for word in ("distance", "condition")]
         return pd.concat(
             [
                 pd.DataFrame(
@@ -176,8 +191,8 @@ class Simulation:
             ignore_index=True,
         )
 
-    def save(self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "regret"] = "series") -> None:
-        """Write a table as .parquet or .csv: the samples, the jobs or the users; the whole file or none.
+    def save(self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "regret", "settling"] = "series") -> None:
+        """Write a table as .parquet or .csv, the whole file or none: the samples, the jobs, the users; regret and settling, if there are.
 
         Raises
         ------
@@ -191,6 +206,8 @@ class Simulation:
         }
         if self.regret is not None:
             tables["regret"] = lambda: self.regret  # type: ignore[assignment, return-value]
+        if self.settling is not None:
+            tables["settling"] = lambda: self.settling  # type: ignore[assignment, return-value]
         if table not in tables:
             raise Unsupported(f'there is no table "{table}"{did_you_mean(str(table), tables)}; there are {", ".join(tables)}')
         kind = Path(path).suffix.lower()
@@ -229,9 +246,8 @@ class Simulation:
             "completion_median": _plain(float(np.median(waits)) if waits.size else np.nan),
             "utilization": {name: _plain(value) for name, value in self.mean_utilization.items()},
             "users": [{key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")],
-            "regret": None
-            if self.regret is None
-            else [{str(key): _plain(value) for key, value in row.items()} for row in self.regret.to_dict("records")],
+            "regret": _records(self.regret),
+            "settling": _records(self.settling),
             "seconds": self.seconds,
         } | self.details
 
@@ -247,6 +263,10 @@ class Simulation:
             *([] if self.complete else ["stopped early"]),
         ]
         return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"
+
+
+def _records(frame: pd.DataFrame | None) -> list[dict[str, Any]] | None:
+    return None if frame is None else [{str(key): _plain(value) for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _plain(value: Any) -> Any:

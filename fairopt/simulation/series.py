@@ -30,6 +30,8 @@ class Series:
         Largest part of a resource of the cluster that each user holds.
     running, waiting : array (K, U)
         Tasks.
+    exact_shares : array (K, U) or None
+        Of asynchronous servers: the dominant shares of the exact allocation at that time, which they approach.
     """
 
     times: FloatArray
@@ -40,6 +42,7 @@ class Series:
     dominant_shares: FloatArray
     running: FloatArray
     waiting: FloatArray
+    exact_shares: FloatArray | None = None
 
     @property
     def utilization(self) -> FloatArray:
@@ -113,8 +116,8 @@ def sample_whole_tasks(
     )
 
 
-def sample_flow(streams: Streams, flow: Flow) -> Series:
-    """Return what was kept of a flow."""
+def sample_flow(streams: Streams, flow: Flow, exact: FloatArray | None = None) -> Series:
+    """Return what was kept of a flow, and of what users would hold in the exact allocation, (K, U, M), if it is another."""
     counts = _capacity(streams, flow.times)
     capacity = counts @ streams.instance.capacities
     few = flow.rows.size <= _MOST_NUMBERS
@@ -127,4 +130,5 @@ def sample_flow(streams: Streams, flow: Flow) -> Series:
         dominant_shares=safe_ratio(flow.held, capacity[:, None, :]).max(axis=2, initial=0.0),
         running=flow.running,
         waiting=flow.waiting,
+        exact_shares=None if exact is None else safe_ratio(exact, capacity[:, None, :]).max(axis=2, initial=0.0),
     )

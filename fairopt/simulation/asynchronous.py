@@ -1,0 +1,298 @@
+"""Servers that share what they have by themselves, over time: PS-DSF's distributed procedure beside the exact allocation of each moment.
+
+Each single server acts every T seconds (`fairopt.solvers.asynchronous_servers`), on what its users have elsewhere then; all else keeps
+what it has. Not exact, and said to be so; and fluid, as `fairopt.simulation.fluid` is: tasks are divided and moved at no cost, a stream's
+jobs run in the order in which they were submitted, and an owner divides its weight equally among its streams.
+
+What a user has no tasks for any more is free at once, on all servers alike; what a user held who leaves, and what a server held that is
+removed, too. Others get it where and when a server acts. Between two actions rates are constant, so that the end of a job is exact.
+
+At each sample what runs is compared with the exact PS-DSF allocation x* of that moment, by two numbers:
+
+    distance    max over streams n of |x[n] - x*[n]| / max(x[n], x*[n])
+    condition   largest violation of the theorem that says what a PS-DSF allocation is (`fairopt.regret`), over single servers
+
+Where several allocations are PS-DSF (resource division), servers may settle on another than x*: then the condition vanishes and the
+distance does not. Whenever x* changes, it is told how many periods later each is below a tolerance and stays there until the next
+change: the distance after any action, the condition after any round of all servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.errors import CertificateError, NoSolution, Unsupported
+from fairopt.instance import FloatArray, IntArray
+from fairopt.models import Sharing
+from fairopt.simulation.fluid import MOST_SAMPLES, Flow, Optimum, tasks_of
+from fairopt.simulation.situation import Situation
+from fairopt.simulation.streams import Streams
+from fairopt.solve import notion_of
+from fairopt.solvers import AsynchronousServers, Turns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TOLERANCES", "Followed", "run_asynchronous"]
+
+TOLERANCES = (1e-3, 1e-6)
+_MOST_NUMBERS = 100_000_000  # of what each server gives to each stream
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """What came of it.
+
+    Attributes
+    ----------
+    flow : Flow
+        Its ``solved`` and ``residual`` are those of the exact allocations that it was compared with.
+    exact : array (K, users, resources)
+        What users would hold in the exact allocation of that moment; nan where no engine found it.
+    regret : pandas.DataFrame
+        At each sample: time_s, distance, condition.
+    settling : pandas.DataFrame
+        For each change of the exact allocation: time_s, until_s (the next change), the distance then, and after how many periods distance
+        and condition are within each of `TOLERANCES`; nan: not before the next change.
+    actions : int
+        How often a server had its turn.
+    """
+
+    flow: Flow
+    exact: FloatArray
+    regret: pd.DataFrame
+    settling: pd.DataFrame
+    actions: int
+
+
+def run_asynchronous(
+    streams: Streams,
+    turns: Turns,
+    sharing: Sharing,
+    until: float,
+    step: float | None,
+    done: Callable[[float, int], object],
+    stopped: Callable[[], bool],
+) -> Followed:
+    """Follow the servers from action to action; keep what there is every ``step`` seconds, or each period and change (of many, some)."""
+    run = _Run(streams, turns, sharing, until, step)
+    known = run.follow(done, stopped)
+    return run.followed(known)
+
+
+class _Run:
+    def __init__(self, streams: Streams, turns: Turns, sharing: Sharing, until: float, step: float | None) -> None:
+        import pandas as pd
+
+        self.pandas = pd
+        self.streams, self.turns, self.until = streams, turns, until
+        self.situation = Situation(streams)
+        whole = streams.instance
+        endless = np.isinf(streams.trace.job_work) & self.situation.takes_part
+        if np.isinf(until) and endless.any():
+            job = streams.trace.jobs[int(np.argmax(endless))]
+            raise Unsupported(f'the tasks of job "{job}" never end, and servers act for ever; say until when to follow them')
+        single = whole.counts.astype(np.int64)
+        row = np.repeat(np.arange(single.size), single)
+        if row.size * streams.owner.size > _MOST_NUMBERS:
+            raise Unsupported(
+                f"{row.size:,} servers for {streams.owner.size:,} kinds of tasks: what each gives to each is too much to keep; "
+                "take a part of the trace, or the exact fluid of fewer rows"
+            )
+        self.within = np.arange(row.size) - np.repeat(np.cumsum(single) - single, single)  # first, second, ... of its row
+        self.origin = float(streams.times[0]) if streams.times.size else 0.0
+        self.servers = AsynchronousServers(
+            row,
+            np.divide(whole.rates, whole.counts, out=np.zeros_like(whole.rates), where=whole.counts > 0),
+            whole.demands,
+            whole.capacities,
+            sharing == "tdm",
+            turns,
+            self.origin,
+            TOLERANCES,
+        )
+        self.row = row
+        self.optimum = Optimum(streams, notion_of("psdsf"), sharing)
+        self.exact = np.zeros(streams.owner.size)
+        self.has = np.zeros(streams.owner.size)
+        self.samples = _Samples(step, self.origin, turns.period)
+        self.changes: list[dict[str, float]] = []
+
+    def follow(self, done: Callable[[float, int], object], stopped: Callable[[], bool]) -> float:
+        """Go from change to change; return up to when it is known what happens."""
+        situation, samples = self.situation, self.samples
+        now = situation.coming
+        while now <= self.until and np.isfinite(now):
+            situation.advance(now)
+            self._changed(now)
+            samples.wanted(now)
+            active = situation.active
+            if not self._goes_on(active):
+                now = self._idle(now)
+                continue
+            user = np.searchsorted(self.servers.members, self.streams.stream[active])
+            tasks = self.streams.trace.tasks[active].astype(float)
+            left, started = situation.left[active], situation.started[active]
+            coming = situation.coming
+            while True:
+                look = min(samples.next, self.until)
+                # What is done at the time of a look is done: the servers go on by the least that there is beyond.
+                now = self.servers.follow(now, min(coming, np.nextafter(look, np.inf)), user, tasks, left, started)
+                situation.left[active], situation.started[active] = left, started
+                if now <= look:
+                    break
+                now = look
+                self._keep(now)
+                done(now, int(self.streams.trace.tasks[np.isfinite(situation.finished)].sum()))
+                if now == self.until or stopped():
+                    return now
+        return self.until
+
+    def _goes_on(self, active: IntArray) -> bool:
+        """Is anything to come, by the trace or by servers?"""
+        if not np.isinf(self.until) or np.isfinite(self.situation.coming):
+            return bool(active.size)
+        return bool((self.streams.instance.rates[self.streams.stream[active]] * (self.situation.counts > 0) > 0).any())
+
+    def _idle(self, now: float) -> float:
+        """Nobody has anything to run: go to the next change."""
+        coming = self.situation.coming
+        self._keep(now)
+        if self.samples.step is not None and np.isfinite(min(coming, self.until)):
+            while self.samples.next < coming and self.samples.next <= self.until:
+                self._keep(self.samples.next)
+        if np.isfinite(coming):
+            self.servers.skip(coming)
+        return coming
+
+    def _changed(self, now: float) -> None:
+        """Tell the servers who and what is there now, and find the exact allocation."""
+        situation, streams = self.situation, self.streams
+        active = situation.active
+        limits = tasks_of(streams, active)
+        members = np.flatnonzero(limits)
+        owner = streams.owner[members]
+        weights = streams.weights[owner] / np.bincount(owner)[owner] if owner.size else np.empty(0)
+        before = self.exact
+        try:
+            self.exact, _ = self.optimum.at(active, situation.counts)
+        except (NoSolution, CertificateError):  # there is nothing to compare with at this moment
+            self.exact, self.optimum.key = np.where(limits > 0, np.nan, 0.0), None
+        self.has = tasks_of(streams, situation.here)
+        self.servers.change(self.within < situation.counts[self.row], members, weights, limits[members], self.exact[members])
+        if not np.array_equal(self.exact, before, equal_nan=True):
+            self._settled(now)
+            self.servers.watch_afresh(now)
+            if members.size:
+                self.changes.append({"time_s": now, "until_s": np.inf, "distance": self.servers.distance})
+
+    def _settled(self, now: float) -> None:
+        """Write down how soon the servers were near to the exact allocation that is no more from now on."""
+        if self.changes and np.isinf(self.changes[-1]["until_s"]):
+            last = self.changes[-1]
+            last["until_s"] = now
+            for word, since in (("distance", self.servers.watch.near), ("condition", self.servers.watch.fair)):
+                for tolerance, time in zip(TOLERANCES, since, strict=True):
+                    last[f"{word}_{tolerance:g}"] = (time - last["time_s"]) / self.turns.period if np.isfinite(time) else np.nan
+
+    def _keep(self, now: float) -> None:
+        """Keep a sample."""
+        streams, servers = self.streams, self.servers
+        users, demands = len(streams.users), streams.instance.demands
+        x = np.zeros(streams.owner.size)
+        x[servers.members] = servers.users.total
+
+        def of_users(values: FloatArray) -> FloatArray:
+            return np.bincount(streams.owner, values, users).astype(float)
+
+        def held(tasks: FloatArray) -> FloatArray:
+            return np.stack([of_users(tasks * demand) for demand in demands.T], axis=1)
+
+        self.samples.keep(
+            now,
+            {
+                "running": of_users(x),
+                "waiting": of_users(np.maximum(self.has - x, 0.0)),
+                "held": held(x),
+                "rows": servers.rows @ demands[servers.members],
+                "exact": held(self.exact),
+                "regret": np.array([servers.distance, servers.violation]),
+            },
+        )
+
+    def followed(self, known: float) -> Followed:
+        """Return what came of it."""
+        self._settled(known)
+        kept = self.samples.arrays()
+        users, (rows, m) = len(self.streams.users), self.streams.cluster.capacities.shape
+        k = kept["times"].size
+        shapes = {"running": (users,), "waiting": (users,), "held": (users, m), "rows": (rows, m), "exact": (users, m), "regret": (2,)}
+        values = {name: kept.get(name, np.empty(0)).reshape(k, *shape) for name, shape in shapes.items()}
+        exact, regret = values.pop("exact"), values.pop("regret")
+        flow = Flow(
+            times=kept["times"],
+            **values,
+            started=self.situation.started,
+            finished=self.situation.finished,
+            left=np.maximum(self.situation.left, 0.0),
+            known=known,
+            solved=self.optimum.solved,
+            residual=self.optimum.residual,
+        )
+        words = [f"{word}_{tolerance:g}" for word in ("distance", "condition") for tolerance in TOLERANCES]
+        return Followed(
+            flow,
+            exact,
+            self.pandas.DataFrame({"time_s": kept["times"], "distance": regret[:, 0], "condition": regret[:, 1]}),
+            self.pandas.DataFrame(self.changes, columns=["time_s", "until_s", "distance", *words]),
+            self.servers.acted,
+        )
+
+
+class _Samples:
+    """What there is at multiples of a step; or once a period and at changes, and where these are many, no closer than needed."""
+
+    def __init__(self, step: float | None, origin: float, period: float) -> None:
+        self.step, self.origin, self.period, self.spacing = step, origin, period, 0.0
+        self.next = origin  # when the next one is wanted
+        self.number = 0
+        self.times: list[float] = []
+        self.kept: list[dict[str, FloatArray]] = []
+
+    def wanted(self, now: float) -> None:
+        """Something has changed."""
+        if self.step is None:
+            self.next = max(now, self.times[-1] + self.spacing) if self.times else now
+
+    def keep(self, now: float, values: dict[str, FloatArray]) -> None:
+        """Keep a sample, if one is wanted, and say when the next one is."""
+        if self.step is not None:
+            if now == self.next:
+                self.number += 1
+                self.next = self.origin + self.number * self.step
+                self.times.append(now)
+                self.kept.append(values)
+            return
+        if not self.times or now > self.times[-1]:
+            self.times.append(now)
+            self.kept.append(values)
+        if len(self.times) > 2 * MOST_SAMPLES:
+            self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
+            chosen = [0]
+            for j, time in enumerate(self.times):
+                if time >= self.times[chosen[-1]] + self.spacing:
+                    chosen.append(j)
+            self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
+        rounds = np.floor((max(now, self.times[-1] + self.spacing - self.period) - self.origin) / self.period) + 1
+        while self.origin + rounds * self.period <= now:  # rounding
+            rounds += 1
+        self.next = self.origin + rounds * self.period
+
+    def arrays(self) -> dict[str, FloatArray]:
+        """Return what was kept."""
+        names = self.kept[0] if self.kept else {}
+        return {"times": np.array(self.times)} | {name: np.array([values[name] for values in self.kept]) for name in names}
