@@ -51,6 +51,7 @@ from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.study import study
 from fairopt.trace import Trace
+from fairopt.trace_generator import generate_trace
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
@@ -92,6 +93,7 @@ __all__ = [
     "formulate",
     "frontier",
     "generate",
+    "generate_trace",
     "import_gavel",
     "import_google2011",
     "import_kubernetes",

@@ -60,6 +60,7 @@ PUBLIC = {
     "import_swf",
     "import_yarn",
     "generate",
+    "generate_trace",
     "frontier",
     "load",
     "load_trace",
