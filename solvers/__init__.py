@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
+from fairopt.solvers.arrivals import check_arrivals, place_arrivals
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.event_loop import run_events
@@ -32,10 +33,12 @@ __all__ = [
     "Filled",
     "Pareto",
     "Placement",
+    "check_arrivals",
     "choose",
     "fill",
     "fill_lowest_first",
     "pareto_frontier",
+    "place_arrivals",
     "precompute",
     "run_events",
     "to_model",

@@ -19,6 +19,7 @@ FLOORS = {  # a name a line: branches merge
         "commands",
     ),
     7: (
+        "arrivals",
         "grid",
         "report",
         "reporting",
@@ -43,6 +44,7 @@ FLOORS = {  # a name a line: branches merge
         "simulation_trials",
     ),
     5: (
+        "arrival_curves",
         "comparison",
         "formats",
         "measures",
@@ -103,6 +105,7 @@ NEIGHBOURS = {
     ("regret", "solve"),
     ("specs", "schedule"),
     ("specs", "solve"),
+    ("arrivals", "grid"),
     ("audit", "properties"),
     ("comparison", "measures"),
     ("comparison", "regret"),

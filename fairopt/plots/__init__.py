@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairopt.plots.allocation import plot_allocation
+from fairopt.plots.arrivals import plot_arrivals
 from fairopt.plots.comparison import plot_comparison
 from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
@@ -17,6 +18,7 @@ from fairopt.plots.utilization import plot_utilization
 __all__ = [
     "figure_format",
     "plot_allocation",
+    "plot_arrivals",
     "plot_comparison",
     "plot_convergence",
     "plot_envy",
