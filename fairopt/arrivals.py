@@ -148,9 +148,10 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
             raise Unsupported(f"{word} is {value!r}; give a part of the capacity > 0, as 1.3 for 130 %")
     endless = np.flatnonzero(~np.isfinite(instance.tasks) | (instance.tasks != np.round(instance.tasks)))
     if endless.size:
+        number = instance.tasks[endless[0]]
+        has = f"{number:g} tasks" if np.isfinite(number) else "no limit on its tasks"
         raise InvalidInstance(
-            f"user {named(instance.users[endless[0]])} has {instance.tasks[endless[0]]:g} tasks, and it is whole tasks that arrive; "
-            "give each user its number of tasks"
+            f"user {named(instance.users[endless[0]])} has {has}, and what arrives is a number of whole tasks; give each user one"
         )
     r = instance.resources.index(resource)
     capacity, demand = float(instance.total_capacity[r]), float(instance.tasks @ instance.demands[:, r])

@@ -19,6 +19,8 @@ from fairopt.wording import percent, plural
 
 __all__ = ["arrivals", "print_arrivals"]
 
+_POINTS = (0.6, 0.8, 1.0)  # of the table, and the last
+
 
 def arrivals(
     file: File,
@@ -82,22 +84,21 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
     whole = f"{plural(found.instance.counts.sum(), 'server')}, {plural(len(found.seeds), 'order')} of arrival"
     cards = f"; {found.cards} in cards" if found.cards else ""
     console.print(Text(f"Allocation ratio of {found.resource} on {whole}{cards}\n"))
-    wanted = [point for point in (0.5, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, float(found.points[-1])) if point <= found.points[-1]]
-    shown = [point for point in dict.fromkeys(wanted) if np.isclose(found.points, point, rtol=0, atol=1e-9).any()]
+    wanted = dict.fromkeys([*_POINTS, float(found.points[-1])])
+    shown = [point for point in wanted if np.isclose(found.points, point, rtol=0, atol=1e-9).any()]
     table = simple_table("arrived")
-    add_numbers(table, *(percent(point) for point in shown), "leaves the bound at")
+    table.columns[0].no_wrap = True
+    add_numbers(table, *(percent(point) for point in shown), "leaves at")
     ratios = [found.at(point) for point in shown]
     for name in found.curves:
         leaves = "" if name == "bound" else _median(found.leaves(name))
-        table.add_row(
-            label(f"{name} (fluid)" if name == "bound" else name), *(percent(float(np.median(at[name]))) for at in ratios), leaves
-        )
+        table.add_row(label("fluid bound" if name == "bound" else name), *(percent(float(np.median(at[name]))) for at in ratios), leaves)
     console.print(table)
     console.print(
         Text(
             "\nMedians over the orders of arrival. Placements are greedy. The bound is exact for divisible tasks, a relaxation"
             + (", and adds up parts of cards" if found.cards else "")
-            + ": no scheduler can be above it. leaves: is more than 1 % of the capacity below.",
+            + ": no scheduler can be above it. leaves at: from there on more than 1 % of the capacity below.",
             style="dim",
         )
     )

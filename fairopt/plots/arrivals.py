@@ -20,7 +20,9 @@ _BAND = (0.1, 0.9)
 
 
 def plot_arrivals(found: Arrivals) -> Figure:
-    """Draw medians over the seeds, with bands from the first to the last decile, and what is beyond the bound in grey.
+    """Draw what is allocated, and below it how much less that is than the bound, both in parts of the capacity.
+
+    Medians over the seeds, with bands from the first to the last decile; what is beyond the bound is grey.
 
     Returns
     -------
@@ -35,42 +37,37 @@ def plot_arrivals(found: Arrivals) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-    points = found.points
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-    axes = figure.subplots()
-    bound = np.median(found.bound, axis=0)
-    top = max(1.03, 1.03 * float(found.bound.max()))
-    axes.fill_between(points, bound, top, color="#EEEEEE", linewidth=0, zorder=0)
-    axes.plot(points, bound, color="black", linewidth=1.6, label="fluid bound", zorder=3)
+    figure = Figure(figsize=(8.0, 7.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    points, bound = found.points, np.median(found.bound, axis=0)
+    upper.fill_between(points, bound, 2.0, color="#EEEEEE", linewidth=0, zorder=0)
+    upper.plot(points, bound, color="black", linewidth=1.6, label="fluid bound", zorder=3)
+    lower.axhline(0.0, color="black", linewidth=1.6, zorder=3)
     for j, (name, values) in enumerate(found.allocated.items()):
-        colour = COLOURS[j % len(COLOURS)]
-        low, high = np.quantile(values, _BAND, axis=0)
-        axes.fill_between(points, low, high, color=colour, alpha=0.25, linewidth=0, zorder=1)
-        style = STYLES[j % len(STYLES)]
-        axes.plot(points, np.median(values, axis=0), color=colour, linestyle=style, linewidth=1.6, label=short_label(name, 40), zorder=4)
-    low, high = _BAND
-    seeds = len(found.seeds)
-    axes.set_xlim(0.0, float(points[-1]))
-    axes.set_ylim(0.0, top)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
+        colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+        for axes, curve in ((upper, values), (lower, found.bound - values)):
+            axes.fill_between(points, *np.quantile(curve, _BAND, axis=0), color=colour, alpha=0.25, linewidth=0, zorder=1)
+            middle = np.median(curve, axis=0)
+            axes.plot(points, middle, color=colour, linestyle=style, linewidth=1.6, label=short_label(name, 40), zorder=4)
+    upper.set_ylim(0.0, max(1.0, float(bound.max())) + 0.03)
+    lower.set_ylim(top=max(0.05, 1.1 * max(float((found.bound - values).max()) for values in found.allocated.values())), bottom=0.0)
+    for axes in (upper, lower):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="#DDDDDD", linewidth=0.6)
+        axes.set_axisbelow(True)
+    for axis, marks in ((upper.yaxis, 6), (lower.yaxis, 4), (lower.xaxis, 8)):
+        axis.set_major_locator(MaxNLocator(marks, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-    what = short_label(found.resource)
-    axes.set_xlabel(f"{what} asked for by the tasks that have arrived, of all {what}")
-    axes.set_ylabel(f"{what} allocated")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="#DDDDDD", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.legend(frameon=False, loc="lower right")
+    lower.set_xlim(0.0, float(points[-1]))
+    name = short_label(found.resource)
+    upper.set_ylabel(f"{name} allocated")
+    lower.set_ylabel("below the bound")
+    lower.set_xlabel(f"demand for {name} that has arrived")
+    upper.legend(frameon=False, loc="lower right")
     cards = f", {short_label(found.cards)} in cards" if found.cards else ""
-    axes.set_title(f"Allocation ratio on {plural(found.instance.counts.sum(), 'server')}{cards}", loc="left", fontweight="bold")
-    if seeds > 1:
-        axes.annotate(
-            f"median and {100 * low:g} to {100 * high:g} % of {seeds:,} orders of arrival",
-            (0.01, 0.98),
-            xycoords="axes fraction",
-            verticalalignment="top",
-            fontsize=9,
-            color=GREY,
-        )
+    upper.set_title(f"Allocation ratio on {plural(found.instance.counts.sum(), 'server')}{cards}", loc="left", fontweight="bold")
+    if len(found.seeds) > 1:
+        low, high = _BAND
+        text = f"median and {100 * low:g} to {100 * high:g} % of {len(found.seeds):,} orders of arrival"
+        upper.annotate(text, (0.01, 0.97), xycoords="axes fraction", verticalalignment="top", fontsize=9, color=GREY)
     return figure
