@@ -9,6 +9,8 @@ array([10., 10.])
 from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
+from fairopt.arrival_curves import Arrivals
+from fairopt.arrivals import arrivals
 from fairopt.audit import Audit, audit
 from fairopt.certificate import Certificate
 from fairopt.compare import compare
@@ -63,6 +65,7 @@ __all__ = [
     "PLACEMENTS",
     "SOLVERS",
     "Allocation",
+    "Arrivals",
     "Audit",
     "Certificate",
     "CertificateError",
@@ -86,6 +89,7 @@ __all__ = [
     "Trace",
     "Unsupported",
     "WorstCase",
+    "arrivals",
     "audit",
     "compare",
     "edrf_rounds",

@@ -227,7 +227,7 @@ def planned(
     Traceback (most recent call last):
     fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
     """
-    how_placed, name, rest = _placement(placement, options)
+    how_placed, name, rest = placement_of(placement, options)
     chosen = _criterion(criterion, rest, placement)
     for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
         if not isinstance(value, str) or value not in known:
@@ -237,7 +237,7 @@ def planned(
     return how_placed, name, chosen
 
 
-def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
+def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
     """Return the placement with its options, its name, and the options of others."""
     entry: Any = placement
     if isinstance(placement, str):

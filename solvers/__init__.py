@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
+from fairopt.solvers.arrivals import check_arrivals, place_arrivals
 from fairopt.solvers.asynchronous_servers import AsynchronousServers, Turns
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
@@ -35,10 +36,12 @@ __all__ = [
     "Pareto",
     "Placement",
     "Turns",
+    "check_arrivals",
     "choose",
     "fill",
     "fill_lowest_first",
     "pareto_frontier",
+    "place_arrivals",
     "precompute",
     "run_events",
     "to_model",

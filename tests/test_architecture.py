@@ -19,6 +19,7 @@ FLOORS = {  # a name a line: branches merge
         "commands",
     ),
     7: (
+        "arrivals",
         "grid",
         "report",
         "reporting",
@@ -44,6 +45,7 @@ FLOORS = {  # a name a line: branches merge
         "trace_trials",
     ),
     5: (
+        "arrival_curves",
         "comparison",
         "formats",
         "measures",
@@ -106,6 +108,7 @@ NEIGHBOURS = {
     ("regret", "solve"),
     ("specs", "schedule"),
     ("specs", "solve"),
+    ("arrivals", "grid"),
     ("audit", "properties"),
     ("comparison", "measures"),
     ("comparison", "regret"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairopt.plots.allocation import plot_allocation
+from fairopt.plots.arrivals import plot_arrivals
 from fairopt.plots.comparison import plot_comparison
 from fairopt.plots.completion_ratios import plot_completion_ratios
 from fairopt.plots.completion_times import plot_completion_times
@@ -20,6 +21,7 @@ from fairopt.plots.utilization_over_time import plot_utilization_over_time
 __all__ = [
     "figure_format",
     "plot_allocation",
+    "plot_arrivals",
     "plot_comparison",
     "plot_completion_ratios",
     "plot_completion_times",
