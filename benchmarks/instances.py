@@ -42,11 +42,13 @@ def google() -> fo.Instance:
     return fo.load(GOOGLE)
 
 
-def jobs_over_a_day(tasks: int = 600_000, servers: int = 2_000, users: int = 500, load: float = 1.1, seed: int = 0) -> tuple[fo.Trace, fo.Instance]:
+def jobs_over_a_day(
+    tasks: int = 600_000, servers: int = 2_000, users: int = 500, load: float = 1.1, seed: int = 0
+) -> tuple[fo.Trace, fo.Instance]:
     """A cluster of one row per configuration, and jobs that are submitted over 24 hours, more than it can run.
 
-    Servers are drawn from the table of the Google cluster. A user has three shapes of tasks: the larger demand of a shape is log-uniform from
-    0.002 to 0.2 of the largest server, of CPU or of memory; the other is that times U[0.2, 1]. Jobs are submitted at times uniform over the
+    Servers are drawn from the table of the Google cluster. A user has three shapes of tasks: the larger demand of a shape is log-uniform
+    from 0.002 to 0.2 of the largest server, of CPU or of memory; the other is that times U[0.2, 1]. Jobs are submitted at times uniform over the
     day, by user k with probability in proportion to 1 / k, in one of the user's shapes, each alike; the number of tasks is Pareto (exponent
     1.1) rounded up, 2,000 at most, and the last job has what is left. Each task runs a lognormal time (sigma 1.2), of which the scale
     is such that the tasks of all jobs ask for ``load`` times what the servers have of the scarcer resource over the day.
@@ -72,8 +74,10 @@ def jobs_over_a_day(tasks: int = 600_000, servers: int = 2_000, users: int = 500
     return trace, fo.Instance(capacities, [[1.0, 1.0]], counts=counts, users=["anybody"], resources=["cpu", "memory"])
 
 
-def jobs_of_classes(jobs: int = 5_000, users: int = 100, classes: int = 10, load: float = 0.95, seed: int = 0) -> tuple[fo.Trace, fo.Instance]:
-    """Ten server classes of the uniform generator, 20 to 200 servers each, and users of one shape each with about half of their jobs running.
+def jobs_of_classes(
+    jobs: int = 5_000, users: int = 100, classes: int = 10, load: float = 0.95, seed: int = 0
+) -> tuple[fo.Trace, fo.Instance]:
+    """Ten server classes of the uniform generator, 20 to 200 servers each, and users of one shape each.
 
     Demands are those of `fairopt.generate`; jobs of 1 to 200 tasks (uniform), submitted by each user as a Poisson process, run an
     exponential time each, such that all users together ask for ``load`` times what the servers have of the scarcer resource.
