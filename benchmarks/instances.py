@@ -48,10 +48,10 @@ def jobs_over_a_day(
     """A cluster of one row per configuration, and jobs that are submitted over 24 hours, more than it can run.
 
     Servers are drawn from the table of the Google cluster. A user has three shapes of tasks: the larger demand of a shape is log-uniform
-    from 0.002 to 0.2 of the largest server, of CPU or of memory; the other is that times U[0.2, 1]. Jobs are submitted at times uniform over the
-    day, by user k with probability in proportion to 1 / k, in one of the user's shapes, each alike; the number of tasks is Pareto (exponent
-    1.1) rounded up, 2,000 at most, and the last job has what is left. Each task runs a lognormal time (sigma 1.2), of which the scale
-    is such that the tasks of all jobs ask for ``load`` times what the servers have of the scarcer resource over the day.
+    from 0.002 to 0.2 of the largest server, of CPU or of memory; the other is that times U[0.2, 1]. Jobs are submitted at times
+    uniform over the day, by user k with probability in proportion to 1 / k, in one of the user's shapes, each alike; the number of
+    tasks is Pareto (exponent 1.1) rounded up, 2,000 at most, and the last job has what is left. Each task runs a lognormal time (sigma
+    1.2), of which the scale is such that all tasks ask for ``load`` times what the servers have of the scarcer resource over the day.
     """
     rng = np.random.default_rng(seed)
     capacities, counts = np.unique(fo.generators.google_servers(servers, rng), axis=0, return_counts=True)

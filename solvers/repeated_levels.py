@@ -72,7 +72,7 @@ class RepeatedLevels(Levels):
         bounds[of_tasks] = tasks[limits.keys[of_tasks, 0]]
         self.program = replace(self.program, limits=replace(limits, bounds=bounds), goal=Leximin(weights))
         lighter = self.weights / weights
-        self.weights = weights
+        self.weights = weights.copy()
         self.unit = self.unit * lighter  # so that a column adds to its user's level as many units of it as before
         self.per_level = self.per_level * lighter[self.program.pair_users]
         self.cap = np.where(self.member, tasks * self.task_share / weights, 0.0)

@@ -158,7 +158,8 @@ class Levels:
         member = np.flatnonzero(self.member)
         self.user_rows = np.cumsum(self.member) - 1 + self.rows.size
         by_user = sp.csr_array((self.worth, (self.user_rows[users] - self.rows.size, np.arange(column.size))), (member.size, column.size))
-        level = sp.csr_array((-self.t_unit / self.unit[member] * self.rising[member])[:, None])
+        t = -self.t_unit / self.unit[member] * self.rising[member]  # entries of 0 too, which may be changed
+        level = sp.csr_array((t, (np.arange(member.size), np.zeros(member.size, int))), (member.size, 1))
         return HighsModel(
             np.append(np.zeros(column.size), 1.0),
             np.zeros(column.size + 1),
