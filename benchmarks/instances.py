@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import fairopt as fo
+from fairopt.generators import google_servers
 
 GOOGLE = Path(__file__).resolve().parent.parent / "examples" / "google-cluster.yaml"
 
@@ -54,7 +55,7 @@ def jobs_over_a_day(
     1.2), of which the scale is such that all tasks ask for ``load`` times what the servers have of the scarcer resource over the day.
     """
     rng = np.random.default_rng(seed)
-    capacities, counts = np.unique(fo.generators.google_servers(servers, rng), axis=0, return_counts=True)
+    capacities, counts = np.unique(google_servers(servers, rng), axis=0, return_counts=True)
     shapes = 0.002 * 100 ** rng.uniform(0, 1, (users, 3, 2))
     shapes[:, :, 1] = shapes[:, :, 0] * rng.uniform(0.2, 1, (users, 3))
     turned = rng.random((users, 3)) < 0.5
