@@ -18,6 +18,7 @@ from fairopt.solvers.pareto import Pareto, pareto_frontier
 from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.precomputed_drf import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.progressive_filling import Filled, fill
+from fairopt.solvers.repeated_levels import RepeatedLevels
 from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs import HiGHS
@@ -35,6 +36,7 @@ __all__ = [
     "Filled",
     "Pareto",
     "Placement",
+    "RepeatedLevels",
     "Turns",
     "check_arrivals",
     "choose",
