@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program import Equalize, Leximin, LimitKind, Program, Total
+from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Total
 
 __all__ = ["Pairs", "obstacle"]
 
@@ -85,9 +85,9 @@ class Pairs:
         self._place_limits()
 
         goal = program.goal
-        assert isinstance(goal, Leximin | Equalize | Total)
-        self.has_levels = not isinstance(goal, Total)
-        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights
+        assert isinstance(goal, Leximin | Equalize | Total | AlphaFair)
+        self.has_levels = isinstance(goal, Leximin | Equalize)
+        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if self.has_levels else np.ones_like(goal.weights)
         worth = (program.utilities * factor[program.pair_users])[self.column] * self.scale
         self.reach = self.sum_by_user(worth)
         self.W = worth / self.reach[self.user]
