@@ -48,7 +48,10 @@ class Limits:
     @classmethod
     def stack(cls, blocks: Iterable[Limits]) -> Limits:
         """Put blocks of rows over the same columns below each other."""
-        parts = list(blocks)
+        blocks = list(blocks)
+        parts = [block for block in blocks if len(block)] or blocks[:1]
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             sp.csr_array(sp.vstack([part.matrix for part in parts], format="csr")),
             np.concatenate([part.bounds for part in parts]),
@@ -58,6 +61,8 @@ class Limits:
 
     def select(self, rows: npt.NDArray[np.bool_] | IntArray) -> Limits:
         """Keep some rows."""
+        if rows.dtype == bool and rows.all():
+            return self
         return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
 
     @property

@@ -116,7 +116,7 @@ class Program:
     @property
     def members(self) -> IntArray:
         """The users who have a column, and so are in the goal."""
-        return np.unique(self.pair_users)
+        return self.pair_users[np.diff(self.pair_users, prepend=-1) > 0]
 
     @property
     def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:

@@ -350,9 +350,12 @@ def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limit
 
 def task_limits(instance: Instance, users: IntArray) -> Limits:
     """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
-    matrix = sp.csr_array((np.ones(users.size), (users, np.arange(users.size))), shape=(instance.n_users, users.size))
-    limits = Limits.of(LimitKind.TASKS, matrix, instance.tasks, np.arange(instance.n_users))
-    return limits.select(np.isfinite(limits.bounds))
+    limited = np.flatnonzero(np.isfinite(instance.tasks))
+    row = np.full(instance.n_users, -1)
+    row[limited] = np.arange(limited.size)
+    columns = np.flatnonzero(row[users] >= 0)
+    matrix = sp.csr_array((np.ones(columns.size), (row[users[columns]], columns)), shape=(limited.size, users.size))
+    return Limits.of(LimitKind.TASKS, matrix, instance.tasks[limited], limited)
 
 
 def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
