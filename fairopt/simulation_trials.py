@@ -15,12 +15,13 @@ from fairopt.generators import google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.simulate import simulate
-from fairopt.simulation import Simulation
 from fairopt.trace import Trace
 from fairopt.trials import Row, Run, Z, note_of, sample, verdict_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fairopt.simulation import Simulation
 
 __all__ = ["drfh_figure_4_over_time", "figure_6", "psdsf_figure_6", "user_away"]
 
