@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from fairopt.simulate import simulate
 from fairopt.trace import Trace
 from fairopt.trials import Row, Run, Z, note_of, sample, verdict_of
 
-__all__ = ["drfh_figure_4_over_time", "psdsf_figure_6"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairopt.simulation import Simulation
+
+__all__ = ["drfh_figure_4_over_time", "figure_6", "psdsf_figure_6", "user_away"]
 
 
 def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
@@ -58,29 +63,14 @@ def _shares_over_time(figure: dict[str, Any], rng: np.random.Generator) -> Float
 
 
 def psdsf_figure_6(run: Run) -> Iterator[Row]:
-    """Utilization of the CPU of classes C and D while user 4 is there, away, and back, under three notions, exact at every moment."""
-    paper = read("psdsf")
-    figure = paper.more["figure-6"]
-    cluster = paper.instances[figure["instance"]]
-    everybody = np.full(cluster.n_users, np.inf)
-    away, back = figure["away"]
-    users = cluster.users
-    trace = Trace(
-        users,
-        np.zeros(len(users)),
-        np.full(len(users), figure["tasks"]),
-        cluster.demands,
-        everybody,
-        events=[(away, "leave", users[figure["user"] - 1]), (back, "join", users[figure["user"] - 1])],
-        resources=cluster.resources,
-    )
+    """Utilization of the CPU of classes C and D while user 4 is there, away, and back.
+
+    Under three notions, exact at every moment; and under PS-DSF by servers that act every second, each by itself.
+    """
+    figure = read("psdsf").more["figure-6"]
     used: dict[str, FloatArray] = {}
     for entry in figure["notion"]:
-        series = simulate(trace, cluster, entry["name"], until=figure["until"]).series
-        parts = series.row_utilization
-        assert parts is not None
-        at = np.searchsorted(series.times, figure["moments"], side="right") - 1
-        used[entry["name"]] = 100 * parts[at]
+        used[entry["name"]] = _at_moments(figure, user_away(entry["name"]))
         ours, published = used[entry["name"]][0, figure["classes"], 0], entry.get("published")
         known = entry.get("ours")
         verdict = verdict_of(
@@ -99,6 +89,95 @@ def psdsf_figure_6(run: Run) -> Iterator[Row]:
             note=note_of(verdict, ""),
         )
     yield from _claims(figure, used)
+    yield from _servers(figure)
+
+
+def user_away(scheduler: str) -> Simulation:
+    """Return the simulation of figure 6 of the PS-DSF paper under a scheduler: user 4 leaves and is back.
+
+    >>> user_away("psdsf:period=1:phases=sweep").settling["distance_0.001"].tolist()  # periods: start, user 4 leaves, user 4 is back
+    [2.0, 1.0, 2.0]
+    """
+    paper = read("psdsf")
+    figure = paper.more["figure-6"]
+    cluster = paper.instances[figure["instance"]]
+    users = cluster.users
+    away, back = figure["away"]
+    trace = Trace(
+        users,
+        np.zeros(len(users)),
+        np.full(len(users), figure["tasks"]),
+        cluster.demands,
+        np.full(len(users), np.inf),
+        events=[(away, "leave", users[figure["user"] - 1]), (back, "join", users[figure["user"] - 1])],
+        resources=cluster.resources,
+    )
+    return simulate(trace, cluster, scheduler, until=figure["until"])
+
+
+def _at_moments(figure: dict[str, Any], simulation: Simulation) -> FloatArray:
+    """Return the utilization of each class of servers at the three moments, in per cent, (moments, classes, resources)."""
+    series = simulation.series
+    parts = series.row_utilization
+    assert parts is not None
+    used: FloatArray = 100 * parts[np.searchsorted(series.times, figure["moments"], side="right") - 1]
+    return used
+
+
+def _servers(figure: dict[str, Any]) -> Iterator[Row]:
+    """Where servers that act every second settle, and after how many periods; by when they act."""
+    setting = figure["asynchronous"]
+    for entry in setting["phases"]:
+        found = user_away(f"psdsf:period={setting['period']}:phases={entry['name']}")
+        assert found.settling is not None
+        title, reason = f"{setting['title']}, {entry['title']}", entry.get("differs", "")
+        ours = _at_moments(figure, found)[0, figure["classes"], 0]
+        periods = found.settling[f"distance_{setting['tolerance']:g}"].dropna().to_numpy()
+        verdict = verdict_of(bool(np.allclose(ours, setting["published"], atol=0.05)), bool(reason) and not periods.size)
+        yield Row(
+            id=f"psdsf-figure-6-{entry['name']}",
+            what=f"{title}: CPU of C, D, %",
+            citation="section V, figure 6: servers that act every second, while user 4 is there",
+            published=setting["published"],
+            ours=ours.tolist(),
+            tolerance=0.05,
+            mean=False,
+            verdict=verdict,
+            note=note_of(verdict, reason),
+        )
+        if "ours" in entry:
+            known = periods.shape == np.shape(entry["ours"]) and bool(np.allclose(periods, entry["ours"], atol=5e-5))
+            verdict = verdict_of(None, known)
+            yield Row(
+                id=f"psdsf-figure-6-{entry['name']}-periods",
+                what=f"{title}: periods to settle",
+                citation='section V: "promptly converges when changes occur", at the start, as user 4 leaves and as it is back: no numbers',
+                published=None,
+                ours=periods.tolist(),
+                tolerance=5e-5,
+                mean=False,
+                verdict=verdict,
+                note=note_of(verdict, ""),
+            )
+
+
+def figure_6() -> Figure:
+    """Draw figure 6 of the PS-DSF paper: the CPU of classes C and D over time, with what the paper says of it.
+
+    >>> [axes.get_title(loc="left") for axes in figure_6().axes]
+    ['CPU of class C (33 servers)', 'CPU of class D (11 servers)']
+    """
+    from fairopt.plots import plot_row_utilization
+
+    figure = read("psdsf").more["figure-6"]
+    setting = figure["asynchronous"]
+    found = {f"{entry['title']}, exact": user_away(entry["name"]) for entry in figure["notion"]}
+    found |= {
+        f"PS-DSF, {setting['title']}, {entry['title']}": user_away(f"psdsf:period={setting['period']}:phases={entry['name']}")
+        for entry in setting["phases"]
+        if "differs" not in entry
+    }
+    return plot_row_utilization(found, figure["classes"], 0, titles=figure["titles"], caption=figure["says"])
 
 
 def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row]:

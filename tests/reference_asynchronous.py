@@ -112,10 +112,10 @@ class Reference:
             use = [[1 / self.gamma[n][i]] if self.time else list(self.d[n]) for n in users]
             given = respond(y, g, [Fraction(most[n]) for n in users], use, [Fraction(1)] if self.time else self.c[i])
             new[s] = [Fraction(0)] * len(self.d)
-            for n, tasks in zip(users, given, strict=True):
-                new[s][n] = tasks
-        for s, tasks in new.items():
-            for n, value in enumerate(tasks):
+            for n, value in zip(users, given, strict=True):
+                new[s][n] = value
+        for s, divided in new.items():
+            for n, value in enumerate(divided):
                 self.x[n][s] = value
 
     def free(self) -> None:

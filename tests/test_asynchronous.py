@@ -1,4 +1,4 @@
-"""Servers that act by themselves every T seconds: action by action as on paper in fractions, what must hold at any time, where they settle."""
+"""Servers that act by themselves every T seconds: as on paper in fractions, what must hold at any time, where they settle."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fairopt.merging import expand
 from fairopt.program import Equilibrium
 from fairopt.solvers import AsynchronousServers, Turns
 
-FIGURE_2 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]])
+FIGURE_2 = fo.Instance([[9, 12, 100], [12, 12, 0]], np.array([[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]]))
 
 
 def endless(cluster: fo.Instance, **more: Any) -> fo.Trace:
@@ -170,12 +170,13 @@ def test_where_time_is_divided_each_action_comes_nearer(phases: str, instance: f
 @pytest.mark.parametrize("phases", ["random", "sweep"])
 def test_they_settle_on_the_exact_allocation(phases: str, sharing: Literal["rdm", "tdm"]) -> None:
     """Figure 2 of the paper, where all allocations that are PS-DSF give 3.6, 3.6, 8 and 8; and by time as `solve` does."""
-    found = fo.simulate(
-        endless(FIGURE_2), FIGURE_2, ("psdsf", {"period": 0.1, "phases": phases, "sharing": sharing}), until=100.0
-    )
+    found = fo.simulate(endless(FIGURE_2), FIGURE_2, ("psdsf", {"period": 0.1, "phases": phases, "sharing": sharing}), until=100.0)
     expected = fo.solve(FIGURE_2, "psdsf", sharing=sharing).tasks_per_user
     np.testing.assert_allclose(found.series.running[-1], expected, rtol=1e-6)
-    np.testing.assert_allclose(found.series.exact_shares, np.tile(found.series.dominant_shares[-1], (len(found.series.times), 1)), rtol=1e-6)
+    assert found.series.exact_shares is not None
+    np.testing.assert_allclose(
+        found.series.exact_shares, np.tile(found.series.dominant_shares[-1], (len(found.series.times), 1)), rtol=1e-6
+    )
     assert found.regret is not None
     assert found.settling is not None
     assert found.regret["condition"].iloc[-1] < 1e-6
@@ -194,11 +195,12 @@ def test_they_settle_on_an_allocation_that_is_psdsf(seed: int) -> None:
 
 def test_several_allocations_are_psdsf() -> None:
     """Where the servers settle on another than `solve`, the condition vanishes and the distance says how far the two are apart."""
-    cluster = fo.Instance([[1, 4], [4, 4]], [[3, 0], [0, 2], [3, 2]], eligibility=[[1, 1], [1, 1], [0, 1]])
+    cluster = fo.Instance([[1, 4], [4, 4]], [[3, 0], [0, 2], [3, 2]], eligibility=[[1, 1], [0, 1], [1, 1]])
     exact = fo.solve(cluster, "psdsf").tasks_per_user
     seen = set()
-    for seed in range(12):
-        found = fo.simulate(endless(cluster), cluster, f"psdsf:period=1:seed={seed}", until=200.0)
+    trace = endless(cluster, events=[(5.0, "join", "user-1"), (10.0, "join", "user-2"), (15.0, "join", "user-3")])
+    for seed in range(4):
+        found = fo.simulate(trace, cluster, f"psdsf:period=1:seed={seed}", until=200.0)
         x = found.series.running[-1]
         assert found.regret is not None
         assert found.regret["condition"].iloc[-1] < 1e-6
@@ -206,13 +208,14 @@ def test_several_allocations_are_psdsf() -> None:
         assert found.regret["distance"].iloc[-1] == pytest.approx(far, abs=1e-12)
         seen.add(round(float(far), 3))
     assert len(seen) > 1
+    assert min(seen) > 0
 
 
 def test_servers_that_act_at_once_may_never_settle() -> None:
     """A may run everywhere and B not on the third server: the first two, alike, take A back together, and then give too much together."""
     cluster = fo.Instance([[3]], [[1], [1]], counts=[2]), fo.Instance([[3]] * 3, [[1], [1]], eligibility=[[1, 1, 1], [1, 1, 0]])
     found = fo.simulate(endless(cluster[1]), cluster[1], "psdsf:period=1:phases=at-once", until=300.0)
-    assert found.series.running[-4:].tolist() == [[9, 0], [3, 6], [9, 0], [3, 6]]
+    assert found.series.running[-4:].tolist() == [[3, 6], [6, 3], [3, 6], [6, 3]]
     assert found.settling is not None
     assert np.isnan(found.settling["distance_0.001"][0])
     for instance in cluster:
@@ -254,9 +257,8 @@ def some() -> tuple[fo.Trace, fo.Instance]:
     """Jobs of two users on four servers."""
     rng = np.random.default_rng(1)
     cluster = fo.Instance(rng.uniform(2, 5, (4, 2)), [[1, 1]] * 2, users=["A", "B"], weights=[1, 2])
-    return fo.Trace(
-        ["A", "B"] * 10, np.sort(rng.uniform(0, 20, 20)), rng.integers(1, 9, 20), rng.uniform(0.2, 1, (20, 2)), rng.uniform(1, 9, 20)
-    ), cluster
+    submit, tasks, durations = np.sort(rng.uniform(0, 20, 20)), rng.integers(1, 9, 20), rng.uniform(1, 9, 20)
+    return fo.Trace(["A", "B"] * 10, submit, tasks, [[1, 0.5], [0.3, 0.9]] * 10, durations), cluster
 
 
 def test_a_seed_is_a_simulation() -> None:
@@ -297,7 +299,7 @@ def test_of_many_periods_some_are_samples(monkeypatch: pytest.MonkeyPatch) -> No
     """From the first to the last, about as many as there should be."""
     monkeypatch.setattr("fairopt.simulation.asynchronous.MOST_SAMPLES", 100)
     found = fo.simulate(*some(), "psdsf:period=0.01")
-    assert 90 <= found.series.times.size <= 201
+    assert 60 <= found.series.times.size <= 201
     assert found.series.times[-1] >= found.trace.submit[-1]
 
 

@@ -20,7 +20,14 @@ from fairopt.reproduce import EXPERIMENTS, reproduce
 from fairopt.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-KNOWN = {"psdsf-figure-3", "psdsf-figure-6-cpu", "pdrf-section-6-1-first", "kesidis-table-2-bf-drf", "kesidis-table-4-bf-drf"}
+KNOWN = {
+    "psdsf-figure-3",
+    "psdsf-figure-6-cpu",
+    "psdsf-figure-6-at-once",
+    "pdrf-section-6-1-first",
+    "kesidis-table-2-bf-drf",
+    "kesidis-table-4-bf-drf",
+}
 TRIALS = ["drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "kesidis-tables", "pdrf-tables"]
 
 

@@ -154,7 +154,7 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     if found.regret is not None and len(found.regret.columns) > 1:
         _print_regret(console, found.regret, "exact PS-DSF allocation" if found.settling is not None else "exact allocation")
     if found.settling is not None:
-        _print_settling(console, found)
+        _print_settling(console, found.settling, found.details["period"])
     notes = "ended: of the jobs. done: part of the tasks that ended. completion: mean time from submission to the end of a job."
     console.print(Text(f"\n{notes}", style="dim"))
 
@@ -170,21 +170,18 @@ def _print_regret(console: Console, regret: Any, exact: str) -> None:
     console.print(Text(f"of {plural(len(regret), 'moment')}, against the {exact} of divisible tasks: a bound"))
 
 
-def _print_settling(console: Console, found: fo.Simulation) -> None:
+def _print_settling(console: Console, settling: Any, period: float) -> None:
     """Print how many periods after a change of the exact allocation the servers were near to it."""
-    settling = found.settling
     table = simple_table("periods until")
     add_numbers(table, "median", "longest", "not before the next change")
-    for column in [] if settling is None else settling.columns[3:]:
+    for column in settling.columns[3:]:
         word, _, tolerance = column.rpartition("_")
         values = settling[column].dropna()
         numbers = [figure(float(value)) for value in (values.median(), values.max())] if len(values) else ["-", "-"]
         table.add_row(f"{word} within {float(tolerance):g}", *numbers, f"{len(settling) - len(values):,} of {len(settling):,}")
     console.print()
     console.print(table)
-    console.print(
-        Text(f"of the allocation that is exact after a change; a period is {found.details['period']:g} s. The servers are not exact.")
-    )
+    console.print(Text(f"of the allocation that is exact after a change; a period is {period:g} s. The servers are not exact."))
 
 
 def _seconds(value: float | None) -> str:

@@ -11,6 +11,7 @@ from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
 from fairopt.plots.frontier import plot_frontier
 from fairopt.plots.polytope import plot_polytope
+from fairopt.plots.row_utilization import plot_row_utilization
 from fairopt.plots.shares import plot_shares
 from fairopt.plots.simulation import plot_simulation
 from fairopt.plots.style import figure_format, save_figure
@@ -29,6 +30,7 @@ __all__ = [
     "plot_envy",
     "plot_frontier",
     "plot_polytope",
+    "plot_row_utilization",
     "plot_shares",
     "plot_simulation",
     "plot_trajectory",

@@ -1,0 +1,81 @@
+"""Utilization of some rows of servers over time, under several schedulers: a panel for each row."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.plots.style import COLOURS, STYLES, percent_axis, short_label
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairopt.simulation import Simulation
+
+__all__ = ["plot_row_utilization"]
+
+_CAPTION = 130  # characters of a line below
+
+
+def plot_row_utilization(
+    found: Mapping[str, Simulation], rows: Sequence[int], resource: int, *, titles: Sequence[str] | None = None, caption: str = ""
+) -> Figure:
+    """Draw the part of a resource in use on these rows of servers, a line for each simulation by its name, the first one broadest.
+
+    Parameters
+    ----------
+    found : mapping of str to Simulation
+        Of the same cluster, with samples of rows.
+    rows : sequence of int
+        Positions.
+    resource : int
+        Position.
+    titles : sequence of str, optional
+        Of the panels; default: the names of resource and servers.
+    caption : str
+        Is written below.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Instance([[9, 18], [4, 4]], [[1, 1]], resources=["cpu", "memory"])
+    >>> trace = fo.Trace(["A", "B"], [0, 5], [4, 4], [[1, 4], [3, 1]], [10, 10], resources=["cpu", "memory"])
+    >>> figure = plot_row_utilization({name: fo.simulate(trace, cluster, name) for name in ("psdsf", "tsf")}, [0, 1], 0)
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['cpu of server-1', 'cpu of server-2']
+    """
+    from matplotlib.figure import Figure
+
+    cluster = next(iter(found.values())).cluster
+    figure = Figure(figsize=(10.0, 2.0 + 2.2 * len(rows)), layout="constrained")
+    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    for k, (axes, i) in enumerate(zip(panels, rows, strict=True)):
+        for j, (name, simulation) in enumerate(found.items()):
+            series = simulation.series
+            used = series.row_utilization
+            times = np.append(series.times, simulation.until) if np.isfinite(simulation.until) else series.times
+            part = np.zeros(series.times.size) if used is None else used[:, i, resource]
+            values = np.append(part, part[-1:]) if times.size > part.size else part
+            colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+            width = 1.4 + 1.2 * (len(found) - 1 - j)  # lines that lie on each other are all seen
+            axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=width, label=short_label(name, 60))
+        title = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]
+        number = cluster.counts[i]
+        axes.set_title(short_label(title, 60) + (f" ({plural(number, 'server')})" if number != 1 else ""), loc="left")
+        axes.set_ylim(0, 1.05)
+        percent_axis(axes.yaxis)
+        axes.margins(x=0.0)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].set_xlabel("seconds")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
+    if caption:
+        lines = [short_label(line, _CAPTION) for line in textwrap.wrap(caption, _CAPTION)]
+        figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9)
+    return figure
