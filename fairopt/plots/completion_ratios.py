@@ -38,7 +38,7 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
 
     >>> figure = plot_completion_ratios({"slots": [0.5, 1, float("nan")], "best-fit": [1, 0.9, 1]}, [100, 3, 1])
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    ['more under best-fit: 1 user', 'as many: 0 users', 'fewer: 1 user']
+    ['more, best-fit: 1 user', 'as many: 0 users', 'fewer: 1 user']
     """
     from matplotlib.figure import Figure
 
@@ -51,7 +51,7 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
     order = np.argsort(-radius, kind="stable")  # the small ones on top
     signs = np.where(np.abs(y - x) <= _SAME, 0, np.sign(y - x))
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    for sign, colour, words in ((1, COLOURS[0], f"more under {second}"), (0, COLOURS[7], "as many"), (-1, COLOURS[5], "fewer")):
+    for sign, colour, words in ((1, COLOURS[0], f"more, {second}"), (0, COLOURS[7], "as many"), (-1, COLOURS[5], "fewer")):
         own = order[signs[order] == sign]
         axes.scatter(
             x[own],

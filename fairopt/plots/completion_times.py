@@ -41,7 +41,7 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
 
     >>> figure = plot_completion_times({"slots": [10, 30, 100], "best-fit": [10, 10, 40]}, [1, 5, 60], [4, 50])
     >>> [label.get_text() for label in figure.axes[1].get_xticklabels()]
-    ['1–4', '5–50', '> 50']
+    ['1 to 4', '5 to 50', '> 50']
     """
     from matplotlib.figure import Figure
 
@@ -81,7 +81,7 @@ def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequ
 
     place = np.arange(reduction.size)
     low = [1, *(bound + 1 for bound in bounds)]
-    names = [f"{a:,}–{b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
+    names = [f"{a:,} to {b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
     shown = np.nan_to_num(reduction)
     axes.bar(place, shown, width=0.7, color=COLOURS[0])
     axes.axhline(0, color=GREY, linewidth=0.8)
