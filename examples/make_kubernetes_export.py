@@ -1,11 +1,11 @@
-"""Writes an export of a Kubernetes cluster, nodes.json and pods.json, as ``kubectl get ... -o json`` would: for notebook 07, and to try things.
+"""Writes an export of a Kubernetes cluster, nodes.json and pods.json, as ``kubectl get ... -o json`` would: notebook 07 audits it.
 
     python make_kubernetes_export.py FOLDER
 
 The cluster and all numbers are our own, drawn with a fixed seed; no real cluster is in them. There are 40 nodes that take work, in four
-pools (general, much memory, A100, T4), a control plane, and a node that is cordoned for maintenance. Eight teams are namespaces, and ask for
-more than there is. The scheduler is one that knows nothing of fairness: first come, first served, each pod on the node that is least
-allocated of those where it may run, nothing is taken back. The teams that deploy in the morning come first.
+pools (general, much memory, A100, T4), a control plane, and a node that is cordoned for maintenance. Eight teams are namespaces, and ask
+for more than there is. The scheduler is one that knows nothing of fairness: first come, first served, each pod on the node that is least
+allocated of those where it may run, and nothing is taken back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POOLS = {  # nodes, cores, GiB, GPUs
     "a100": (6, 48, 384, 4),
     "t4": (4, 32, 128, 4),
 }
-TEAMS = {  # when most of its pods come (hours), and deployments: name, pods, cores, GiB, GPUs, pools (none: wherever it is tolerated)
+TEAMS = {  # the hour at which its pods come, and deployments: name, pods, cores, GiB, GPUs, pools (none: wherever tolerated)
     "ci": (7.0, [("build", 70, 4.0, 8, 0, ()), ("lint", 60, 1.0, 2, 0, ())]),
     "analytics": (8.0, [("spark", 50, 2.0, 16, 0, ()), ("report", 16, 4.0, 48, 0, ())]),
     "warehouse": (8.5, [("shard", 44, 1.0, 40, 0, ("memory",)), ("load", 20, 2.0, 6, 0, ())]),
@@ -52,7 +52,7 @@ def nodes() -> list[dict[str, Any]]:
 
 def _node(name: str, pool: str, cores: int, gibibytes: int, gpus: int) -> dict[str, Any]:
     has = {"cpu": str(cores), "memory": f"{gibibytes}Gi", "pods": "110"} | ({GPU: str(gpus)} if gpus else {})
-    offers = has | {"cpu": f"{1000 * cores - 400}m", "memory": f"{gibibytes * 2**20 - 3 * 2**20}Ki"}
+    offers = has | {"cpu": f"{1000 * cores - 250}m", "memory": f"{gibibytes * 2**20 - 3 * 2**20}Ki"}
     return {
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, POOL: pool}},
         "spec": {"taints": [{"key": GPU, "value": "present", "effect": "NoSchedule"}]} if gpus else {},
