@@ -46,7 +46,9 @@ __all__ = ["Equilibrium", "UserTables", "walk"]
 log = logging.getLogger(__name__)
 
 _STEPS = 120
-_END = 1e-11  # mu, and what may be missing of a limit
+_END = 1e-13  # mu
+_MISSING = 1e-12  # part of a limit, or of what a user spends, that may be missing
+_ENOUGH = 1e-10  # the same of a point that is taken where rounding lets nothing more be gained
 _FALL = 0.8  # of alpha in a step on the way from 1
 _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
 _BOUNDARY = 0.95  # part of the way to the boundary
@@ -127,9 +129,11 @@ def walk(users: UserTables, deadline: Deadline) -> Equilibrium | None:
             raise deadline.passed({"steps": step})
         path.measure()
         error = max(path.worst, path.missing) if path.alpha == users.alpha else np.inf
+        if error < _ENOUGH and (best is None or error < best.error):
+            best = path.end(error, step)
         log.debug("step %d: alpha %g, products %.1e, missing %.1e", step, path.alpha, path.worst, path.missing)
-        if error <= 3 * _END:
-            return path.end(error, step)
+        if error < np.inf and path.worst <= 3 * _END and path.missing <= _MISSING:
+            break
         since = 0 if path.worst < 0.7 * least or path.alpha > users.alpha else since + 1
         least = min(least, path.worst)
         if since > _STALLED or not np.isfinite(path.worst + path.missing):
@@ -249,7 +253,7 @@ class _Path:
             t = xp.exp((self.log_phi - xp.log(y)) / self.alpha)
             p, s = self.p * (1 + length * dp), self.s + length * ds
             short = np.where(used, 1 - self.users.use(w * t) - s, 0.0)
-            if float((p * np.abs(short)).sum() / p.sum()) < max(0.2, (1 - 0.3 * length) * self.missed_money):
+            if float((self.p * np.abs(short)).sum() / self.p.sum()) < max(0.2, (1 - 0.3 * length) * self.missed_money):
                 break
             length *= 0.5
         self.y, self.w, self.t, self.p, self.s = y, w, t, p, s
