@@ -1,8 +1,10 @@
 """How time and memory grow with users, servers, resources, density and levels: ``make bench-growth``.
 
-    python benchmarks/growth.py            about half an hour; writes benchmarks/results/growth.md, growth.json and the plots
-    python benchmarks/growth.py --quick    two to three minutes: small sizes, prints the tables only
-    python benchmarks/growth.py pairs      one series, printed only
+    python benchmarks/growth.py            about 40 minutes; writes growth.md, growth.json and the plots to benchmarks/results
+    python benchmarks/growth.py pairs      one series, a few minutes; what is there of the others stays
+    python benchmarks/growth.py --quick    three minutes: small sizes and 5 seconds for each, printed only
+
+After every series the results are written, so that a run can be stopped.
 
 The question is weighted DRFH. Contenders marked "one LP" find its lowest level alone; the others the whole leximin. Every measurement is a
 process of its own with one thread for linear algebra, which loads all packages and builds the instance before the clock starts. Time is
@@ -32,7 +34,6 @@ from typing import Any
 
 import contenders
 import instances
-import matplotlib
 import numpy as np
 from rich.progress import track
 
@@ -114,7 +115,6 @@ def measure(series: str, size: float, name: str, shares_file: Path) -> Row:
     """Let one contender solve one instance; the first one, fairopt, writes the certified shares."""
     solve = contenders.CONTENDERS[name]
     solve(fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]]))  # loads every package once, outside the measurement
-    solve(instances.few_servers_each(12, 3, 2))
     instance = SERIES[series].make(size)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clocks = time.perf_counter(), time.process_time()
@@ -156,22 +156,18 @@ def in_own_process(series: str, size: float, name: str, limit: float, shares_fil
     return row | {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:120]}
 
 
-def run(keys: list[str], limit: float, quick: bool) -> list[Row]:
-    """Measure every series, size by size; who fails sits out the larger sizes."""
+def run(key: str, limit: float, quick: bool) -> list[Row]:
+    """Measure a series, size by size; who fails sits out the larger sizes."""
     rows: list[Row] = []
+    series, out = SERIES[key], set[str]()
     with tempfile.TemporaryDirectory() as folder:
-        plan = [(key, size) for key in keys for size in SERIES[key].sizes[: SERIES[key].quick if quick else None]]
-        out: set[tuple[str, str]] = set()
-        for key, size in track(plan, "sizes"):
-            for name in SERIES[key].names:
-                if (key, name) in out:
-                    continue
-                row = in_own_process(key, size, name, limit, Path(folder) / "shares.npy")
-                rows.append(row)
-                if "failed" in row:
-                    out.add((key, name))
-                    if name == OURS[0]:  # there is nothing to compare with
-                        break
+        plan = [(size, name) for size in series.sizes[: series.quick if quick else None] for name in series.names]
+        for size, name in track(plan, key):
+            if name in out or OURS[0] in out:  # without the certified shares there is nothing to compare with
+                continue
+            rows.append(in_own_process(key, size, name, limit, Path(folder) / "shares.npy"))
+            if "failed" in rows[-1]:
+                out.add(name)
     return rows
 
 
@@ -184,10 +180,10 @@ def slope(rows: list[Row], least: float = 0.0) -> float:
     return float(np.polyfit(*np.log(points.T), 1)[0]) if len(points) >= 3 else float("nan")
 
 
-def table(key: str, rows: list[Row]) -> list[str]:
+def table(key: str, rows: list[Row], about: str = "") -> list[str]:
     """Markdown of one series."""
     series = SERIES[key]
-    lines = [f"## {series.title}", ""]
+    lines = [f"## {series.title}", "", *([f"{about}.", ""] if about else [])]
     if key == "pairs":
         for name in OURS:
             own = [row for row in rows if row["contender"] == name and "failed" not in row]
@@ -221,6 +217,8 @@ def table(key: str, rows: list[Row]) -> list[str]:
 
 def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
     """One log-log panel a series, one colour a contender everywhere."""
+    import matplotlib
+
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "fairopt"
     import matplotlib.pyplot as plt
@@ -241,7 +239,9 @@ def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
             axes.loglog(size, value, marker + "-", color=colour, markersize=5, linewidth=2.2 if name == OURS[0] else 1.2)
             exponent = slope(own)
             if quantity == "processor" and not np.isnan(exponent):
-                axes.annotate(f"{exponent:.1f}", (size[-1], value[-1]), (5, 0), textcoords="offset points", color=colour, fontsize=8, va="center")
+                axes.annotate(
+                    f"{exponent:.1f}", (size[-1], value[-1]), (5, 0), textcoords="offset points", color=colour, fontsize=8, va="center"
+                )
         axes.set_title(SERIES[key].title.split(":")[0].split(",")[0], loc="left", fontsize=11)
         axes.set_xlabel(SERIES[key].axis)
         axes.grid(visible=True, which="major", color="0.9")
@@ -274,34 +274,40 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no series {', '.join(sorted(unknown))}; there are {', '.join(SERIES)}")
     limit = arguments.limit or (5.0 if arguments.quick else 60.0)
-    rows = run(arguments.series or list(SERIES), limit, arguments.quick)
+    for key in arguments.series or SERIES:
+        rows = run(key, limit, arguments.quick)
+        print("\n".join(table(key, rows)), flush=True)
+        if not arguments.quick:
+            write(key, rows, limit)
+
+
+def write(key: str, rows: list[Row], limit: float) -> None:
+    """Write tables, numbers and plots, with what is there of other series."""
+    RESULTS.mkdir(exist_ok=True)
+    kept = RESULTS / "growth.json"
+    measured = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    about = f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
+    measured[key] = {"about": f"{about}, at most {limit:g} s for each", "rows": rows}
+    measured = {name: measured[name] for name in SERIES if name in measured}
     lines = [
         "# How time and memory grow",
         "",
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `benchmarks/growth.py`, "
-        f"{time.strftime('%Y-%m-%d')}, at most {limit:g} s for each. Seconds: processor time, on one thread. Slope: exponent of the time in "
-        "the size, fitted. Level error: largest relative difference of a share from the certified one (of the lowest, for one LP). Gap: "
-        "what is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above the instance.",
+        "By `benchmarks/growth.py`, each series in one go. Seconds: processor time, on one thread. Slope: exponent of the time in the size, "
+        "fitted. Level error: largest relative difference of a share from the certified one (of the lowest, for one LP). Gap: what is "
+        "missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above the instance.",
         "",
         "![Time](growth.svg)",
         "",
         "![Memory](growth-memory.svg)",
         "",
     ]
-    for key in dict.fromkeys(row["series"] for row in rows):
-        lines += table(key, [row for row in rows if row["series"] == key])
-    print("\n".join(lines[8:]))
-    if not (arguments.series or arguments.quick):
-        write(rows, lines)
-
-
-def write(rows: list[Row], lines: list[str]) -> None:
-    """Write the tables, the numbers and the plots."""
-    RESULTS.mkdir(exist_ok=True)
+    for name, series in measured.items():
+        lines += table(name, series["rows"], series["about"])
     (RESULTS / "growth.md").write_text("\n".join(lines), encoding="utf-8")
-    (RESULTS / "growth.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    plot(rows, "processor", "seconds of processor time", RESULTS / "growth.svg")
-    plot(rows, "peak_mib", "peak memory, MiB", RESULTS / "growth-memory.svg")
+    kept.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    everything = [row for series in measured.values() for row in series["rows"]]
+    plot(everything, "processor", "seconds of processor time", RESULTS / "growth.svg")
+    plot(everything, "peak_mib", "peak memory, MiB", RESULTS / "growth-memory.svg")
 
 
 if __name__ == "__main__":
