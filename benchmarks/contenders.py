@@ -1,6 +1,6 @@
 """What a user would write without fairopt.
 
-Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n], and return tasks per user. The last one follows a trace.
+Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n], and return tasks, (users, servers). The last one follows a trace.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import fairopt as fo
 
 
 def fairopt_solve(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh").tasks_per_user
+    return fo.solve(instance, "drfh").tasks
 
 
 def fairopt_by_highs(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh", solver="highs").tasks_per_user
+    return fo.solve(instance, "drfh", solver="highs").tasks
+
+
+def fairopt_by_interior_point(instance: fo.Instance) -> np.ndarray:
+    return fo.solve(instance, "drfh", solver="interior-point").tasks
 
 
 def fairopt_equalize(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh", formulation="equalize").tasks_per_user
+    return fo.solve(instance, "drfh", formulation="equalize").tasks
 
 
 def _arrays(instance: fo.Instance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -43,21 +47,28 @@ def _matrices(instance: fo.Instance) -> tuple[np.ndarray, sp.csr_matrix, sp.csr_
     return share, capacity, by_user
 
 
-def cvxpy_one_lp(instance: fo.Instance) -> np.ndarray:
-    """The first level only: max t, as a matrix program in CVXPY, solved by HiGHS."""
+def _placed(instance: fo.Instance, x: np.ndarray) -> np.ndarray:
+    """Tasks by user and server from those of the pairs."""
+    tasks = np.zeros((instance.n_users, instance.n_servers))
+    tasks[instance.eligibility] = x
+    return tasks
+
+
+def cvxpy_one_lp(instance: fo.Instance, solver: str = "HIGHS") -> np.ndarray:
+    """The first level only: max t, as a matrix program in CVXPY, solved by one of its solvers."""
     import cvxpy as cp
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     x, t = cp.Variable(capacity.shape[1], nonneg=True), cp.Variable()
-    cp.Problem(cp.Maximize(t), [capacity @ x <= instance.row_capacity.ravel(), by_user @ x >= t]).solve(solver=cp.HIGHS)
-    return (by_user @ x.value) / share
+    cp.Problem(cp.Maximize(t), [capacity @ x <= instance.row_capacity.ravel(), by_user @ x >= t]).solve(solver=solver)
+    return _placed(instance, x.value)
 
 
 def cvxpy_leximin(instance: fo.Instance) -> np.ndarray:
     """The whole leximin in CVXPY and HiGHS: solve, fix the users whose rows have a positive dual, repeat."""
     import cvxpy as cp
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     level = np.full(instance.n_users, np.nan)
     while np.isnan(level).any():
         rising = np.isnan(level)
@@ -70,7 +81,7 @@ def cvxpy_leximin(instance: fo.Instance) -> np.ndarray:
         dual = np.abs(rise.dual_value)
         saturated = np.flatnonzero(rising)[dual > max(1e-9, 1e-7 * dual.max())]
         level[saturated] = t.value
-    return level / share
+    return _placed(instance, x.value)
 
 
 def cvxpy_leximin_package(instance: fo.Instance) -> np.ndarray:
@@ -78,19 +89,19 @@ def cvxpy_leximin_package(instance: fo.Instance) -> np.ndarray:
     import cvxpy as cp
     from cvxpy_leximin import Leximin, Problem
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     x = cp.Variable(capacity.shape[1], nonneg=True)
     utilities = [by_user[[n]] @ x for n in range(instance.n_users)]
     problem = Problem(Leximin([u[0] for u in utilities]), [capacity @ x <= instance.row_capacity.ravel()])
     problem.solve(method="saturation", solver=cp.HIGHS)
-    return (by_user @ x.value) / share
+    return _placed(instance, x.value)
 
 
-def highs_one_lp(instance: fo.Instance) -> np.ndarray:
-    """The first level only: one LP handed to HiGHS with its defaults."""
+def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
+    """The first level only: one LP handed to HiGHS with its defaults, or by one of its methods."""
     import highspy
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     pairs = capacity.shape[1]
     matrix = sp.bmat([[capacity, None], [by_user, -np.ones((instance.n_users, 1))]], format="csc")
     lp = highspy.HighsLp()
@@ -104,9 +115,10 @@ def highs_one_lp(instance: fo.Instance) -> np.ndarray:
     lp.sense_ = highspy.ObjSense.kMaximize
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("solver", method)
     highs.passModel(lp)
     highs.run()
-    return (by_user @ np.array(highs.getSolution().col_value)[:-1]) / share
+    return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
 
 
 def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -183,14 +195,29 @@ def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> 
     return start, end
 
 
-FIRST_LEVEL_ONLY = ("CVXPY + HiGHS, one LP", "HiGHS, one LP", "fairopt equalize")
+FIRST_LEVEL_ONLY = (
+    "fairopt equalize",
+    "CVXPY + HiGHS, one LP",
+    "CVXPY + Clarabel, one LP",
+    "CVXPY + SCS, one LP",
+    "HiGHS, one LP",
+    "HiGHS simplex, one LP",
+    "HiGHS interior point, one LP",
+    "HiGHS PDLP, one LP",
+)
 
 CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "fairopt": fairopt_solve,
     "fairopt by HiGHS": fairopt_by_highs,
+    "fairopt by interior point": fairopt_by_interior_point,
     "fairopt equalize": fairopt_equalize,
     "CVXPY + HiGHS, one LP": cvxpy_one_lp,
+    "CVXPY + Clarabel, one LP": lambda instance: cvxpy_one_lp(instance, "CLARABEL"),
+    "CVXPY + SCS, one LP": lambda instance: cvxpy_one_lp(instance, "SCS"),
     "CVXPY + HiGHS, leximin": cvxpy_leximin,
     "cvxpy-leximin": cvxpy_leximin_package,
     "HiGHS, one LP": highs_one_lp,
+    "HiGHS simplex, one LP": lambda instance: highs_one_lp(instance, "simplex"),
+    "HiGHS interior point, one LP": lambda instance: highs_one_lp(instance, "ipm"),
+    "HiGHS PDLP, one LP": lambda instance: highs_one_lp(instance, "pdlp"),
 }

@@ -5,15 +5,17 @@ Take from the sweeps only which limit j(p) stops each pair p = (n, i). Then x is
     w[p] = log(X[n] / g[p]) - log L[j(p)] >= 0,    x[p] >= 0,    x[p] w[p] = 0      nobody holds anything above the level
     sum of x over the pairs of n = X[n],           sum of A[j,p] x[p] = b[j]        the limits are full
 
-As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0. A Newton step eliminates x and w
-and leaves a dense system in log X and log L, of users and limits, however many pairs there are: 1,000 users and 1,000 servers are
-2,000 equations. (Under time division these are the conditions of a convex program. Otherwise nothing promises that the steps
-converge.)
+As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0, by Mehrotra's predictor and corrector.
+A Newton step eliminates x, w and log X, user by user, and leaves a dense system in log L: as many equations as limits that stop somebody,
+however many users and pairs there are. (Under time division these are the conditions of a convex program. Otherwise nothing promises that
+the steps converge.)
 
 The answer proves nothing: it is a point for the sweeps to go on from, near which the exact equations have the right structure.
 """
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import scipy.linalg
@@ -28,7 +30,8 @@ _STEPS = 60
 _END = 1e-12
 _START = 1e-6  # of its largest value is the least that a pair starts with
 _SLACK = 0.05
-_LEAST_AIM = 1e-3  # part of the products that a step aims at, at least
+_FAR = 0.2  # above a level, in logarithms, a pair that holds nothing stays out of it: of 100,000 pairs 15,000 are left
+_LEAST_AIM = 1e-3  # part of the products at which a step aims, at least
 
 
 def approach(
@@ -43,16 +46,17 @@ def approach(
     """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps go astray.
 
     Users with a pair that no limit stops (-1: they have all their tasks) keep what they have, and so do pairs whose limit stops
-    nobody who holds anything.
+    nobody who holds anything, and those far above its level.
     """
     done = np.bincount(user, weights=stop < 0) > 0
     holding = np.unique(stop[(x > 0) & (stop >= 0)])
     moving = np.flatnonzero(~done[user] & np.isin(stop, holding) & (largest > 0))
+    moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < _FAR)]
     if not moving.size:
         return None
     users, n = np.unique(user[moving], return_inverse=True)
     rows, j = np.unique(stop[moving], return_inverse=True)
-    if users.size + rows.size > MOST_EQUATIONS:
+    if rows.size > MOST_EQUATIONS:
         return None
     matrix = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows])
     kept = x.copy()
@@ -67,12 +71,21 @@ def approach(
     return kept
 
 
+def _above(user: IntArray, g: FloatArray, x: FloatArray, stop: IntArray) -> FloatArray:
+    """Return by how much each pair lies above the level of the limit that stops it, in logarithms."""
+    with np.errstate(divide="ignore"):
+        share = np.log(np.bincount(user, weights=x)[user] / g)
+    level = np.full(int(stop.max()) + 2, np.inf)
+    np.minimum.at(level, stop, share)
+    return np.asarray(share - level[stop])
+
+
 def _follow(
     n: IntArray, j: IntArray, log_g: FloatArray, largest: FloatArray, matrix: sp.csr_array, room: FloatArray, x: FloatArray
 ) -> FloatArray | None:
-    users = int(n.max()) + 1
+    pairs = _Pairs(n, j, matrix, room)
     x = np.maximum(x, _START * largest)
-    have = np.log(np.bincount(n, weights=x, minlength=users))
+    have = np.log(pairs.per_user(x))
     level = np.full(room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
     level -= _SLACK
@@ -80,13 +93,13 @@ def _follow(
     for _ in range(_STEPS):
         product = x / largest * w
         mu = float(product.mean())
-        system = _System(n, j, matrix, x / w, np.exp(have), room)
         try:
+            system = _System(pairs, x / w, np.exp(have))
             dx, dw, *_ = system.step(x, np.zeros(x.size))
             ahead = (x + _length(x, dx) * dx) / largest * (w + _length(w, dw) * dw)
             aim = mu * min(max((float(ahead.mean()) / mu) ** 3, _LEAST_AIM), 1.0)
             dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
             return None
         length = min(1.0, 0.95 * min(_length(x, dx), _length(w, dw)))
         x = x + length * dx
@@ -104,34 +117,53 @@ def _length(values: FloatArray, change: FloatArray) -> float:
 
 
 class _System:
-    """Newton's equations at a point, of which only those of the limits are left to factorise.
+    """Newton's equations at a point, factorised.
 
-    With pull = x / w, a pair changes by dx = target - x - pull (dX[n] - dL[j]), dX and dL in logarithms, and so
+    With pull = x / w a pair changes by dx = target - x - pull (dX[n] - dL[j]), dX and dL in logarithms. A user's own equation,
 
-        (X[n] + sum of pull over the pairs of n) dX[n] = X[n]... - sum of target + sum of pull dL[j]          each user by itself.
+        (X[n] + sum of pull over the pairs of n) dX[n]  =  sum of (target + pull dL[j]) over the pairs of n  -  X[n],
+
+    gives dX from dL. What is left is as many equations as there are limits, however many users.
     """
 
-    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, pull: FloatArray, total: FloatArray, room: FloatArray) -> None:
-        self.n, self.j, self.matrix, self.pull, self.total, self.room = n, j, matrix, pull, total, room
-        users, rows = total.size, room.size
-        entries = matrix.tocoo()
-        self.own = total + np.bincount(n, weights=pull, minlength=users)
-        by_user = np.zeros((users, rows))  # a user has one pair at each limit, the one on its server
-        by_user[n, j] = pull / self.own[n]
-        use = np.zeros((rows, users))
-        use[entries.row, n[entries.col]] = entries.data * pull[entries.col]
-        system = -(use @ by_user)
-        np.add.at(system, (entries.row, j[entries.col]), entries.data * pull[entries.col])
-        self.factors = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
+    def __init__(self, pairs: _Pairs, pull: FloatArray, total: FloatArray) -> None:
+        self.pairs, self.pull, self.total = pairs, pull, total
+        self.own = total + pairs.per_user(pull)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", scipy.linalg.LinAlgWarning)  # exactly singular
+            self.factors = scipy.linalg.lu_factor(pairs.eliminated(pull, self.own), overwrite_a=True, check_finite=False)
 
     def step(self, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the changes of x, w, log X and log L; ``target`` is what x would be, were w to stay."""
-        n, j, pull = self.n, self.j, self.pull
-        rest = (np.bincount(n, weights=target, minlength=self.total.size) - self.total) / self.own
-        level = scipy.linalg.lu_solve(self.factors, self.room - self.matrix @ (target - pull * rest[n]), check_finite=False)
-        have = rest + np.bincount(n, weights=pull * level[j], minlength=self.total.size) / self.own
-        dw = have[n] - level[j]
+        pairs, pull = self.pairs, self.pull
+        rest = (pairs.per_user(target) - self.total) / self.own
+        lacking = pairs.room - pairs.matrix @ (target - pull * rest[pairs.n])
+        level = scipy.linalg.lu_solve(self.factors, lacking, check_finite=False)
+        have = rest + pairs.per_user(pull * level[pairs.j]) / self.own
+        dw = have[pairs.n] - level[pairs.j]
         dx = target - x - pull * dw
         if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
             raise np.linalg.LinAlgError("the step is no number")
         return dx, dw, have, level
+
+
+class _Pairs:
+    """The pairs that move: user n, limit j that stops it, use of the limits (limits, pairs), and what of these is left for them."""
+
+    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray) -> None:
+        self.n, self.j, self.matrix, self.room = n, j, matrix, room
+        self.users = int(n.max()) + 1
+        self.columns = sp.csc_array(matrix)
+        self.by_user = np.argsort(n, kind="stable")
+        self.start = np.searchsorted(n[self.by_user], np.arange(self.users + 1))
+
+    def per_user(self, values: FloatArray) -> FloatArray:
+        """Sum over the pairs of each user."""
+        return np.bincount(self.n, weights=values, minlength=self.users).astype(np.float64)
+
+    def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
+        """Return the matrix of the equations of the limits, without the users' changes."""
+        from fairopt.solvers.server_sweep import eliminate_users  # numba is slow to import
+
+        A = self.columns
+        return np.asarray(eliminate_users(self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size))

@@ -113,11 +113,16 @@ def _one_pair_each(rng: np.random.Generator, drawn: Drawn) -> Drawn:
 
 
 def _one_huge_user(rng: np.random.Generator, drawn: Drawn) -> Drawn:
-    """Its demand, its weight or both are a million times those of the others."""
+    """Its demand or its weight is a million times that of the others, or both ten thousand times.
+
+    (Were both a million, the others would spend a part of 1e-13 of all there is: a number of 16 digits can prove nothing about them, and
+    every engine's answer is refused.)
+    """
     demands, weights = drawn["demands"].copy(), drawn["weights"].copy()
-    who, which = int(rng.integers(len(weights))), rng.integers(3)
-    demands[who] *= 1e6 if which != 1 else 1.0
-    weights[who] *= 1e6 if which != 0 else 1.0
+    who = int(rng.integers(len(weights)))
+    of_demand, of_weight = ((1e6, 1.0), (1.0, 1e6), (1e4, 1e4))[int(rng.integers(3))]
+    demands[who] *= of_demand
+    weights[who] *= of_weight
     return drawn | {"demands": demands, "weights": weights}
 
 
@@ -187,7 +192,9 @@ def ask(seed: int, table: dict[tuple[str, str, str], Worst]) -> None:
         if not program.n_pairs:
             continue
         try:
-            reference = None if isinstance(program.goal, AlphaFair) else _levels(program, fo.solve(instance, notion, solver="highs", **options))
+            reference = (
+                None if isinstance(program.goal, AlphaFair) else _levels(program, fo.solve(instance, notion, solver="highs", **options))
+            )
         except fo.FairoptError as error:
             table.setdefault((kind, goal, "highs"), Worst()).failures.append(f"seed {seed}: {type(error).__name__}: {error}")
             reference = None
@@ -196,7 +203,7 @@ def ask(seed: int, table: dict[tuple[str, str, str], Worst]) -> None:
             started = time.perf_counter()
             try:
                 residual, by_another, x = _answer(way, program, instance, notion, options)
-            except Exception as error:  # noqa: BLE001  whatever it is, it is what is looked for
+            except Exception as error:  # whatever it is, it is what is looked for
                 worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
                 continue
             worst.seconds += time.perf_counter() - started
