@@ -1,6 +1,7 @@
 """What a user would write without fairopt.
 
-Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n], and return tasks, (users, servers). The last one follows a trace.
+Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n],
+and return tasks, (users, servers). The last one follows a trace.
 """
 
 from __future__ import annotations
