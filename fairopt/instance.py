@@ -257,8 +257,9 @@ class Instance:
     @property
     def limited(self) -> BoolArray:
         """Which users have a parallelism that is less than the number of servers where they may run, (users,): others never feel it."""
-        at_once: BoolArray = (self.parallelism < self.eligibility @ self.counts) & ~self.effortless
-        return at_once
+        limited = np.isfinite(self.parallelism) & ~self.effortless
+        limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
+        return limited
 
     @property
     def servable(self) -> BoolArray:
