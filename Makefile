@@ -22,6 +22,7 @@ check: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/schedules.py
+	$(BIN)/python benchmarks/simulations.py
 
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg

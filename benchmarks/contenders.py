@@ -1,10 +1,12 @@
-"""What a user would write without fairopt, each returning tasks per user.
+"""What a user would write without fairopt.
 
-Every contender gets the instance and solves weighted DRFH: s[n] = w[n] x[n] / phi[n].
+Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n],
+and return tasks, (users, servers). The last one follows a trace.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 
 import numpy as np
@@ -14,15 +16,19 @@ import fairopt as fo
 
 
 def fairopt_solve(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh").tasks_per_user
+    return fo.solve(instance, "drfh").tasks
 
 
 def fairopt_by_highs(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh", solver="highs").tasks_per_user
+    return fo.solve(instance, "drfh", solver="highs").tasks
+
+
+def fairopt_by_interior_point(instance: fo.Instance) -> np.ndarray:
+    return fo.solve(instance, "drfh", solver="interior-point").tasks
 
 
 def fairopt_equalize(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh", formulation="equalize").tasks_per_user
+    return fo.solve(instance, "drfh", formulation="equalize").tasks
 
 
 def _arrays(instance: fo.Instance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,21 +48,28 @@ def _matrices(instance: fo.Instance) -> tuple[np.ndarray, sp.csr_matrix, sp.csr_
     return share, capacity, by_user
 
 
-def cvxpy_one_lp(instance: fo.Instance) -> np.ndarray:
-    """The first level only: max t, as a matrix program in CVXPY, solved by HiGHS."""
+def _placed(instance: fo.Instance, x: np.ndarray) -> np.ndarray:
+    """Tasks by user and server from those of the pairs."""
+    tasks = np.zeros((instance.n_users, instance.n_servers))
+    tasks[instance.eligibility] = x
+    return tasks
+
+
+def cvxpy_one_lp(instance: fo.Instance, solver: str = "HIGHS") -> np.ndarray:
+    """The first level only: max t, as a matrix program in CVXPY, solved by one of its solvers."""
     import cvxpy as cp
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     x, t = cp.Variable(capacity.shape[1], nonneg=True), cp.Variable()
-    cp.Problem(cp.Maximize(t), [capacity @ x <= instance.row_capacity.ravel(), by_user @ x >= t]).solve(solver=cp.HIGHS)
-    return (by_user @ x.value) / share
+    cp.Problem(cp.Maximize(t), [capacity @ x <= instance.row_capacity.ravel(), by_user @ x >= t]).solve(solver=solver)
+    return _placed(instance, x.value)
 
 
 def cvxpy_leximin(instance: fo.Instance) -> np.ndarray:
     """The whole leximin in CVXPY and HiGHS: solve, fix the users whose rows have a positive dual, repeat."""
     import cvxpy as cp
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     level = np.full(instance.n_users, np.nan)
     while np.isnan(level).any():
         rising = np.isnan(level)
@@ -69,7 +82,7 @@ def cvxpy_leximin(instance: fo.Instance) -> np.ndarray:
         dual = np.abs(rise.dual_value)
         saturated = np.flatnonzero(rising)[dual > max(1e-9, 1e-7 * dual.max())]
         level[saturated] = t.value
-    return level / share
+    return _placed(instance, x.value)
 
 
 def cvxpy_leximin_package(instance: fo.Instance) -> np.ndarray:
@@ -77,19 +90,19 @@ def cvxpy_leximin_package(instance: fo.Instance) -> np.ndarray:
     import cvxpy as cp
     from cvxpy_leximin import Leximin, Problem
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     x = cp.Variable(capacity.shape[1], nonneg=True)
     utilities = [by_user[[n]] @ x for n in range(instance.n_users)]
     problem = Problem(Leximin([u[0] for u in utilities]), [capacity @ x <= instance.row_capacity.ravel()])
     problem.solve(method="saturation", solver=cp.HIGHS)
-    return (by_user @ x.value) / share
+    return _placed(instance, x.value)
 
 
-def highs_one_lp(instance: fo.Instance) -> np.ndarray:
-    """The first level only: one LP handed to HiGHS with its defaults."""
+def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
+    """The first level only: one LP handed to HiGHS with its defaults, or by one of its methods."""
     import highspy
 
-    share, capacity, by_user = _matrices(instance)
+    _, capacity, by_user = _matrices(instance)
     pairs = capacity.shape[1]
     matrix = sp.bmat([[capacity, None], [by_user, -np.ones((instance.n_users, 1))]], format="csc")
     lp = highspy.HighsLp()
@@ -103,19 +116,109 @@ def highs_one_lp(instance: fo.Instance) -> np.ndarray:
     lp.sense_ = highspy.ObjSense.kMaximize
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("solver", method)
     highs.passModel(lp)
     highs.run()
-    return (by_user @ np.array(highs.getSolution().col_value)[:-1]) / share
+    return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
 
 
-FIRST_LEVEL_ONLY = ("CVXPY + HiGHS, one LP", "HiGHS, one LP", "fairopt equalize")
+def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Best-fit DRFH over time without a compiler: a heap of ends, and a vector over all servers for each task that is tried.
+
+    Whenever something ends or comes, the user with the smallest share of those that wait is tried, its jobs in order, until nothing fits.
+    ``patient`` remembers of each shape of tasks that it fitted nowhere, and looks then only at servers on which something ended: what one
+    writes after having seen a profile. Returns start and end of each task, nan where it never started.
+    """
+    row = np.repeat(np.arange(cluster.n_servers), cluster.counts.astype(int))
+    total = cluster.total_capacity
+    free, limit = cluster.capacities[row] / total, cluster.capacities[row] / total * 1e-9
+    kinds, shape = np.unique(np.column_stack([trace.user, trace.demands / total]), axis=0, return_inverse=True)  # by user, then demand
+    owner, demand = kinds[:, 0].astype(int), kinds[:, 1:]
+    share, pivot = demand.max(axis=1), (demand > 0).argmax(axis=1)
+    ratio = demand / demand[np.arange(len(demand)), pivot][:, None]
+    queue: list[list[int]] = [[] for _ in kinds]  # jobs, the next one last
+    running, untried = np.zeros(len(kinds)), np.zeros(len(kinds), bool)
+    waits = np.zeros(len(kinds), bool)
+    next_task = np.cumsum(trace.tasks) - trace.tasks
+    last_task = np.cumsum(trace.tasks)
+    durations = trace.task_durations
+    start, end = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, np.nan)
+    ends: list[tuple[float, int, int, int]] = []  # time, task, its shape and its server
+    event, jobs = 0, trace.n_jobs
+    while ends or event < jobs:
+        now = min(ends[0][0] if ends else np.inf, trace.submit[event] if event < jobs else np.inf)
+        freed = []
+        while ends and ends[0][0] == now:
+            _, _, k, i = heapq.heappop(ends)
+            free[i] += demand[k]
+            running[k] -= 1
+            freed.append(i)
+        while event < jobs and trace.submit[event] == now:
+            k = shape[event]
+            queue[k].insert(0, event)
+            untried[k] |= not waits[k]
+            waits[k] = True
+            event += 1
+        servers = np.unique(np.array(freed, int))
+        hopeful = np.flatnonzero(waits)
+        if patient:
+            there = (demand[hopeful, None] <= free[servers] + limit[servers]).all(axis=2).any(axis=1)
+            hopeful = hopeful[there | untried[hopeful]]
+        while hopeful.size:
+            shares = np.bincount(owner, weights=running * share)[owner[hopeful]]
+            lowest = hopeful[shares <= shares.min() * (1 + 1e-12)]
+            lowest = lowest[owner[lowest] == owner[lowest].min()]
+            k = min(lowest, key=lambda k: queue[k][-1])
+            where = servers if patient and not untried[k] else slice(None)
+            room = free[where]
+            fits = (demand[k] <= room + limit[where]).all(axis=1)
+            if not fits.any():
+                untried[k] = False
+                hopeful = hopeful[hopeful != k]
+                continue
+            room = np.maximum(room, 0.0)
+            scale = np.maximum(room[:, pivot[k]], 1e-300)[:, None]
+            score = np.where(fits, np.floor(np.abs(ratio[k] - room / scale).sum(axis=1) * 1e9 + 0.2718), np.inf)
+            i = int(score.argmin()) if isinstance(where, slice) else int(servers[score.argmin()])
+            free[i] -= demand[k]
+            running[k] += 1
+            job = queue[k][-1]
+            task = next_task[job]
+            next_task[job] += 1
+            start[task], end[task] = now, now + durations[task]
+            heapq.heappush(ends, (end[task], task, k, i))
+            if next_task[job] == last_task[job]:
+                queue[k].pop()
+                if not queue[k]:
+                    waits[k] = untried[k] = False
+                    hopeful = hopeful[hopeful != k]
+        untried[:] = False  # nothing more of these fits now
+    return start, end
+
+
+FIRST_LEVEL_ONLY = (
+    "fairopt equalize",
+    "CVXPY + HiGHS, one LP",
+    "CVXPY + Clarabel, one LP",
+    "CVXPY + SCS, one LP",
+    "HiGHS, one LP",
+    "HiGHS simplex, one LP",
+    "HiGHS interior point, one LP",
+    "HiGHS PDLP, one LP",
+)
 
 CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "fairopt": fairopt_solve,
     "fairopt by HiGHS": fairopt_by_highs,
+    "fairopt by interior point": fairopt_by_interior_point,
     "fairopt equalize": fairopt_equalize,
     "CVXPY + HiGHS, one LP": cvxpy_one_lp,
+    "CVXPY + Clarabel, one LP": lambda instance: cvxpy_one_lp(instance, "CLARABEL"),
+    "CVXPY + SCS, one LP": lambda instance: cvxpy_one_lp(instance, "SCS"),
     "CVXPY + HiGHS, leximin": cvxpy_leximin,
     "cvxpy-leximin": cvxpy_leximin_package,
     "HiGHS, one LP": highs_one_lp,
+    "HiGHS simplex, one LP": lambda instance: highs_one_lp(instance, "simplex"),
+    "HiGHS interior point, one LP": lambda instance: highs_one_lp(instance, "ipm"),
+    "HiGHS PDLP, one LP": lambda instance: highs_one_lp(instance, "pdlp"),
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import fairopt as fo
+from fairopt.generators import google_servers
 
 GOOGLE = Path(__file__).resolve().parent.parent / "examples" / "google-cluster.yaml"
 
@@ -40,3 +41,55 @@ def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) ->
 def google() -> fo.Instance:
     """The example file: 12,583 servers in ten rows, 900 users."""
     return fo.load(GOOGLE)
+
+
+def jobs_over_a_day(
+    tasks: int = 600_000, servers: int = 2_000, users: int = 500, load: float = 1.1, seed: int = 0
+) -> tuple[fo.Trace, fo.Instance]:
+    """A cluster of one row per configuration, and jobs that are submitted over 24 hours, more than it can run.
+
+    Servers are drawn from the table of the Google cluster. A user has three shapes of tasks: the larger demand of a shape is log-uniform
+    from 0.002 to 0.2 of the largest server, of CPU or of memory; the other is that times U[0.2, 1]. Jobs are submitted at times
+    uniform over the day, by user k with probability in proportion to 1 / k, in one of the user's shapes, each alike; the number of
+    tasks is Pareto (exponent 1.1) rounded up, 2,000 at most, and the last job has what is left. Each task runs a lognormal time (sigma
+    1.2), of which the scale is such that all tasks ask for ``load`` times what the servers have of the scarcer resource over the day.
+    """
+    rng = np.random.default_rng(seed)
+    capacities, counts = np.unique(google_servers(servers, rng), axis=0, return_counts=True)
+    shapes = 0.002 * 100 ** rng.uniform(0, 1, (users, 3, 2))
+    shapes[:, :, 1] = shapes[:, :, 0] * rng.uniform(0.2, 1, (users, 3))
+    turned = rng.random((users, 3)) < 0.5
+    shapes[turned] = shapes[turned][:, ::-1]
+    size = np.minimum(np.ceil(rng.pareto(1.1, tasks) + 1), 2_000).astype(np.int64)
+    before = np.cumsum(size) - size
+    size = np.minimum(size, tasks - before)[before < tasks]
+    chance = 1 / np.arange(1, users + 1)
+    user, shape = rng.choice(users, size.size, p=chance / chance.sum()), rng.integers(3, size=size.size)
+    submit = np.sort(rng.uniform(0, 86_400, size.size))
+    run = rng.lognormal(0.0, 1.2, tasks)
+    demands = shapes[user, shape]
+    asked = (np.repeat(demands, size, axis=0) * run[:, None]).sum(axis=0) / (counts @ capacities) / 86_400
+    run *= load / asked.max()
+    labels = [f"user {n + 1}" for n in user]
+    trace = fo.Trace(labels, submit, size, demands, run, resources=["cpu", "memory"])
+    return trace, fo.Instance(capacities, [[1.0, 1.0]], counts=counts, users=["anybody"], resources=["cpu", "memory"])
+
+
+def jobs_of_classes(
+    jobs: int = 5_000, users: int = 100, classes: int = 10, load: float = 0.95, seed: int = 0
+) -> tuple[fo.Trace, fo.Instance]:
+    """Ten server classes of the uniform generator, 20 to 200 servers each, and users of one shape each.
+
+    Demands are those of `fairopt.generate`; jobs of 1 to 200 tasks (uniform), submitted by each user as a Poisson process, run an
+    exponential time each, such that all users together ask for ``load`` times what the servers have of the scarcer resource.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = fo.generate("uniform", users=users, servers=classes, resources=2, weights=5, seed=seed)
+    counts = rng.integers(20, 201, classes)
+    cluster = drawn.replace(counts=counts)
+    user, size = rng.integers(users, size=jobs), rng.integers(1, 201, jobs)
+    submit, run = np.sort(rng.uniform(0, 86_400, jobs)), rng.exponential(1.0, jobs)
+    asked = (drawn.demands[user] * (size * run)[:, None]).sum(axis=0) / (counts @ drawn.capacities) / 86_400
+    run *= load / asked.max()
+    trace = fo.Trace([drawn.users[n] for n in user], submit, size, drawn.demands[user], run, resources=drawn.resources)
+    return trace, cluster

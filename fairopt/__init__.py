@@ -9,6 +9,8 @@ array([10., 10.])
 from __future__ import annotations
 
 from fairopt.allocation import Allocation, Level
+from fairopt.arrival_curves import Arrivals
+from fairopt.arrivals import arrivals
 from fairopt.audit import Audit, audit
 from fairopt.certificate import Certificate
 from fairopt.compare import compare
@@ -28,6 +30,7 @@ from fairopt.frontier import Frontier, frontier
 from fairopt.generators import GENERATORS, generate
 from fairopt.imports import (
     Import,
+    import_gavel,
     import_google2011,
     import_kubernetes,
     import_openb,
@@ -50,6 +53,7 @@ from fairopt.solve import formulate, solve, to_pyomo
 from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.study import study
 from fairopt.trace import Trace
+from fairopt.trace_generator import generate_trace
 from fairopt.worst_case import WorstCase, worst_case
 
 __version__ = "0.1.0"
@@ -61,6 +65,7 @@ __all__ = [
     "PLACEMENTS",
     "SOLVERS",
     "Allocation",
+    "Arrivals",
     "Audit",
     "Certificate",
     "CertificateError",
@@ -84,6 +89,7 @@ __all__ = [
     "Trace",
     "Unsupported",
     "WorstCase",
+    "arrivals",
     "audit",
     "compare",
     "edrf_rounds",
@@ -91,6 +97,8 @@ __all__ = [
     "formulate",
     "frontier",
     "generate",
+    "generate_trace",
+    "import_gavel",
     "import_google2011",
     "import_kubernetes",
     "import_openb",

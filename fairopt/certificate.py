@@ -56,7 +56,7 @@ import numpy as np
 
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, servers_at_once
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
@@ -174,6 +174,9 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     per_user = tasks.sum(axis=1)
     limited = np.isfinite(instance.tasks)
     worst = max(worst, _relative(per_user[limited], instance.tasks[limited]))
+    some = np.flatnonzero(instance.limited)
+    if some.size:
+        worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
@@ -208,13 +211,18 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
     """Return how much larger sum of weights U can be for any feasible x, relative; prices may be given in any unit if asked for."""
     worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
-    reached = worth @ solution.x
-    income = prices @ program.limits.bounds
+    reached = float(worth @ solution.x)
+    cost = np.asarray(program.limits.matrix.T @ prices)
+    income = float(prices @ program.limits.bounds)
+    scales = [1.0]
     if any_scale and income > 0:
-        prices = prices * (reached / income)  # at an optimum, what the limits are worth is what the users gain
-    reduced = worth - program.limits.matrix.T @ prices
-    bound = prices @ program.limits.bounds + np.maximum(reduced, 0.0) @ program.largest()
-    return float(max(bound - reached, 0.0) / bound) if bound > 0 else 0.0
+        scales = [reached / income]  # at an optimum, what the limits are worth is what the users gain
+        valued = worth > 0
+        if (cost[valued] > 0).all():  # the least at which no pair is worth more than it costs: rounding at a million pairs adds up
+            scales.append(float((worth[valued] / cost[valued]).max(initial=0.0)))
+    largest = program.largest()
+    bound = min(scale * income + float(np.maximum(worth - scale * cost, 0.0) @ largest) for scale in scales)
+    return max(bound - reached, 0.0) / bound if bound > 0 else 0.0
 
 
 def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:

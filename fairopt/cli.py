@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
+from fairopt.commands.arrivals import arrivals
 from fairopt.commands.audit import audit
 from fairopt.commands.compare import compare
 from fairopt.commands.console import say
@@ -98,6 +99,7 @@ for _command, _example in (
     (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
     (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
     (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
+    (arrivals, "arrivals gpus.yaml --resource gpu --cards gpu --plot ratio.svg"),
     (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
     (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
     (placements, "placements"),

@@ -35,7 +35,7 @@ from fairopt.allocation import GIVEN, Allocation
 from fairopt.comparison import BEST_FOUND, Comparison, Row
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.measures import cluster_use, dominant_shares, jain_index, largest_envy, takes_part, violations
+from fairopt.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.question import given
 from fairopt.regret import Regret, regret
@@ -218,7 +218,7 @@ class _Work:
             smallest_share=float(shares.min()) if shares.size else float("nan"),
             efficiency=self._total(allocation) / self.largest_total if self.largest_total > 0 else float("nan"),
             jain=jain_index(shares),
-            envy=largest_envy(allocation),
+            envy=largest_envy(allocation) if envy_applies(allocation) else None,
             use=cluster_use(allocation),
             regret=found,
             note=note,

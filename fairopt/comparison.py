@@ -47,6 +47,7 @@ class Row:
     jain : float
         Jain's index of the weighted global dominant shares.
     envy : Envy or None
+        None where it has no meaning (`fairopt.measures.envy_applies`).
     use : dict
         Part of each resource of the cluster that is in use, or of its time.
     regret : Regret or None

@@ -30,11 +30,14 @@ from fairopt.papers import read
 from fairopt.wording import did_you_mean
 
 __all__ = ["GENERATORS", "Generator", "Seed", "constrained", "correlated", "generate", "generator", "google", "google_servers"]
-__all__ += ["kesidis", "uniform"]
+__all__ += ["gpus", "kesidis", "uniform"]
 
 Seed: TypeAlias = "int | list[int] | np.random.Generator"
 
 _CAPACITY, _DEMAND = (1.0, 10.0), (0.01, 0.1)
+_GPUS_OF_SERVER = {2: 0.3, 4: 0.3, 8: 0.4}  # and how often; all these are our own, of no trace
+_GPUS_OF_TASK = {0: 0.5, 1: 0.3, 2: 0.1, 4: 0.06, 8: 0.04}  # 0: a part of one
+_PER_GPU = ((12.0, (4.0, 16.0)), (96.0, (16.0, 128.0)))  # cores, and GiB: of a server, and of a task
 
 
 # The distributions ---------------------------------------------------------------------------------------------------------------
@@ -154,6 +157,35 @@ def _mirrored(rows: FloatArray) -> FloatArray:
     return np.stack([rows, rows[:, ::-1]], axis=1).reshape(-1, rows.shape[1])
 
 
+def gpus(users: int = 40, servers: int = 50, *, load: float = 1.0, weights: float = 1.0, seed: Seed = 0) -> Instance:
+    """Servers with GPUs, and users whose tasks take parts of one, one, or several, as many tasks as ask for ``load`` times all GPUs.
+
+    Numbers of our own, of no trace. A server has 2, 4 or 8 GPUs (with probabilities 0.3, 0.3, 0.4), and 12 cores and 96 GiB for each. A
+    task asks for 0.25, 0.3, ..., 0.95 of a GPU (0.5 in all, equal chances), or for 1 (0.3), 2 (0.1), 4 (0.06) or 8 (0.04), but no more than
+    the largest server has; and, for each GPU, for U[4, 16] cores, at most 12, and U[16, 128] GiB, at most 96. All users ask for the same
+    number of GPUs, rounded to whole tasks, at least one each.
+
+    >>> instance = gpus(users=3, servers=4, seed=1)
+    >>> instance
+    Instance(3 users, 4 servers, 3 resources: 22 gpu, 264 cpu, 2,112 memory; 3 users with finitely many tasks)
+    >>> instance.demands[:, 0], instance.tasks
+    (array([0.4 , 0.55, 2.  ]), array([18., 13.,  4.]))
+    """
+    _check(users=users, servers=servers, weights=weights, load=load)
+    rng = np.random.default_rng(seed)
+    of_server = rng.choice(list(_GPUS_OF_SERVER), servers, p=list(_GPUS_OF_SERVER.values())).astype(float)
+    whole = rng.choice(list(_GPUS_OF_TASK), users, p=list(_GPUS_OF_TASK.values()))
+    of_task = np.where(whole == 0, rng.integers(5, 20, users) / 20, np.minimum(whole, of_server.max()))
+    demands = [of_task, *(of_task * np.minimum(rng.uniform(*asked, users), there) for there, asked in _PER_GPU)]
+    return Instance(
+        np.outer(of_server, [1.0, *(there for there, _ in _PER_GPU)]),
+        np.column_stack(demands),
+        weights=_weights(users, weights, rng),
+        tasks=np.maximum(np.round(load * of_server.sum() / users / of_task), 1.0),
+        resources=["gpu", "cpu", "memory"],
+    )
+
+
 def constrained(of: str = "uniform", rate: float = 0.3, *, seed: Seed = 0, **options: Any) -> Instance:
     """Any of the others with placement constraints: the same draw, in which users may not run everywhere.
 
@@ -182,6 +214,7 @@ GENERATORS: dict[str, Callable[..., Instance]] = {
     "uniform": uniform,
     "correlated": correlated,
     "kesidis": kesidis,
+    "gpus": gpus,
     "constrained": constrained,
 }
 """Generators by name; one of your own takes its parameters and ``seed`` by keyword."""
@@ -267,8 +300,13 @@ def _check(**given: Any) -> None:
         if word in ("users", "servers", "resources"):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise Unsupported(f"{word} is {value!r}; give a whole number >= 1")
-        elif not _is_number(value) or not {"size": value > 0, "weights": value >= 1, "rho": -1 <= value <= 1}[word]:
-            meaning = {"size": "a number > 0", "weights": "the largest weight, >= 1", "rho": "a rank correlation, from -1 to 1"}[word]
+        elif not _is_number(value) or not {"size": value > 0, "load": value > 0, "weights": value >= 1, "rho": -1 <= value <= 1}[word]:
+            meaning = {
+                "size": "a number > 0",
+                "load": "a number > 0",
+                "weights": "the largest weight, >= 1",
+                "rho": "a rank correlation, from -1 to 1",
+            }[word]
             raise Unsupported(f"{word} is {value!r}; give {meaning}")
 
 

@@ -3,8 +3,8 @@
 Identical rows merge exactly, for divisible tasks:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
-* users with the same demand, eligibility, rates (and utilities) and the same tasks per weight become one, whose weight
-  and tasks are the sums of theirs.
+* users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one, whose weight,
+  tasks and parallelism are the sums of theirs.
 
 Users who demand nothing have no column in any program: the way back gives them all their tasks.
 
@@ -86,7 +86,8 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     steep = alpha < _STEEP or bool(one_weight and ((instance.weights / largest) ** (1.0 / alpha) < _FAINT).any())
     pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
-    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, (instance.tasks / pull)[:, None]]
+    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
+    user_keys += [(instance.tasks / pull)[:, None], (instance.parallelism / pull)[:, None]]
     if not one_weight or steep:
         user_keys.append(instance.weights.reshape(instance.n_users, -1))
     for data in (instance.rates_per_server, pair_data):
@@ -95,6 +96,8 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             if data.shape[1] == instance.n_servers:
                 server_keys.append(data.T)
     user_group, server_group = number_distinct(user_keys), number_distinct(server_keys)
+    if user_group[-1] == instance.n_users - 1 and server_group[-1] == instance.n_servers - 1:  # no two rows are identical
+        return unmerged(instance)
     first_user, first_server = _first(user_group), _first(server_group)
 
     counts = np.bincount(server_group, weights=instance.counts)
@@ -115,6 +118,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
+        parallelism=np.bincount(user_group, weights=instance.parallelism),
         users=[instance.users[n] for n in first_user],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
@@ -162,6 +166,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             eligibility=instance.eligibility[:, row],
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
+            parallelism=instance.parallelism,
             users=instance.users,
             servers=names,
             resources=instance.resources,
@@ -176,12 +181,40 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
     >>> number_distinct([np.array([[2.0], [1.0], [2.0]])])
     array([0, 1, 0])
     """
-    table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
-    as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
-    _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
+    hashes = _hashes(keys)
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return np.arange(hashes.size)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    if not all((key[first[inverse]] == key).all() for key in keys):  # one hash for different rows: compare them whole
+        table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
+        as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+        _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
     order = np.empty(first.size, dtype=np.int64)
     order[np.argsort(first)] = np.arange(first.size)
     return order[inverse]
+
+
+def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
+    """Return a number for each row: equal rows have equal ones, and different rows hardly ever."""
+    rng = np.random.default_rng(0)
+    hashes = np.zeros(keys[0].shape[0], np.uint64)
+    for key in keys:
+        rows, columns = key.shape
+        factors = rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        if rows < columns:
+            for i in range(rows):
+                hashes[i : i + 1] += (_bits(key[i]) * factors).sum(dtype=np.uint64)
+        else:
+            for j in range(columns):
+                hashes += _bits(key[:, j]) * factors[j]
+    return hashes
+
+
+def _bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
+    """Return the bits of numbers, mixed: those of a small whole number are all at one end."""
+    bits = (np.asarray(values, np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
+    return bits ^ (bits >> np.uint64(32))
 
 
 def _first(group: IntArray) -> IntArray:

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,15 +35,19 @@ from fairopt.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tabl
 from fairopt.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
 from fairopt.solve import solve
 from fairopt.solvers import fill_lowest_first, precompute
+from fairopt.trace_trials import drfh_trace, number_of_simulations
 from fairopt.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
 from fairopt.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "reproduce"]
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Some results of one paper. ``trials`` tells how many random trials ``rows`` makes in a run, 0 if none."""
+    """Some results of one paper. ``trials`` tells how many random trials or simulations ``rows`` makes in a run, if any."""
 
     id: str
     title: str
@@ -52,7 +57,13 @@ class Experiment:
 
 
 def reproduce(
-    ids: Iterable[str] | None = None, *, quick: bool = False, jobs: int = 1, done: Callable[[int], object] | None = None
+    ids: Iterable[str] | None = None,
+    *,
+    quick: bool = False,
+    jobs: int = 1,
+    done: Callable[[int], object] | None = None,
+    data: Path | None = None,
+    draw: Callable[[str, Callable[[], Figure]], object] | None = None,
 ) -> Iterator[tuple[Experiment, list[Row]]]:
     """Run experiments, one after another.
 
@@ -66,17 +77,23 @@ def reproduce(
         Workers for random trials; -1 for one on each core.
     done : function of an int, optional
         Is told how many more trials are done.
+    data : path, optional
+        Folder of public traces; without it, experiments that need one take a synthetic one.
+    draw : function of a name and a function that returns a figure, optional
+        Is given the pictures of experiments that have some, such as "drfh-figure-5".
 
     Raises
     ------
     InvalidInstance
-        There is no such experiment.
+        There is no such experiment, or no such folder.
     """
     chosen = list(EXPERIMENTS if ids is None else ids)
     for name in chosen:
         if name not in EXPERIMENTS:
             raise InvalidInstance(f'there is no experiment "{name}"{did_you_mean(name, EXPERIMENTS)}; there are {", ".join(EXPERIMENTS)}')
-    run = Run(quick, jobs, done or (lambda trials: None))
+    if data is not None and not data.is_dir():
+        raise InvalidInstance(f"{data} is no folder; give the one that has the public traces, or none for synthetic ones")
+    run = Run(quick, jobs, done or (lambda trials: None), data, draw or (lambda name, figure: None))
     return ((EXPERIMENTS[name], list(EXPERIMENTS[name].rows(run))) for name in chosen)
 
 
@@ -232,6 +249,7 @@ def _experiments() -> Iterator[Experiment]:
     yield Experiment(
         "drfh-placements", "Placements against the optimum", drfh.source, drfh_placements, number_of_trials("drfh", "placements")
     )
+    yield Experiment("drfh-trace", "A day of a Google trace", drfh.source, drfh_trace, number_of_simulations)
     yield Experiment("kesidis-tables", "Random servers", kesidis.source, kesidis_tables, number_of_trials("kesidis", "trials"))
     yield Experiment("pdrf-tables", "PDRF against task-by-task DRF", pdrf.source, _pdrf_trials, number_of_trials("pdrf", "trials"))
 

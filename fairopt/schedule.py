@@ -146,6 +146,12 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
+    if instance.limited.any():
+        raise Unsupported(
+            f'a schedule fills servers task by task and keeps no account of how many one user is on, and "'
+            f'{instance.users[int(instance.limited.argmax())]}" is limited to {instance.parallelism[instance.limited][0]:g} at once; '
+            "use solve, with integral=True for whole tasks, or leave parallelism out"
+        )
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
             f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
@@ -221,7 +227,7 @@ def planned(
     Traceback (most recent call last):
     fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
     """
-    how_placed, name, rest = _placement(placement, options)
+    how_placed, name, rest = placement_of(placement, options)
     chosen = _criterion(criterion, rest, placement)
     for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
         if not isinstance(value, str) or value not in known:
@@ -231,7 +237,7 @@ def planned(
     return how_placed, name, chosen
 
 
-def _placement(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
+def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
     """Return the placement with its options, its name, and the options of others."""
     entry: Any = placement
     if isinstance(placement, str):

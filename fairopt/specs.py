@@ -11,10 +11,11 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.generators import Generator, generator
 from fairopt.models import Notion
-from fairopt.schedule import planned
+from fairopt.schedule import placement_of, planned
 from fairopt.solve import notion_of
+from fairopt.solvers import Chooser, Placement
 
-__all__ = ["NotionSpec", "ScheduleSpec", "options_of", "read_generator", "read_notion", "read_schedule"]
+__all__ = ["NotionSpec", "ScheduleSpec", "options_of", "read_generator", "read_notion", "read_placement", "read_schedule"]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
 ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
@@ -69,6 +70,22 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
     words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
+
+
+def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
+    """Return the name and the placement that "best-fit:metric=l2" means.
+
+    >>> read_placement("best-fit:metrik=l2")
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: "best-fit" takes no option "metrik"
+    """
+    if not isinstance(spec, str):
+        return spec.name, spec
+    word, *rest = spec.split(":")
+    placement, _, unknown = placement_of(word, _options(rest, spec))
+    if unknown:
+        raise Unsupported(f'"{word}" takes no option "{min(unknown)}"')
+    return spec, placement
 
 
 def read_generator(spec: str) -> Generator:

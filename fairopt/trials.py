@@ -11,11 +11,15 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.instance import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Row", "Run", "Verdict", "Z", "deviation_interval", "interval", "note_of", "sample", "verdict_of"]
 
@@ -66,11 +70,27 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How to run: fewer trials?, on how many workers, and whom to tell that some more trials are done."""
+    """How to run.
+
+    Attributes
+    ----------
+    quick : bool
+        Fewer trials, a part of a trace.
+    jobs : int
+        Workers; -1 for one on each core.
+    done : function of an int
+        Is told how many more trials are done.
+    data : path, optional
+        Folder of public traces.
+    draw : function of a name and a function that returns a figure
+        What becomes of the pictures of an experiment: by default nothing, and none is drawn.
+    """
 
     quick: bool = False
     jobs: int = 1
     done: Callable[[int], object] = lambda trials: None
+    data: Path | None = None
+    draw: Callable[[str, Callable[[], Figure]], object] = lambda name, figure: None
 
 
 def verdict_of(as_published: bool | None, as_known: bool) -> Verdict:

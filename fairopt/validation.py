@@ -102,6 +102,11 @@ def unique_labels(labels: Sequence[str] | None, number: int, kind: str) -> tuple
     names = tuple(labels)
     if len(names) != number:
         raise InvalidInstance(f"the number of {kind} labels is {len(names)}, expected {number}: one for each {kind}")
+    try:
+        if len(set(names)) == number and all(map(str.strip, names)):
+            return names
+    except TypeError:  # not all strings: which one is told below
+        pass
     seen: set[str] = set()
     for position, name in enumerate(names):
         if not isinstance(name, str):
@@ -157,6 +162,8 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
     """Raise for the first value that is not good, or whose magnitude is out of all proportion, with its labels."""
     if good.all():
         size = np.abs(values)
+        if size.size and size.min() > _SMALLEST and size.max() < _LARGEST:
+            return
         good = (size == 0) | np.isinf(size) | ((size > _SMALLEST) & (size < _LARGEST))
         rule = f"0 or between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
     if good.all():

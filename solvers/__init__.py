@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
+from fairopt.solvers.arrivals import check_arrivals, place_arrivals
 from fairopt.solvers.asynchronous_servers import AsynchronousServers, Turns
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.best_response import BestResponse
@@ -17,6 +18,7 @@ from fairopt.solvers.pareto import Pareto, pareto_frontier
 from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.precomputed_drf import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.progressive_filling import Filled, fill
+from fairopt.solvers.repeated_levels import RepeatedLevels
 from fairopt.solvers.trajectory import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs import HiGHS
@@ -34,11 +36,14 @@ __all__ = [
     "Filled",
     "Pareto",
     "Placement",
+    "RepeatedLevels",
     "Turns",
+    "check_arrivals",
     "choose",
     "fill",
     "fill_lowest_first",
     "pareto_frontier",
+    "place_arrivals",
     "precompute",
     "run_events",
     "to_model",

@@ -45,12 +45,14 @@ __all__ = ["BestResponse", "Sweeps"]
 
 _SWEEPS = 20_000
 _AIM = 1e-10  # residual at which nothing better is looked for
+_SPARE = 10  # attempts at something better than is asked for
 _STILL = 1e-15  # a relative change that is rounding
 _NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 _EVERY = 10  # sweeps between attempts to finish
 _CREEP = 1e-9  # a relative change that the exact finish does not need helped
 _NEAR = 0.03  # a relative change at which what stops whom is mostly settled
 _PATIENCE = 2_000  # sweeps in a random or asynchronous order before the last stretch is done in turn
+_CLOSE = 1e-5  # a relative change from which on few pairs are in doubt
 _FEW = 300  # pairs that are few enough for any attempt
 _KEPT = 2_000_000  # numbers of the record
 
@@ -111,7 +113,7 @@ class BestResponse(Backend):
         state = _State(program, goal)
         turns, in_turn = _turns(goal, state), goal.order == "sequential"
         best, residual = state.plain(), np.inf
-        due, leap = 1, 2 * _EVERY
+        due, leap, last, spare = 1, 2 * _EVERY, np.inf, _SPARE
         for sweep in range(1, _SWEEPS + 1):
             if sweep == _PATIENCE and not in_turn:
                 turns, in_turn = _turns(Equilibrium(goal.weights), state), True
@@ -129,14 +131,18 @@ class BestResponse(Backend):
                         near, nearest = x, worst
                     if residual <= _AIM:
                         break
-                if residual <= _AIM or (change <= _STILL and residual <= 0.1 * tolerance) or deadline.left == 0.0:
+                enough = residual <= 0.1 * tolerance
+                spare -= enough
+                if residual <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0:
                     break
-                if in_turn and sweep >= leap and _CREEP < change < _NEAR:
+                alone = enough or (change < _CLOSE and reached < 0.5 * last)  # the sweeps do it by themselves
+                last = reached
+                if in_turn and sweep >= leap and _CREEP < change < _NEAR and not alone:
                     leap = sweep + _EVERY * (1 if state.x.size <= _FEW else 2)
                     state.leap()
                 elif in_turn and nearest < 0.5 * reached:
                     state.go_to(near)
-                elif in_turn:
+                elif in_turn and not alone:
                     state.drift()
         if not residual <= 0.1 * tolerance:
             known = {"x": best, "residual": residual, "sweeps": sweep, "change": change}
@@ -219,7 +225,7 @@ class _State:
         structure = Structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, self.stops())
         answers: list[FloatArray] = []
         seen: set[bytes] = set()
-        for nothing in _NOTHING if some <= _FEW else _NOTHING[:1]:
+        for nothing in _NOTHING if some <= _FEW or self.changes[-1] < _CLOSE else _NOTHING[:1]:
             positive = self.x > nothing * self.largest
             if positive.tobytes() in seen:
                 continue

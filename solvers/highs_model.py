@@ -148,6 +148,10 @@ class HighsModel:
         span = slice(self._matrix.indptr[row], self._matrix.indptr[row + 1])
         self._matrix.data[span][self._matrix.indices[span] == column] = value
 
+    def set_column_bounds(self, column: int, lower: float, upper: float) -> None:
+        """Change the bounds of one column."""
+        self._highs.changeColBounds(int(column), float(lower), float(upper))
+
     def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change the bounds of some rows."""
         self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, upper)

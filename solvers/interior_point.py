@@ -28,7 +28,9 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
+from fairopt.solvers.array_namespace import array_namespace
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_pairs import obstacle
 from fairopt.solvers.structured_total import solve_total
@@ -59,6 +61,7 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
+_PAIRS_OF_TABLES = 500
 _DIGIT = 0.1  # of the tolerance, for levels and totals
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
@@ -91,6 +94,13 @@ class InteriorPoint(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
         goal = program.goal
+        if isinstance(goal, AlphaFair) and program.n_pairs >= _PAIRS_OF_TABLES and fits(program):
+            with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
+                found = solve_alpha_fair(program, goal, array_namespace(self.within), deadline)
+            if found is not None:
+                return found
+            log.info("the path on tables got lost; that in logarithms begins anew")
+            return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
         if isinstance(goal, AlphaFair | Tradeoff):
             return _solve_alpha_fair(program, goal, deadline)
         assert isinstance(goal, Leximin | Equalize | Total)

@@ -5,17 +5,20 @@ Take from the sweeps only which limit j(p) stops each pair p = (n, i). Then x is
     w[p] = log(X[n] / g[p]) - log L[j(p)] >= 0,    x[p] >= 0,    x[p] w[p] = 0      nobody holds anything above the level
     sum of x over the pairs of n = X[n],           sum of A[j,p] x[p] = b[j]        the limits are full
 
-As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0. A Newton step eliminates x and w
-and leaves a dense system in log X and log L, of users and limits, however many pairs there are: 1,000 users and 1,000 servers are
-2,000 equations. (Under time division these are the conditions of a convex program. Otherwise nothing promises that the steps
-converge.)
+As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0, by Mehrotra's predictor and corrector.
+A Newton step eliminates x, w and log X, user by user, and leaves a dense system in log L: as many equations as limits that stop somebody,
+however many users and pairs there are. (Under time division these are the conditions of a convex program. Otherwise nothing promises that
+the steps converge.)
 
 The answer proves nothing: it is a point for the sweeps to go on from, near which the exact equations have the right structure.
 """
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
@@ -27,6 +30,8 @@ _STEPS = 60
 _END = 1e-12
 _START = 1e-6  # of its largest value is the least that a pair starts with
 _SLACK = 0.05
+_FAR = 0.2  # above a level, in logarithms, a pair that holds nothing stays out of it: of 100,000 pairs 15,000 are left
+_LEAST_AIM = 1e-3  # part of the products at which a step aims, at least
 
 
 def approach(
@@ -41,16 +46,17 @@ def approach(
     """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps go astray.
 
     Users with a pair that no limit stops (-1: they have all their tasks) keep what they have, and so do pairs whose limit stops
-    nobody who holds anything.
+    nobody who holds anything, and those far above its level.
     """
     done = np.bincount(user, weights=stop < 0) > 0
     holding = np.unique(stop[(x > 0) & (stop >= 0)])
     moving = np.flatnonzero(~done[user] & np.isin(stop, holding) & (largest > 0))
+    moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < _FAR)]
     if not moving.size:
         return None
     users, n = np.unique(user[moving], return_inverse=True)
     rows, j = np.unique(stop[moving], return_inverse=True)
-    if users.size + rows.size > MOST_EQUATIONS:
+    if rows.size > MOST_EQUATIONS:
         return None
     matrix = sp.csr_array(sp.diags_array(1.0 / bounds[rows]) @ use[rows])
     kept = x.copy()
@@ -65,48 +71,99 @@ def approach(
     return kept
 
 
+def _above(user: IntArray, g: FloatArray, x: FloatArray, stop: IntArray) -> FloatArray:
+    """Return by how much each pair lies above the level of the limit that stops it, in logarithms."""
+    with np.errstate(divide="ignore"):
+        share = np.log(np.bincount(user, weights=x)[user] / g)
+    level = np.full(int(stop.max()) + 2, np.inf)
+    np.minimum.at(level, stop, share)
+    return np.asarray(share - level[stop])
+
+
 def _follow(
     n: IntArray, j: IntArray, log_g: FloatArray, largest: FloatArray, matrix: sp.csr_array, room: FloatArray, x: FloatArray
 ) -> FloatArray | None:
-    users, rows = int(n.max()) + 1, int(j.max()) + 1
-    entries = matrix.tocoo()
+    pairs = _Pairs(n, j, matrix, room)
     x = np.maximum(x, _START * largest)
-    have = np.log(np.bincount(n, weights=x, minlength=users))
-    level = np.full(rows, np.inf)
+    have = np.log(pairs.per_user(x))
+    level = np.full(room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
     level -= _SLACK
     w = have[n] - log_g - level[j]
-    mu = 0.0
-    for step in range(_STEPS):
-        mu = float((x / largest * w).mean()) * (0.2 if step else 1.0)
-        target = mu * largest / w  # what x[p] would be, were w to stay
-        pull = x / w
-        total = np.exp(have)
-        system = np.zeros((users + rows, users + rows))
-        system[np.arange(users), np.arange(users)] = -np.bincount(n, weights=pull, minlength=users) - total
-        np.add.at(system, (n, users + j), pull)
-        pair_pull = entries.data * pull[entries.col]
-        np.add.at(system, (users + entries.row, n[entries.col]), -pair_pull)
-        np.add.at(system, (users + entries.row, users + j[entries.col]), pair_pull)
-        system[:users] /= total[:, None]
-        right = np.concatenate([1.0 - np.bincount(n, weights=target, minlength=users) / total, room - matrix @ target])
+    for _ in range(_STEPS):
+        product = x / largest * w
+        mu = float(product.mean())
         try:
-            move = np.linalg.solve(system, right)
-        except np.linalg.LinAlgError:
+            system = _System(pairs, x / w, np.exp(have))
+            dx, dw, *_ = system.step(x, np.zeros(x.size))
+            ahead = (x + _length(x, dx) * dx) / largest * (w + _length(w, dw) * dw)
+            aim = mu * min(max((float(ahead.mean()) / mu) ** 3, _LEAST_AIM), 1.0)
+            dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
+        except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
             return None
-        dw = move[n] - move[users + j]
-        dx = target - x - pull * dw
-        if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
-            return None
-        length = 1.0
-        for value, change in ((x, dx), (w, dw)):
-            falling = change < 0
-            if falling.any():
-                length = min(length, 0.95 * float((value[falling] / -change[falling]).min()))
+        length = min(1.0, 0.95 * min(_length(x, dx), _length(w, dw)))
         x = x + length * dx
-        have += length * move[:users]
-        level += length * move[users:]
+        have += length * d_have
+        level += length * d_level
         w = np.maximum(have[n] - log_g - level[j], 1e-300)
         if mu < _END and length > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
+
+
+def _length(values: FloatArray, change: FloatArray) -> float:
+    """Return how far one can go before a value becomes 0."""
+    return 1.0 / max(-float((change / values).min()), 1e-300)
+
+
+class _System:
+    """Newton's equations at a point, factorised.
+
+    With pull = x / w a pair changes by dx = target - x - pull (dX[n] - dL[j]), dX and dL in logarithms. A user's own equation,
+
+        (X[n] + sum of pull over the pairs of n) dX[n]  =  sum of (target + pull dL[j]) over the pairs of n  -  X[n],
+
+    gives dX from dL. What is left is as many equations as there are limits, however many users.
+    """
+
+    def __init__(self, pairs: _Pairs, pull: FloatArray, total: FloatArray) -> None:
+        self.pairs, self.pull, self.total = pairs, pull, total
+        self.own = total + pairs.per_user(pull)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", scipy.linalg.LinAlgWarning)  # exactly singular
+            self.factors = scipy.linalg.lu_factor(pairs.eliminated(pull, self.own), overwrite_a=True, check_finite=False)
+
+    def step(self, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the changes of x, w, log X and log L; ``target`` is what x would be, were w to stay."""
+        pairs, pull = self.pairs, self.pull
+        rest = (pairs.per_user(target) - self.total) / self.own
+        lacking = pairs.room - pairs.matrix @ (target - pull * rest[pairs.n])
+        level = scipy.linalg.lu_solve(self.factors, lacking, check_finite=False)
+        have = rest + pairs.per_user(pull * level[pairs.j]) / self.own
+        dw = have[pairs.n] - level[pairs.j]
+        dx = target - x - pull * dw
+        if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
+            raise np.linalg.LinAlgError("the step is no number")
+        return dx, dw, have, level
+
+
+class _Pairs:
+    """The pairs that move: user n, limit j that stops it, use of the limits (limits, pairs), and what of these is left for them."""
+
+    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, room: FloatArray) -> None:
+        self.n, self.j, self.matrix, self.room = n, j, matrix, room
+        self.users = int(n.max()) + 1
+        self.columns = sp.csc_array(matrix)
+        self.by_user = np.argsort(n, kind="stable")
+        self.start = np.searchsorted(n[self.by_user], np.arange(self.users + 1))
+
+    def per_user(self, values: FloatArray) -> FloatArray:
+        """Sum over the pairs of each user."""
+        return np.bincount(self.n, weights=values, minlength=self.users).astype(np.float64)
+
+    def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
+        """Return the matrix of the equations of the limits, without the users' changes."""
+        from fairopt.solvers.server_sweep import eliminate_users  # numba is slow to import
+
+        A = self.columns
+        return np.asarray(eliminate_users(self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size))

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
-from fairopt.program import Equalize, Leximin, LimitKind, Program, Total
+from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Total
 
 __all__ = ["Pairs", "obstacle"]
 
@@ -32,6 +32,8 @@ def obstacle(program: Program) -> str:
     limits, users = program.limits, program.pair_users
     if (limits.kinds == LimitKind.SLICE).any():
         return "slices of servers that are set aside for users"
+    if (limits.kinds == LimitKind.PARALLELISM).any():
+        return "users who are limited to some servers at once"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if isinstance(program.goal, Leximin) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
@@ -75,19 +77,21 @@ class Pairs:
         largest = program.largest()
         self.column = np.flatnonzero(largest > 0)
         self.scale = largest[self.column]
-        self.member, self.user = np.unique(program.pair_users[self.column], return_inverse=True)
+        new = np.diff(program.pair_users[self.column], prepend=-1) > 0  # pairs are sorted by user
+        self.member, self.user = program.pair_users[self.column[new]], np.cumsum(new) - 1
         self.n_users, self.n_pairs = self.member.size, self.column.size
-        server = np.unique(program.pair_servers[self.column], return_inverse=True)[1]
-        self.server, self.n_servers = server, int(server.max(initial=-1)) + 1
-        self.first = np.flatnonzero(np.diff(self.user, prepend=-1))  # first pair of each user
+        there = np.zeros(len(program.servers), bool)
+        there[program.pair_servers[self.column]] = True
+        self.server, self.n_servers = (np.cumsum(there) - 1)[program.pair_servers[self.column]], int(there.sum())
+        self.first = np.flatnonzero(new)  # first pair of each user
         self.whole = self.n_pairs == self.n_users * self.n_servers
         self.sparse = self.n_pairs < _SPARSE * self.n_users * self.n_servers
         self._place_limits()
 
         goal = program.goal
-        assert isinstance(goal, Leximin | Equalize | Total)
-        self.has_levels = not isinstance(goal, Total)
-        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights
+        assert isinstance(goal, Leximin | Equalize | Total | AlphaFair)
+        self.has_levels = isinstance(goal, Leximin | Equalize)
+        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if self.has_levels else np.ones_like(goal.weights)
         worth = (program.utilities * factor[program.pair_users])[self.column] * self.scale
         self.reach = self.sum_by_user(worth)
         self.W = worth / self.reach[self.user]
@@ -112,10 +116,14 @@ class Pairs:
         where = np.full(program.n_pairs, -1)
         where[self.column] = np.arange(self.n_pairs)
         matrix = limits.matrix.tocoo()
-        kept = (slot_of[matrix.row] >= 0) & (where[matrix.col] >= 0)
-        rows, columns = matrix.row[kept], where[matrix.col[kept]]
+        rows, columns, data = slot_of[matrix.row], where[matrix.col], matrix.data
+        kept = (rows >= 0) & (columns >= 0)
+        if not kept.all():
+            rows, columns, data = rows[kept], columns[kept], data[kept]
+        bounds = np.ones((self.n_slots, self.n_servers))
+        bounds[slot, server] = limits.bounds[self.row]
         self.A = np.zeros((self.n_slots, self.n_pairs))
-        self.A[slot_of[rows], columns] = matrix.data[kept] * self.scale[columns] / limits.bounds[rows]
+        self.A[rows, columns] = data * self.scale[columns] / bounds[rows, self.server[columns]]
         free = np.flatnonzero(self.A.max(axis=0, initial=0.0) == 0)
         if free.size:  # what only its tasks bound: no price could measure it
             user = program.users[self.member[self.user[free[0]]]]
@@ -136,7 +144,7 @@ class Pairs:
         self.cap = tasks * high if caps else np.full(self.n_users, np.inf)
         has_row = np.isfinite(tasks) & ~caps
         self.limited = np.flatnonzero(has_row)
-        self.T = self.scale * self.spread(np.where(has_row, 1.0 / tasks, 0.0))
+        self.T = self.scale * self.spread(np.where(has_row, 1.0 / tasks, 0.0)) if self.limited.size else np.zeros(self.n_pairs)
         self.n_levels = self.n_users if self.has_levels else 0
         self.n_rows = self.n_levels + self.limited.size
 

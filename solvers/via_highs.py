@@ -34,7 +34,7 @@ from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 from fairopt.solvers.starting_basis import greedy_columns
 from fairopt.solvers.whole_tasks import solve_whole
 
-__all__ = ["HiGHS"]
+__all__ = ["HiGHS", "Levels"]
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class HiGHS(Backend):
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
-        return _Levels(program, program.goal, tolerance, deadline).solve()
+        return Levels(program, program.goal, tolerance, deadline).solve()
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
@@ -98,7 +98,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     return Solution(np.maximum(outcome.x, 0.0) * largest, prices=prices, iterations=outcome.iterations)
 
 
-class _Levels:
+class Levels:
     """The state of one leximin (or of its first step, the equal level)."""
 
     def __init__(self, program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> None:
@@ -158,7 +158,8 @@ class _Levels:
         member = np.flatnonzero(self.member)
         self.user_rows = np.cumsum(self.member) - 1 + self.rows.size
         by_user = sp.csr_array((self.worth, (self.user_rows[users] - self.rows.size, np.arange(column.size))), (member.size, column.size))
-        level = sp.csr_array((-self.t_unit / self.unit[member] * self.rising[member])[:, None])
+        t = -self.t_unit / self.unit[member] * self.rising[member]  # entries of 0 too, which may be changed
+        level = sp.csr_array((t, (np.arange(member.size), np.zeros(member.size, int))), (member.size, 1))
         return HighsModel(
             np.append(np.zeros(column.size), 1.0),
             np.zeros(column.size + 1),

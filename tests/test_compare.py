@@ -159,6 +159,15 @@ def test_time_is_compared_under_time_division() -> None:
     assert [str(each) for each in over] == ["time @ server-1: 1.25, allowed 1"]
 
 
+def test_envy_has_no_meaning_for_time_with_weights_per_resource() -> None:
+    """No one number scales a share of time: the row says none, and asking for it is refused."""
+    channel = fo.Instance([[1, 1]], [[1, 0], [0, 1]], rates=[[2], [4]], weights=[[1, 2], [3, 1]], users=["A", "B"])
+    row = fo.compare(channel, notions=[], allocations={"mine": np.array([[0.5], [3]])})["mine"]
+    assert row.envy is None
+    with pytest.raises(fo.Unsupported, match="weights per resource"):
+        largest_envy(row.allocation)  # type: ignore[arg-type]
+
+
 def test_jain_index_is_between_one_nth_and_one() -> None:
     """Whatever the unit; all equal is 1, all with one is 1/N."""
     assert jain_index(np.full(7, 1e-200)) == pytest.approx(1)

@@ -32,6 +32,8 @@ def options(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     chosen["weights"] = draw(st.sampled_from([1.0, 4.0]))
     if base == "correlated":
         chosen |= {"resources": draw(st.integers(2, 4)), "rho": draw(st.floats(-0.25, 1.0))}
+    if base == "gpus":
+        chosen |= {"load": draw(st.floats(0.1, 3.0))}
     if kind == "constrained":
         chosen |= {"of": base, "rate": draw(st.floats(0, 1))}
     return kind, chosen
@@ -105,6 +107,26 @@ def test_google_users_are_as_described() -> None:
     assert (ratio >= 0.8).mean() == pytest.approx(1 / 3, abs=0.015)
     assert kstest(ratio[ratio < 0.8], "uniform", (0.1, 0.4)).pvalue > 1e-3
     assert kstest(ratio[ratio >= 0.8], "uniform", (0.8, 0.2)).pvalue > 1e-3
+
+
+def test_gpus_are_as_described() -> None:
+    """How often there are so many GPUs, on a server and in a task (chi-square); parts, cores and memory; demand as loaded."""
+    instance = fo.generate("gpus", users=20_000, servers=20_000, load=40, seed=9)
+    of_server, of_task = instance.capacities[:, 0], instance.demands[:, 0]
+    np.testing.assert_array_equal(instance.capacities, np.outer(of_server, [1, 12, 96]))
+    assert chisquare([(of_server == g).sum() for g in (2, 4, 8)], [6_000, 6_000, 8_000]).pvalue > 1e-3
+    seen = [(of_task < 1).sum(), *((of_task == g).sum() for g in (1, 2, 4, 8))]
+    assert chisquare(seen, [10_000, 6_000, 2_000, 1_200, 800]).pvalue > 1e-3
+    parts, often = np.unique(of_task[of_task < 1].round(12), return_counts=True)
+    np.testing.assert_allclose(parts, np.arange(5, 20) / 20)
+    assert chisquare(often).pvalue > 1e-3
+    cores, gibibytes = instance.demands[:, 1] / of_task, instance.demands[:, 2] / of_task
+    for values, low, high, there in ((cores, 4, 16, 12), (gibibytes, 16, 128, 96)):
+        assert values.max() == pytest.approx(there)
+        below = values[values < there * (1 - 1e-9)]
+        assert below.size / values.size == pytest.approx((there - low) / (high - low), abs=0.015)
+        assert kstest(below, "uniform", (low, there - low)).pvalue > 1e-3
+    assert instance.tasks @ of_task == pytest.approx(40 * of_server.sum(), rel=0.01)
 
 
 @pytest.mark.parametrize(("rate", "servers"), [(0.0, 5), (0.3, 5), (0.7, 3), (1.0, 4), (0.5, 1)])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from fairopt.plots.allocation import plot_allocation
+from fairopt.plots.arrivals import plot_arrivals
 from fairopt.plots.comparison import plot_comparison
+from fairopt.plots.completion_ratios import plot_completion_ratios
+from fairopt.plots.completion_times import plot_completion_times
 from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
 from fairopt.plots.frontier import plot_frontier
@@ -14,11 +17,15 @@ from fairopt.plots.simulation import plot_simulation
 from fairopt.plots.style import figure_format, save_figure
 from fairopt.plots.trajectory import plot_trajectory
 from fairopt.plots.utilization import plot_utilization
+from fairopt.plots.utilization_over_time import plot_utilization_over_time
 
 __all__ = [
     "figure_format",
     "plot_allocation",
+    "plot_arrivals",
     "plot_comparison",
+    "plot_completion_ratios",
+    "plot_completion_times",
     "plot_convergence",
     "plot_envy",
     "plot_frontier",
@@ -28,5 +35,6 @@ __all__ = [
     "plot_simulation",
     "plot_trajectory",
     "plot_utilization",
+    "plot_utilization_over_time",
     "save_figure",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import textwrap
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ __all__ = [
     "LOG_FROM",
     "STYLES",
     "WHITE_TO_DARK",
+    "caption_below",
     "figure_format",
     "headline",
     "percent_axis",
@@ -106,6 +108,13 @@ def headline(figure: Figure, allocation: Allocation) -> None:
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
     title = f"{allocation.notion}{how}: {whole}, sharing {allocation.sharing}"
     figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
+
+
+def caption_below(figure: Figure, text: str) -> None:
+    """Say below a picture what is to be seen in it, in lines as wide as it is."""
+    if text:
+        lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * figure.get_figwidth()))]
+        figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
 
 
 def percent_axis(axis: Axis) -> None:

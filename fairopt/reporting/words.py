@@ -26,6 +26,7 @@ def about_instance(findings: Findings) -> list[str]:
     for count, what in (
         (confined, "may not run on every server"),
         (int(np.isfinite(instance.tasks).sum()), "have finitely many tasks"),
+        (int(instance.limited.sum()), "can be on some of their servers at once only"),
         (len(instance.unservable), "can run nowhere and get nothing"),
     ):
         if count:
@@ -86,8 +87,9 @@ def _of_notion(found: OfNotion) -> str:
     parts = [
         f"{row.name}: {number(row.tasks, 6)} tasks, {percent(row.efficiency)} of the most possible by weight",
         f"smallest weighted dominant share {number(row.smallest_share)}",
-        "no envy" if row.envy is None or row.envy.user is None else f"envy of up to {number(row.envy.tasks)} tasks",
     ]
+    if row.envy is not None:
+        parts.append("no envy" if row.envy.user is None else f"envy of up to {number(row.envy.tasks)} tasks")
     if verdicts is not None:
         parts.append(f"violates {some(verdicts.violated, 4)}" if verdicts.violated else "violates nothing that was checked")
     return "; ".join(parts) + "."

@@ -15,22 +15,31 @@ slack limit moves. Otherwise the notion is solved anew.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.certificate import Certificate, allocation_excess, certify
+from fairopt.errors import CertificateError, NoSolution
 from fairopt.events import Change
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.merging import number_distinct
 from fairopt.models import Notion, Sharing
+from fairopt.models.notion import ShareNotion
+from fairopt.program import Program
 from fairopt.simulation.streams import Streams
 from fairopt.solve import solve
+from fairopt.solvers import RepeatedLevels, choose
 
 __all__ = ["MOST_SAMPLES", "Flow", "Optimum", "instance_at", "run_fluid", "tasks_of"]
 
+log = logging.getLogger(__name__)
+
 _DONE = 1e-9  # part of a job's work that is rounding
 _SLACK = 1e-9
+_MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
 MOST_SAMPLES = 1_000
 
 
@@ -230,6 +239,8 @@ class Optimum:
         self.limits = np.empty(0)
         self.x = np.zeros(streams.owner.size)
         self.rows = np.zeros(streams.cluster.capacities.shape)
+        self.repeated: _Repeated | None = None
+        self.repeats_at: bytes | None = None  # numbers of servers with which ``repeated`` was made
 
     def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the tasks of each stream and the usage of each row, while these jobs have tasks."""
@@ -250,27 +261,83 @@ class Optimum:
         return np.asarray(self.x < limits * (1 - _SLACK))
 
     def _solve(self, active: IntArray, counts: FloatArray) -> None:
-        instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
-        chosen = self.notion.restricted(self.streams.owner[active], self.first)
-        allocation = solve(instance, chosen, sharing=self.sharing)
+        if self.repeats_at != counts.tobytes():
+            self.repeats_at = counts.tobytes()
+            shared = self.sharing in (None, "rdm")
+            self.repeated = _Repeated.of(self.streams, self.notion, counts, self.group, self.first) if shared else None
+        tasks = None if self.repeated is None else self._solve_again(self.repeated, active)
+        if tasks is None:
+            instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
+            chosen = self.notion.restricted(self.streams.owner[active], self.first)
+            allocation = solve(instance, chosen, sharing=self.sharing)
+            self.residual = max(self.residual, allocation.certificate.worst)
+            tasks = np.zeros((self.x.size, self.first.size))
+            tasks[active] = allocation.tasks
         self.solved += 1
-        self.residual = max(self.residual, allocation.certificate.worst)
-        self.x[active] = allocation.tasks_per_user
-        usage = allocation.usage[self.group]  # of all servers of a group; each row has its part
-        total = instance.counts[self.group]
+        self.x = tasks.sum(axis=1)
+        usage = tasks.T @ self.streams.instance.demands
+        total = np.bincount(self.group, weights=counts)[self.group]
         part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
-        self.rows = usage * part[:, None]
+        self.rows = usage[self.group] * part[:, None]  # of all servers of a group; each row has its part
+
+    def _solve_again(self, repeated: _Repeated, active: IntArray) -> FloatArray | None:
+        """Return the tasks of all streams from the last allocation on, (streams, groups); None where that fails, or its certificate."""
+        weights = np.array(self.streams.weights[self.streams.owner])
+        weights[active] = _weights(self.streams, active)
+        try:
+            tasks, certificate = repeated.solve(self.limits, weights)
+            certificate.require(1e-8, self.notion.name, "highs")
+        except (NoSolution, CertificateError) as error:
+            log.info("the allocation is computed afresh: %s", error)
+            self.repeats_at = None
+            return None
+        self.residual = max(self.residual, certificate.worst)
+        return tasks
+
+
+class _Repeated:
+    """The allocation to all streams, where it can be computed from the last one: those that are not there have no tasks."""
+
+    def __init__(self, instance: Instance, program: Program) -> None:
+        self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
+
+    @classmethod
+    def of(cls, streams: Streams, notion: Notion, counts: FloatArray, group: IntArray, first: IntArray) -> _Repeated | None:
+        """Return it for this notion and these servers, None where it cannot be had."""
+        everybody = np.arange(streams.owner.size)
+        if everybody.size * first.size > _MOST_PAIRS or not isinstance(notion, ShareNotion):
+            return None
+        most = np.maximum(tasks_of(streams, np.arange(streams.trace.n_jobs)), 1.0)
+        instance = instance_at(streams, everybody, most, counts, group, first)
+        chosen = notion.restricted(streams.owner, first)
+        chosen.check(instance, "rdm")
+        program = chosen.formulate(instance, sharing="rdm", integral=False)
+        if not RepeatedLevels.suits(program) or choose(program, None).name != "highs":
+            return None
+        return cls(instance.replace(tasks=None), program)
+
+    def solve(self, limits: FloatArray, weights: FloatArray) -> tuple[FloatArray, Certificate]:
+        """Return tasks, (streams, groups), and their certificate, as `fairopt.solve` computes it."""
+        program, solution = self.levels.solve_again(limits, weights)
+        tasks = np.zeros((self.instance.n_users, self.instance.n_servers))
+        tasks[program.pair_users, program.pair_servers] = solution.x
+        excess = Certificate(allocation_excess(self.instance, tasks, "rdm"), 0.0, 0.0)
+        return tasks, Certificate.combine([certify(program, solution), excess])
+
+
+def _weights(streams: Streams, active: IntArray) -> FloatArray:
+    """Return the weights of these streams: owners divide theirs equally among those of theirs that are here."""
+    owner = streams.owner[active]
+    return np.asarray(streams.weights[owner] / np.bincount(owner)[owner], float)
 
 
 def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
     """Return the instance of these streams at a moment; owners divide their weight equally among those of theirs that are here."""
     whole = streams.instance
-    owner = streams.owner[active]
-    number = np.bincount(owner)[owner]
     return Instance(
         whole.capacities[first],
         whole.demands[active],
-        weights=streams.weights[owner] / number,
+        weights=_weights(streams, active),
         eligibility=whole.eligibility[np.ix_(active, first)],
         counts=np.bincount(group, weights=counts),
         tasks=tasks,

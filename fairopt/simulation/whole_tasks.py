@@ -9,7 +9,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.events import Change, Work
-from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.merging import number_distinct
 from fairopt.schedule import filling_of, planned
 from fairopt.simulation.streams import Streams
 from fairopt.solve import checked
@@ -39,19 +40,22 @@ def run_whole_tasks(
             'use one of fairopt, such as "best-fit"'
         )
     ties = plan.get("ties", "index")
-    notion = notion.restricted(streams.owner)
-    instance = placement.prepare(streams.instance)
+    prepared = placement.prepare(streams.instance)
+    rank = _rank(streams, ties)
+    alike, first = _alike(streams, prepared, rank)
+    instance = prepared if first.size == prepared.n_users else _part(prepared, first)
+    notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
     filling, too_large = filling_of(instance, chosen, sharing, ties)
-    too_large = too_large | ~instance.servable
+    too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
     events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
     work = Work(
-        stream=np.where(takes_part, streams.stream, -1),
+        stream=np.where(takes_part, alike[streams.stream], -1),
         tasks=streams.trace.tasks,
         durations=streams.trace.durations,
-        owner=streams.owner,
-        rank=_rank(streams, ties),
+        owner=streams.owner[first],
+        rank=rank[first],
         present=streams.present,
         servers=streams.cluster.counts.astype(np.int64),
         times=streams.times[events],
@@ -63,6 +67,32 @@ def run_whole_tasks(
         filling, work, placement, random_ties=ties == "random", seed=int(plan.get("seed", 0)), until=until, done=done, stopped=stopped
     )
     return start, server, known, too_large
+
+
+def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArray, IntArray]:
+    """Number what are one stream in the eyes of the placement, and return the first of each: slots make many demands the same.
+
+    The jobs of one stream are started in the order of their submission, as those of streams of one owner are, so nothing else changes
+    than the time that it takes, which grows with the streams that wait.
+    """
+    keys = [streams.owner[:, None], rank[:, None], prepared.demands, prepared.tasks[:, None], np.packbits(prepared.eligibility, axis=1)]
+    alike = number_distinct(keys)
+    return alike, np.unique(alike, return_index=True)[1]
+
+
+def _part(instance: Instance, users: IntArray) -> Instance:
+    """Return the instance of some of its users."""
+    return Instance(
+        instance.capacities,
+        instance.demands[users],
+        weights=instance.weights[users],
+        eligibility=instance.eligibility[users],
+        counts=instance.counts,
+        tasks=instance.tasks[users],
+        users=[instance.users[n] for n in users],
+        servers=instance.servers,
+        resources=instance.resources,
+    )
 
 
 def _rank(streams: Streams, ties: str) -> IntArray:

@@ -1,0 +1,156 @@
+"""Simulations over time: speed against the event loop that one would write otherwise, and the time and memory of full sizes.
+
+    python benchmarks/simulations.py [CASE ...]
+
+FAIROPT_DATA, if set, is a folder that holds google2011/ (Reiss, Wilkes and Hellerstein 2011), whose tables are then read too. Everything
+else is drawn from the seeded generators of benchmarks/instances.py, which say how.
+
+Each case runs in a process of its own, which first runs a small one of its kind, so that all is loaded and compiled. Wall-clock and
+processor time of one run each; the latter says more on a machine that does other things too. Memory: peak of the process above what it
+was with the instance in it. All contenders of a case must start and end every task at the same time. Writes benchmarks/results/simulations.md and
+simulations.json, unless cases are named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import contenders
+import instances
+import numpy as np
+
+import fairopt as fo
+
+RESULTS = Path(__file__).resolve().parent / "results"
+SLICE = 80_000  # tasks: the first hours of a day, until servers are full and tasks wait
+
+
+def first_tasks(trace: fo.Trace, tasks: int) -> fo.Trace:
+    """Return the first jobs of a trace, with so many tasks at most."""
+    jobs = int(np.searchsorted(np.cumsum(trace.tasks), tasks, side="right"))
+    return fo.Trace(
+        [trace.users[n] for n in trace.user[:jobs]],
+        trace.submit[:jobs],
+        trace.tasks[:jobs],
+        trace.demands[:jobs],
+        trace.durations[: trace.tasks[:jobs].sum()],
+        resources=trace.resources,
+    )
+
+
+def timed(work: Callable[[], Any]) -> tuple[dict[str, float], Any]:
+    """Return seconds and peak memory, and what came of it."""
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    wall, processor = time.perf_counter(), time.process_time()
+    found = work()
+    spent = {"seconds": time.perf_counter() - wall, "processor": time.process_time() - processor}
+    return spent | {"memory_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024}, found
+
+
+def against_a_loop() -> list[dict[str, Any]]:
+    """The same slice by fairopt and by two event loops in Python and NumPy."""
+    day, cluster = instances.jobs_over_a_day(load=1.5)
+    trace = first_tasks(day, SLICE)
+    fo.simulate(first_tasks(day, 100), cluster)
+    spent, found = timed(lambda: fo.simulate(trace, cluster, "drfh:best-fit"))
+    waited = float((found.task_start > trace.submit[trace.job_of]).mean())
+    rows = [{"what": "fairopt", **spent, "note": f"{trace.n_tasks:,} tasks; {waited:.1%} of them waited"}]
+    for title, patient in (("Python loop, NumPy", False), ("the same, with a memory of what did not fit", True)):
+        spent, (start, end) = timed(lambda patient=patient: contenders.best_fit_over_time(trace, cluster, patient))
+        same = np.isclose(start, found.task_start) & np.isclose(end, found.task_start + trace.task_durations)
+        rows.append({"what": title, **spent, "note": f"{int((~same).sum())} tasks with another start or end"})
+    return rows
+
+
+def whole_day() -> list[dict[str, Any]]:
+    """600,000 tasks on 2,000 servers."""
+    trace, cluster = instances.jobs_over_a_day()
+    fo.simulate(first_tasks(trace, 100), cluster)
+    spent, found = timed(lambda: fo.simulate(trace, cluster, "drfh:best-fit"))
+    waited = float((found.task_start > trace.submit[trace.job_of]).mean())
+    return [{"what": "fairopt", **spent, "note": f"{trace.n_tasks:,} tasks, {trace.n_jobs:,} jobs; {waited:.1%} of the tasks waited"}]
+
+
+def exact_at_each_event() -> list[dict[str, Any]]:
+    """The fluid DRFH of 100 users and 10 classes of servers, at the 10,000 submissions and ends of 5,000 jobs."""
+    trace, cluster = instances.jobs_of_classes(load=1.3)
+    fo.simulate(trace, cluster, "drfh", until=500.0)
+    spent, found = timed(lambda: fo.simulate(trace, cluster, "drfh"))
+    series = found.series
+    active = float(((series.running + series.waiting) > 0).sum(axis=1).mean())
+    short = float((series.waiting.sum(axis=1) > 1).mean())
+    note = (
+        f"{2 * trace.n_jobs:,} events, {found.details['solved']:,} allocations computed, {active:.0f} users active on average, "
+        f"tasks wait at {short:.0%} of the samples, worst residual {found.details['residual']:.0e}"
+    )
+    return [{"what": "fairopt", **spent, "note": note}]
+
+
+def reading() -> list[dict[str, Any]]:
+    """The tables of the Google cluster, where they are."""
+    if not (folder := os.environ.get("FAIROPT_DATA")):
+        print("the Google tables are left out; give their folder in FAIROPT_DATA")
+        return []
+    machines = Path(folder, "google2011", "google2011_machine_configs_t0.csv")
+    tasks = Path(folder, "google2011", "google2011_task_groups_0-19.6h.csv.gz")
+    instance, imported = timed(lambda: fo.import_google2011(machines, tasks))
+    trace, found = timed(lambda: fo.trace_google2011(tasks, until=19.65 * 3600))
+    return [
+        {"what": "as an instance", **instance, "note": f"{imported.instance.counts.sum():,.0f} machines"},
+        {"what": "as a trace", **trace, "note": f"{found.n_jobs:,} jobs, {len(found.left_out)} rows left out"},
+    ]
+
+
+CASES: dict[str, tuple[str, Callable[[], list[dict[str, Any]]]]] = {
+    "slice": ("Best-fit DRFH on 2,000 servers, the first 80,000 tasks of a day (goal: at least 10 times faster)", against_a_loop),
+    "day": ("Best-fit DRFH on 2,000 servers, a day of 600,000 tasks (goal: below 30 s and 4 GiB)", whole_day),
+    "fluid": ("Exact DRFH at each of 10,000 events (goal: below 60 s)", exact_at_each_event),
+    "reading": ("Reading the tables of the Google cluster (goal: below 3 s)", reading),
+}
+
+
+def table(title: str, rows: list[dict[str, Any]]) -> list[str]:
+    """Return a case in Markdown."""
+    lines = [f"## {title}", "", "| | seconds | ratio | processor | ratio | memory, MiB | |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        numbers = [f"{row[key]:.2f} | {row[key] / rows[0][key]:.1f}" for key in ("seconds", "processor")]
+        lines.append(f"| {row['what']} | {' | '.join(numbers)} | {row['memory_mib']:.0f} | {row['note']} |")
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Measure all cases, or those named, and write the table."""
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(CASES[sys.argv[2]][1]()))
+        return
+    found = {}
+    lines = [
+        "# Benchmarks of simulations",
+        "",
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `benchmarks/simulations.py`, "
+        f"{time.strftime('%Y-%m-%d')}. Ratio: of the contender / of fairopt. Processor: seconds of processor time.",
+        "",
+    ]
+    for case in sys.argv[1:] or CASES:
+        done = subprocess.run([sys.executable, __file__, "--one", case], stdout=subprocess.PIPE, text=True, check=True)
+        *said, answer = done.stdout.splitlines()
+        found[case] = json.loads(answer)
+        lines += table(CASES[case][0], found[case]) if found[case] else []
+        print("\n".join(said + table(CASES[case][0], found[case])), flush=True)
+    if not sys.argv[1:]:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "simulations.md").write_text("\n".join(lines), encoding="utf-8")
+        (RESULTS / "simulations.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

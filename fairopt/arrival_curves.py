@@ -1,0 +1,136 @@
+"""What `fairopt.arrivals` gives: curves of the allocation ratio of a resource against the demand that has arrived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.wording import did_you_mean, percent, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Arrivals"]
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Arrivals:
+    """Allocation ratios as tasks arrive. All numbers are parts of the capacity of the resource.
+
+    Attributes
+    ----------
+    instance : Instance
+    resource : str
+    cards : str or None
+        The resource that comes in cards; None: parts of it add up on a server.
+    points : array (points,)
+        Demand at which it was looked: the last moment at which no more had arrived.
+    seeds : tuple of int
+        Orders of arrival.
+    arrived : array (seeds, points)
+        Demand that had arrived; at most the point, and less by no more than a task.
+    allocated : mapping of str to array (seeds, points)
+        What each placement had given out: greedy.
+    bound : array (seeds, points)
+        The most that any allocation of the tasks that had arrived gives out: exact for divisible tasks whose parts add up, a relaxation.
+    residual : float
+        The worst of the certificates of the bounds.
+    seconds : float
+    """
+
+    instance: Instance
+    resource: str
+    cards: str | None
+    points: FloatArray
+    seeds: tuple[int, ...]
+    arrived: FloatArray
+    allocated: dict[str, FloatArray]
+    bound: FloatArray
+    residual: float = 0.0
+    seconds: float = float("nan")
+
+    def at(self, point: float) -> dict[str, FloatArray]:
+        """Return ratios at a point, (seeds,), of each placement and of the "bound".
+
+        Raises
+        ------
+        Unsupported
+            Where nobody looked there.
+        """
+        near = np.flatnonzero(np.isclose(self.points, point, rtol=0, atol=1e-9))
+        if not near.size:
+            raise Unsupported(f"there is no point at {point!r}; there are points from 0 to {self.points[-1]:g}")
+        return {name: values[:, near[0]] for name, values in self.curves.items()}
+
+    @property
+    def curves(self) -> dict[str, FloatArray]:
+        """What each placement had given out, and the "bound", (seeds, points)."""
+        return self.allocated | {"bound": self.bound}
+
+    def leaves(self, placement: str, gap: float = 0.01) -> FloatArray:
+        """Return the first point at which a placement is below the bound by more than ``gap`` of the capacity, (seeds,); nan: nowhere."""
+        if placement not in self.allocated:
+            hint = did_you_mean(str(placement), self.allocated)
+            raise Unsupported(f'there is no placement "{placement}"{hint}; there are {", ".join(self.allocated)}')
+        below = self.bound - self.allocated[placement] > gap
+        return np.where(below.any(axis=1), self.points[below.argmax(axis=1)], np.nan)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a tidy table: ``seed``, ``point``, ``arrived``, ``schedule`` (a placement, or "bound"), ``ratio``."""
+        import pandas as pd
+
+        number, size = len(self.seeds), self.points.size
+        frames = [
+            pd.DataFrame(
+                {
+                    "seed": np.repeat(self.seeds, size),
+                    "point": np.tile(self.points, number),
+                    "arrived": self.arrived.ravel(),
+                    "schedule": name,
+                    "ratio": values.ravel(),
+                }
+            )
+            for name, values in self.curves.items()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, ready for JSON: quantiles over the seeds (0.1, 0.5, 0.9) of every curve at every point."""
+        return {
+            "resource": self.resource,
+            "cards": self.cards,
+            "seeds": list(self.seeds),
+            "points": self.points.tolist(),
+            "curves": [
+                {
+                    "name": name,
+                    "kind": "fluid bound, a relaxation" if name == "bound" else "greedy",
+                    "quantiles": {f"{q:g}": np.quantile(values, q, axis=0).tolist() for q in QUANTILES},
+                    **({} if name == "bound" else {"leaves_bound": [None if np.isnan(x) else float(x) for x in self.leaves(name)]}),
+                }
+                for name, values in self.curves.items()
+            ],
+            "residual": self.residual,
+            "seconds": self.seconds,
+        }
+
+    def plot(self) -> Figure:
+        """Draw the ratios against what has arrived: medians over the seeds, and bands from the first to the last decile."""
+        from fairopt.plots import plot_arrivals
+
+        return plot_arrivals(self)
+
+    def __repr__(self) -> str:
+        point = 1.0 if self.points[-1] >= 1 and np.isclose(self.points, 1.0).any() else float(self.points[-1])
+        ratios = ", ".join(f"{name} {percent(float(np.median(values)))}" for name, values in self.at(point).items())
+        what = self.resource + (" in cards" if self.cards == self.resource else f", {self.cards} in cards" if self.cards else "")
+        return (
+            f"Arrivals({what}, until {percent(self.points[-1])}, {plural(len(self.seeds), 'seed')}: at {percent(point)} arrived, {ratios})"
+        )

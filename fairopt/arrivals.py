@@ -1,0 +1,268 @@
+"""How much of a resource is given out as tasks arrive: greedy placements, beside what any allocation could give.
+
+Tasks arrive one by one in random order, and nothing ends. Each is placed at once where it fits, or turned away. With C the capacity of the
+cluster in one resource r, d[n,r] what a task of user n takes of it, and a[n] how many of n have arrived,
+
+    arrived     sum_n a[n] d[n,r] / C
+    allocated   the same sum over the tasks that were placed: the *allocation ratio*
+    bound       max sum_n d[n,r] x[n] / C   over divisible allocations x with x[n] <= a[n], a task only on servers that hold a whole one
+
+The bound is a linear program over the distinct tasks and servers, solved and certified at every point. It is a *fluid bound*, a
+relaxation: no scheduler can give out more, whatever it knows of the tasks to come, and perhaps none can reach it. Where the resource comes
+in *cards* (``cards="gpu"``), a task that asks for less than one lies on a single card, and a larger one takes whole cards; the bound adds
+up their parts.
+
+The figure is that of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX
+ATC 2023, for a cluster of GPUs: the GPUs that are allocated against the GPUs that tasks have asked for.
+
+>>> import fairopt as fo
+>>> cluster = fo.Instance([[4.0], [4.0]], [[0.6], [2.0]], tasks=[8, 2], users=["part", "two"], resources=["gpu"])
+>>> found = fo.arrivals(cluster, "gpu", cards="gpu", seeds=range(3), step=0.1, jobs=1)
+>>> found
+Arrivals(gpu in cards, until 130 %, 3 seeds: at 100 % arrived, first-fit 70.0 %, best-fit 70.0 %, bound 95.0 %)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.arrival_curves import Arrivals
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.filling import FITS
+from fairopt.grid.workers import check_workers, run
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.merging import number_distinct
+from fairopt.solve import solve
+from fairopt.solvers import Placement, check_arrivals, place_arrivals
+from fairopt.specs import read_placement
+from fairopt.wording import did_you_mean, named
+
+__all__ = ["arrivals"]
+
+_MOST = 50_000_000  # arrivals of a seed
+_MOST_POINTS = 10_000
+_SAME = 1e-12  # relative: sums of demands
+
+
+def arrivals(
+    instance: Instance,
+    resource: str,
+    placements: Sequence[str | Placement] = ("first-fit", "best-fit"),
+    *,
+    cards: str | None = None,
+    until: float = 1.3,
+    step: float = 0.01,
+    seeds: Iterable[int] = range(10),
+    jobs: int = -1,
+    done: Callable[[int, int], object] | None = None,
+) -> Arrivals:
+    """Let the tasks of an instance arrive, and say how much of a resource each placement gives out, and how much could be.
+
+    Parameters
+    ----------
+    instance : Instance
+        Its users' tasks, finitely many, are those that arrive: all of them in random order, then, up to ``until``, any of them again
+        (drawn with replacement). Weights say nothing here. First-fit takes servers in the order of the rows.
+    resource : str
+        Whose allocation ratio it is.
+    placements : sequence
+        "first-fit", "best-fit:metric=tightest", ...: every placement of ``fo.PLACEMENTS`` that is a rule and puts the task first.
+    cards : str, optional
+        The resource that comes in cards, one of capacity each. Default: parts add up on a server.
+    until : float
+        Demand that arrives, in parts of the capacity: 1.3 is 130 %.
+    step : float
+        Between two points, in parts of the capacity.
+    seeds : iterable of int
+        Each is an order of arrival.
+    jobs : int
+        Workers, a seed each; -1 for one on each core.
+    done : function of two ints, optional
+        Told how many seeds are done, and of how many.
+
+    Returns
+    -------
+    Arrivals
+
+    Raises
+    ------
+    InvalidInstance
+        A resource that there is not, or that nobody asks for; tasks without number; cards that are not whole.
+    Unsupported
+        Placements that do not place tasks in order of arrival; an instance with rates.
+
+    Examples
+    --------
+    >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], tasks=[4, 4], resources=["cpu", "memory"])
+    >>> found = arrivals(instance, "memory", ["first-fit"], until=1.0, step=0.5, seeds=[1], jobs=1)
+    >>> found.points, found.arrived.round(3), found.allocated["first-fit"].round(3), found.bound.round(3)
+    (array([0. , 0.5, 1. ]), array([[0.   , 0.5  , 1.   ]]), array([[0.   , 0.5  , 0.722]]), array([[0. , 0.5, 1. ]]))
+    """
+    began = time.perf_counter()
+    measured, carded = _checked(instance, resource, cards, until, step)
+    chosen = {name: check_arrivals(instance, placement, carded) for name, placement in map(read_placement, placements)}
+    numbers = list(dict.fromkeys(seeds))
+    if not chosen or not numbers:
+        raise Unsupported("there is nothing to compute; give a placement and a seed")
+    if any(isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0 for seed in numbers):
+        raise Unsupported(f"seeds are {numbers!r}; give whole numbers >= 0")
+    check_workers(jobs, "loky", None)
+    if until / step > _MOST_POINTS:
+        raise Unsupported(f"step is {step!r}, which makes more than {_MOST_POINTS:,} points until {until!r}; give a larger one, as 0.01")
+    points = np.unique(np.append(np.arange(0.0, until * (1 - _SAME), step), until))
+    cells = [_Cell(k, int(seed), instance, measured, tuple(chosen.values()), carded, points) for k, seed in enumerate(numbers)]
+    outcomes: dict[int, _Outcome] = {}
+    for outcome in run(_measure, cells, jobs=jobs):
+        outcomes[outcome.position] = outcome
+        if done is not None:
+            done(len(outcomes), len(cells))
+    in_order = [outcomes[k] for k in range(len(cells))]
+    return Arrivals(
+        instance=instance,
+        resource=resource,
+        cards=cards,
+        points=points,
+        seeds=tuple(int(seed) for seed in numbers),
+        arrived=np.array([outcome.arrived for outcome in in_order]),
+        allocated={name: np.array([outcome.allocated[j] for outcome in in_order]) for j, name in enumerate(chosen)},
+        bound=np.array([outcome.bound for outcome in in_order]),
+        residual=max(outcome.residual for outcome in in_order),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
+    """Return the positions of the resource and of the one in cards, after all that can be said before computing."""
+    if not isinstance(instance, Instance):
+        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    for name in (resource, cards):
+        if name is not None and name not in instance.resources:
+            hint = did_you_mean(str(name), instance.resources)
+            raise InvalidInstance(f'there is no resource "{name}"{hint}; there are {", ".join(instance.resources)}')
+    for word, value in (("until", until), ("step", step)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+            raise Unsupported(f"{word} is {value!r}; give a part of the capacity > 0, as 1.3 for 130 %")
+    endless = np.flatnonzero(~np.isfinite(instance.tasks) | (instance.tasks != np.round(instance.tasks)))
+    if endless.size:
+        number = instance.tasks[endless[0]]
+        has = f"{number:g} tasks" if np.isfinite(number) else "no limit on its tasks"
+        raise InvalidInstance(
+            f"user {named(instance.users[endless[0]])} has {has}, and what arrives is a number of whole tasks; give each user one"
+        )
+    r = instance.resources.index(resource)
+    capacity, demand = float(instance.total_capacity[r]), float(instance.tasks @ instance.demands[:, r])
+    if capacity == 0 or demand == 0:
+        raise InvalidInstance(f"there is no {named(resource)} {'on any server' if capacity == 0 else 'in what any task asks for'}")
+    number = float(instance.tasks.sum()) * max(1.0, until * capacity / demand)
+    if number > _MOST:
+        raise InvalidInstance(f"{number:,.0f} tasks would arrive, more than {_MOST:,}; give fewer or larger tasks, or a smaller until")
+    return r, None if cards is None else instance.resources.index(cards)
+
+
+# One order of arrival ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cell:
+    """What a worker is given."""
+
+    position: int
+    seed: int
+    instance: Instance
+    resource: int
+    placements: tuple[Placement, ...]
+    cards: int | None
+    points: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Outcome:
+    """What it gives back: parts of the capacity, (points,), and (placements, points)."""
+
+    position: int
+    arrived: FloatArray
+    allocated: FloatArray
+    bound: FloatArray
+    residual: float
+
+
+def _measure(cell: _Cell) -> _Outcome:
+    """Let the tasks arrive in the order of one seed."""
+    instance, capacity = cell.instance, cell.instance.total_capacity[cell.resource]
+    turns = _order(instance, cell.resource, float(cell.points[-1]) * capacity, np.random.default_rng(cell.seed))
+    demand = instance.demands[turns, cell.resource]
+    sums = _sums(demand)
+    ends = np.searchsorted(sums, cell.points * capacity * (1 + _SAME), side="right") - 1  # a point is the last moment at which no more came
+    placed = np.array([place_arrivals(instance, turns, placement, cards=cell.cards, seed=cell.seed) >= 0 for placement in cell.placements])
+    allocated = np.array([_sums(demand * one)[ends] for one in placed]) / capacity
+    # Where a placement has turned nothing away, what arrived is the bound: it is an allocation, and none can give out more.
+    complete = np.array([_sums(~one & (demand > 0))[ends] == 0 for one in placed]).any(axis=0)
+    bound, residual = sums[ends] / capacity, 0.0
+    program = _Bound(instance, cell.resource)
+    for k in np.flatnonzero(~complete):
+        most, worst = program.largest(np.bincount(turns[: ends[k]], minlength=instance.n_users).astype(float))
+        bound[k], residual = most / capacity, max(residual, worst)
+    return _Outcome(cell.position, sums[ends] / capacity, allocated, bound, residual)
+
+
+def _sums(values: FloatArray | BoolArray) -> FloatArray:
+    """Return the sums of the first 0, 1, 2, ... values."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _order(instance: Instance, resource: int, goal: float, rng: np.random.Generator) -> IntArray:
+    """Return the users whose tasks arrive, in order, until as much of the resource is asked for."""
+    demand = instance.demands[:, resource]
+    takes_part = ~instance.effortless  # who demands nothing is always there
+    tasks = np.repeat(np.arange(instance.n_users), np.where(takes_part, instance.tasks, 0).astype(np.int64))
+    rng.shuffle(tasks)
+    parts, asked = [tasks], float(demand[tasks].sum())
+    while asked < goal:
+        parts.append(rng.choice(tasks, 1 + int((goal - asked) / demand[tasks].mean())))
+        asked += float(demand[parts[-1]].sum())
+    return np.concatenate(parts)
+
+
+# The bound -----------------------------------------------------------------------------------------------------------------------
+
+
+class _Bound:
+    """The largest total of a resource over divisible allocations: users whose tasks are alike are one, and so are servers (`solve`)."""
+
+    def __init__(self, instance: Instance, resource: int) -> None:
+        holds = _holds_a_whole_task(instance)
+        self.users = np.flatnonzero((instance.demands[:, resource] > 0) & holds.any(axis=1))  # the others add nothing to the total
+        self.shape = number_distinct([instance.demands[self.users], holds[self.users]]) if self.users.size else np.empty(0, np.int64)
+        first = self.users[np.unique(self.shape, return_index=True)[1]]
+        self.worth = instance.demands[first, resource]
+        self.instance = (
+            instance.replace(
+                demands=instance.demands[first],
+                weights=self.worth,
+                eligibility=holds[first],
+                tasks=np.zeros(first.size),
+                users=[instance.users[n] for n in first],
+            )
+            if first.size
+            else None
+        )
+
+    def largest(self, arrived: FloatArray) -> tuple[float, float]:
+        """Return it for so many tasks of each user, and the worst residual of its certificate."""
+        if self.instance is None:
+            return 0.0, 0.0
+        tasks = np.bincount(self.shape, weights=arrived[self.users], minlength=self.worth.size)
+        allocation = solve(self.instance.replace(tasks=tasks), "efficiency")
+        return float(self.worth @ allocation.tasks_per_user), float(allocation.certificate.worst)
+
+
+def _holds_a_whole_task(instance: Instance) -> BoolArray:
+    """Return which servers hold at least one whole task of each user, (users, servers)."""
+    holds = instance.eligibility.copy()
+    for r in range(instance.n_resources):
+        holds &= instance.demands[:, r, None] <= instance.capacities[:, r] * (1 + FITS)
+    return holds

@@ -1,0 +1,110 @@
+"""``fairopt arrivals``: how much of a resource is given out as tasks arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_output, deliver, show, work
+from fairopt.commands.options import File, Json
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.wording import percent, plural
+
+__all__ = ["arrivals", "print_arrivals"]
+
+_POINTS = (0.6, 0.8, 1.0)  # of the table, and the last
+
+
+def arrivals(
+    file: File,
+    resource: Annotated[str, typer.Option(metavar="NAME", help="Whose allocation ratio it is.", show_default=False)],
+    placements: Annotated[
+        str, typer.Option(metavar="ID,...", help="Greedy; options as in best-fit:metric=tightest. See: fairopt placements.")
+    ] = "first-fit,best-fit",
+    cards: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The resource that comes in cards: a task's part of one lies on a single card.")
+    ] = None,
+    until: Annotated[float, typer.Option(metavar="PART", help="Demand that arrives, in parts of the capacity.")] = 1.3,
+    step: Annotated[float, typer.Option(metavar="PART", help="Between two points.")] = 0.01,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds 0 to N - 1, each an order of arrival.")] = 10,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1 for one on each core.")] = -1,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+) -> None:
+    """Let the tasks of FILE arrive in random order, and say how much of a resource each placement gives out.
+
+    Beside the fluid bound: the most that any allocation of the tasks that have arrived could give, exact for divisible tasks.
+    """
+    suffix = "" if output is None else output.suffix.lower()
+    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
+    check_output(as_json, as_csv, output, plot)
+    instance = work(f"reading {file}", lambda: fo.load(file))
+    progress = Progress(console=Console(stderr=True), transient=True)
+    bar = progress.add_task("orders of arrival", total=seeds)
+    found = work(
+        "placing tasks",
+        lambda: fo.arrivals(
+            instance,
+            resource,
+            [word.strip() for word in placements.split(",") if word.strip()],
+            cards=cards,
+            until=until,
+            step=step,
+            seeds=range(seeds),
+            jobs=jobs,
+            done=lambda finished, total: progress.update(bar, completed=finished),
+        ),
+        progress,
+    )
+    if plot is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(found.plot(), plot)
+    if as_json:
+        deliver(as_text(found.to_dict()), output)
+    elif as_csv:
+        deliver(found.to_frame().to_csv(index=False), output)
+    else:
+        show(lambda console: print_arrivals(console, found), output)
+
+
+def print_arrivals(console: Console, found: fo.Arrivals) -> None:
+    """Print ratios at a few points, and where each placement leaves the bound."""
+    whole = f"{plural(found.instance.counts.sum(), 'server')}, {plural(len(found.seeds), 'order')} of arrival"
+    cards = f"; {found.cards} in cards" if found.cards else ""
+    console.print(Text(f"Allocation ratio of {found.resource} on {whole}{cards}\n"))
+    wanted = dict.fromkeys([*_POINTS, float(found.points[-1])])
+    shown = [point for point in wanted if np.isclose(found.points, point, rtol=0, atol=1e-9).any()]
+    table = simple_table("arrived")
+    table.columns[0].no_wrap = True
+    add_numbers(table, *(percent(point) for point in shown), "leaves at")
+    ratios = [found.at(point) for point in shown]
+    for name in found.curves:
+        leaves = "" if name == "bound" else _median(found.leaves(name))
+        table.add_row(label("fluid bound" if name == "bound" else name), *(percent(float(np.median(at[name]))) for at in ratios), leaves)
+    console.print(table)
+    console.print(
+        Text(
+            "\nMedians over the orders of arrival. Placements are greedy. The bound is exact for divisible tasks, a relaxation"
+            + (", and adds up parts of cards" if found.cards else "")
+            + ": no scheduler can be above it. leaves at: from there on more than 1 % of the capacity below.",
+            style="dim",
+        )
+    )
+
+
+def _median(points: np.ndarray) -> str:
+    """Return the median, where at least half of the seeds have a point."""
+    middle = float(np.median(np.where(np.isnan(points), np.inf, points)))
+    return percent(middle) if np.isfinite(middle) else "nowhere"

@@ -1,0 +1,94 @@
+"""Completion times of jobs under two schedulers: their distribution, and by how much the second reduces the mean, by size of the job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.completion import reduction_by_size
+from fairopt.instance import FloatArray
+from fairopt.plots.style import COLOURS, GREY, STYLES, caption_below, percent_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_completion_times"]
+
+_LEAST = 1.0  # second that is shown on the logarithmic axis
+
+
+def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLike, bounds: Sequence[int], caption: str = "") -> Figure:
+    """Draw the distributions on the left, and the reductions of `fairopt.completion.reduction_by_size` on the right.
+
+    Parameters
+    ----------
+    times : mapping of two
+        Name -> seconds from the submission of each job to its end, (jobs,); nan: it has not ended. The first is what the second is
+        compared with. Only jobs that ended under both are shown.
+    tasks : array (jobs,)
+    bounds : sequence of int
+        Of the classes by number of tasks, ascending.
+    caption : str
+        Printed below.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> figure = plot_completion_times({"slots": [10, 30, 100], "best-fit": [10, 10, 40]}, [1, 5, 60], [4, 50])
+    >>> [label.get_text() for label in figure.axes[1].get_xticklabels()]
+    ['1 to 4', '5 to 50', '> 50']
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    values = {name: np.asarray(seconds, float) for name, seconds in times.items()}
+    both = np.all([np.isfinite(seconds) for seconds in values.values()], axis=0)
+    _distributions(left, {name: seconds[both] for name, seconds in values.items()})
+    first, second = values
+    reduction, jobs = reduction_by_size(values[first], values[second], tasks, bounds)
+    _reductions(right, reduction, jobs.tolist(), bounds)
+    left.set_title("Completion times of jobs", loc="left")
+    right.set_title(f"Reduction of the mean, {second} against {first}", loc="left")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{both.sum():,} jobs that ended under both", fontweight="bold", x=0.01, horizontalalignment="left")
+    caption_below(figure, caption)
+    return figure
+
+
+def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:
+    """Draw the part of the jobs that took no longer than x."""
+    for j, (name, seconds) in enumerate(times.items()):
+        x = np.sort(np.maximum(seconds, _LEAST))
+        part = np.arange(1, x.size + 1) / max(x.size, 1)
+        axes.step(x, part, STYLES[j % len(STYLES)], where="post", color=COLOURS[j % len(COLOURS)], linewidth=1.6, label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylim(0, 1.02)
+    percent_axis(axes.yaxis)
+    axes.legend(frameon=False, loc="lower right")
+
+
+def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequence[int]) -> None:
+    """Draw a bar for each class, with the reduction and the number of its jobs."""
+    from matplotlib.ticker import PercentFormatter
+
+    place = np.arange(reduction.size)
+    low = [1, *(bound + 1 for bound in bounds)]
+    names = [f"{a:,} to {b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
+    shown = np.nan_to_num(reduction)
+    axes.bar(place, shown, width=0.7, color=COLOURS[0])
+    axes.axhline(0, color=GREY, linewidth=0.8)
+    axes.set_ylim(min(1.3 * float(shown.min()), 0.0) - 0.02, max(1.15 * float(shown.max()), 0.1))
+    for j, value in enumerate(reduction):
+        text = f"{100 * value:.0f} %\n{jobs[j]:,}" if np.isfinite(value) else "no job"
+        axes.annotate(text, (j, max(shown[j], 0.0)), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=8.5, color=GREY)
+    axes.set_xticks(place, names)
+    axes.set_xlabel("tasks of a job (below each per cent: how many jobs)")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))

@@ -1,0 +1,51 @@
+"""Utilization of each resource over time under several schedulers, one resource below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from fairopt.plots.style import COLOURS, STYLES, caption_below, percent_axis, short_label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairopt.simulation import Simulation
+
+__all__ = ["plot_utilization_over_time"]
+
+
+def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "") -> Figure:
+    """Draw a line for each simulation, named as in ``found``, all of one cluster.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    >>> import fairopt as fo
+    >>> cluster = fo.Instance([[9, 18]], [[1, 1]], resources=["cpu", "memory"])
+    >>> trace = fo.Trace(["A", "B"], [0, 5], [4, 4], [[1, 4], [3, 1]], [10, 10], resources=["cpu", "memory"])
+    >>> figure = plot_utilization_over_time({name: fo.simulate(trace, cluster, f"drf:{name}") for name in ("first-fit", "slots")})
+    >>> [axes.get_title(loc="left") for axes in figure.axes]
+    ['cpu', 'memory']
+    """
+    from matplotlib.figure import Figure
+
+    resources = next(iter(found.values())).cluster.resources
+    figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(resources)), layout="constrained")
+    panels = figure.subplots(len(resources), 1, sharex=True, squeeze=False)[:, 0]
+    for r, (axes, resource) in enumerate(zip(panels, resources, strict=True)):
+        for j, (name, simulation) in enumerate(found.items()):
+            series = simulation.series
+            colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+            axes.step(series.times / 3600, series.utilization[:, r], style, where="post", color=colour, linewidth=1.4, label=name)
+        axes.set_title(short_label(resource), loc="left")
+        axes.set_ylim(0, 1.04)
+        percent_axis(axes.yaxis)
+        axes.margins(x=0.0)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].set_xlabel("hours")
+    panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0.3, 1.0), ncols=len(found), fontsize=9, borderaxespad=0.2)
+    figure.suptitle("Utilization over time", fontweight="bold", x=0.01, horizontalalignment="left")
+    caption_below(figure, caption)
+    return figure

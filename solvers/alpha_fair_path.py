@@ -1,0 +1,329 @@
+"""Primal-dual path of an alpha-fair program with many users and few limits, on tables of users and servers.
+
+In utilities, v[i,n] what user n gets from server i, and what a unit of it takes of limit r there, Q[r,i,n]:
+
+    maximise  sum_n phi[n] g(t[n])     subject to   t[n] = sum_i v[i,n],    sum_n Q[r,i,n] v[i,n] + s[r,i] = 1,    v, s >= 0.
+
+At prices p[r,i] a unit of utility costs c[i,n] = sum_r Q[r,i,n] p[r,i]. With y[n] = phi[n] t[n]^-alpha, what a unit is worth to user n, its
+money is m = y t; part w[i,n] = v / t of it comes from server i, at a reduced cost z[i,n] = c / y - 1 >= 0, relative as well. The path is
+
+    sum_i w[i,n] = 1,      w z = mu,      p s = mu * (money of all) / (number of limits),      mu -> 0.
+
+So every user is measured by its own money, however many orders of magnitude lie between them. Unknown are w, y, p and s; c - y is linear
+in p and y, so prices stay feasible, and t follows y. A step of Newton's method, with q = dp/p, h = dy/y, beta[r,i,n] = Q p / y,
+
+    dz = sum_r beta q - h,      w dz + z dw = mu - w z,      sum_i dw + h / alpha = 1 - sum_i w,      p s q + p ds = mu - p s,
+
+(dw at the old t) is solved user by user; with kappa = w / z, K[n] = sum_i kappa and a' = 1 / alpha there remains of the prices
+
+    sum_n m [ sum_i kappa beta beta' - (sum_i kappa beta) (sum_i kappa beta)' / (K + a') ] + diag(p s),
+
+a dense system of the number of limits. Where a user is torn between servers kappa is of order 1/mu, and the difference in brackets would
+drown in rounding: it is written without cancellation, block by block of servers.
+
+For alpha < 1 a price that is wrong by little moves money by orders of magnitude. The path then begins at alpha = 1, and alpha falls a
+step at a time while the point follows.
+
+Mehrotra's (1992) predictor and corrector choose mu; a step is shortened where the limits would be missed by much. Tables are arrays of the
+array API standard, users last; what belongs to limits is small and in NumPy.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.backend import Deadline
+
+__all__ = ["Equilibrium", "UserTables", "walk"]
+
+log = logging.getLogger(__name__)
+
+_STEPS = 120
+_END = 1e-13  # mu
+_MISSING = 1e-12  # part of a limit, or of what a user spends, that may be missing
+_ENOUGH = 1e-10  # the same of a point that is taken where rounding lets nothing more be gained
+_FALL = 0.8  # of alpha in a step on the way from 1
+_NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
+_BOUNDARY = 0.95  # part of the way to the boundary
+_LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
+_STALLED = 25  # steps that gain nothing
+_REGULAR = 1e-14  # of the unit diagonal
+_MOST_RAISES = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserTables:
+    """Users of a program, and what a unit of their utility takes.
+
+    Attributes
+    ----------
+    arrays : Arrays
+    take : array (slots, servers, users)
+        Q, parts of the whole limit; 0 for pairs that are not eligible.
+    may : bool array (servers, users)
+        Which pairs are eligible; one of each user at least.
+    log_phi : array (users,)
+    alpha : float
+    used : bool NumPy array (slots, servers)
+        Which limits somebody can use.
+    """
+
+    arrays: Arrays
+    take: Any
+    may: Any
+    log_phi: Any
+    alpha: float
+    used: BoolArray
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return int(self.may.shape[1])
+
+    def cost(self, p: FloatArray) -> Any:
+        """Return what a unit of utility costs, c = sum_r Q p, (servers, users); inf for pairs that are not eligible."""
+        xp = self.arrays.xp
+        total = self._of_prices(self.take, p)
+        return xp.where(self.may, total, xp.asarray(xp.inf, dtype=xp.float64, device=self.arrays.device))
+
+    def _of_prices(self, table: Any, p: FloatArray) -> Any:
+        """Sum a table (slots, servers, users) times a number of each limit over the slots."""
+        total = table[0, :, :] * self.arrays.floats(p[0])[:, None]
+        for r in range(1, p.shape[0]):
+            total = total + table[r, :, :] * self.arrays.floats(p[r])[:, None]
+        return total
+
+    def use(self, v: Any) -> FloatArray:
+        """Return the part of each limit that utilities (servers, users) take, (slots, servers)."""
+        xp = self.arrays.xp
+        return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equilibrium:
+    """The end of a path: prices of whole limits, (slots, servers), and utilities by server, (servers, users).
+
+    ``log_unit``: of the prices, whose true values are p exp(log_unit). ``error``: the largest of mu and what is missing of a limit.
+    """
+
+    p: FloatArray
+    log_unit: float
+    v: Any
+    error: float
+    steps: int
+
+
+def walk(users: UserTables, deadline: Deadline) -> Equilibrium | None:
+    """Follow the path to its end; None where it got lost."""
+    path = _Path(users)
+    best, since, least = None, 0, np.inf
+    for step in range(_STEPS):
+        if deadline.left == 0.0:
+            raise deadline.passed({"steps": step})
+        path.measure()
+        error = max(path.worst, path.missing) if path.alpha == users.alpha else np.inf
+        if error < _ENOUGH and (best is None or error < best.error):
+            best = path.end(error, step)
+        log.debug("step %d: alpha %g, products %.1e, missing %.1e", step, path.alpha, path.worst, path.missing)
+        if error < np.inf and path.worst <= 3 * _END and path.missing <= _MISSING:
+            break
+        since = 0 if path.worst < 0.7 * least or path.alpha > users.alpha else since + 1
+        least = min(least, path.worst)
+        if since > _STALLED or not np.isfinite(path.worst + path.missing):
+            break
+        if path.alpha > users.alpha and path.missed_money < _NEAR:
+            path.lower_alpha()
+            path.measure()
+        try:
+            path.step()
+        except np.linalg.LinAlgError:
+            break
+    return best
+
+
+class _Path:
+    """A point on the way, and the step from there."""
+
+    def __init__(self, users: UserTables) -> None:
+        self.users, self.xp = users, users.arrays.xp
+        self.alpha = max(users.alpha, 1.0)
+        self.unit = 0.0  # logarithm by which phi was scaled
+        self.n_pairs = float(self.xp.sum(self._ones(users.may)))
+        self.n_limits = int(users.used.sum())
+        self._start()
+
+    def _ones(self, mask: Any) -> Any:
+        return self.xp.astype(mask, self.xp.float64)
+
+    def _start(self) -> None:
+        """Equal prices of all limits, at which all is spent; everybody's money divided as on the path at mu = 1."""
+        users, xp = self.users, self.xp
+        p = np.where(users.used, 1.0, 0.0)
+        c = users.cost(p)
+        self.y = self._centre(c, 1.0)
+        z = xp.where(users.may, c / self.y - 1, 1.0)
+        self.w = xp.where(users.may, 1.0 / z, 0.0)
+        self.w = self.w / xp.sum(self.w, axis=0)
+        self.p = p
+        self._rescale(float(p.sum()))
+        use = users.use(self.w * self.t)
+        self.s = np.where(users.used, np.maximum(1 - use, 0.1), 1.0)
+
+    def _centre(self, c: Any, mu: float) -> Any:
+        """Return y at which sum_i mu / (c / y - 1) = 1, by Newton's method for its logarithm."""
+        xp, may = self.xp, self.users.may
+        y = xp.min(c, axis=0) / (1 + mu)
+        for _ in range(12):
+            z = xp.where(may, c / y - 1, 1.0)
+            part = xp.where(may, mu / z, 0.0)
+            total = xp.sum(part, axis=0)
+            y = y * xp.exp(-xp.log(total) * total / xp.sum(part * (1 + 1 / z), axis=0))
+        return y
+
+    def _rescale(self, money: float) -> None:
+        """Choose the unit of phi so that all users together have this much money, and set t."""
+        xp = self.xp
+        log_y = xp.log(self.y)
+        log_money = (self.users.log_phi - log_y) / self.alpha + log_y
+        highest = float(xp.max(log_money))
+        self.unit = self.alpha * float(np.log(money) - highest - np.log(float(xp.sum(xp.exp(log_money - highest)))))
+        self.log_phi = self.users.log_phi + self.unit
+        self.t = xp.exp((self.log_phi - log_y) / self.alpha)
+
+    def lower_alpha(self) -> None:
+        """Take alpha a step on; shares and the money of all stay."""
+        money = float(self.xp.sum(self.y * self.t))
+        self.alpha = max(self.users.alpha, _FALL * self.alpha)
+        self._rescale(money)
+
+    def measure(self) -> None:
+        """Set what the point lacks."""
+        users, xp, w = self.users, self.xp, self.w
+        self.money = self.y * self.t
+        self.cost = users._of_prices(users.take, self.p)
+        self.z = xp.where(users.may, self.cost / self.y - 1, 1.0)
+        self.product = w * self.z
+        self.total = xp.sum(w, axis=0)
+        self.per_limit = float(xp.sum(self.money)) / self.n_limits
+        self.short = np.where(users.used, 1 - users.use(w * self.t) - self.s, 0.0)
+        self.of_limits = np.where(users.used, self.p * self.s, 0.0)
+        relative = self.of_limits / self.per_limit
+        self.mu = max(float(xp.sum(self.product)) / self.n_pairs, float(relative.sum()) / self.n_limits)
+        self.worst = max(float(xp.max(self.product)), float(relative.max()))
+        self.missed_money = float((self.p * np.abs(self.short)).sum() / self.p.sum())
+        # p s is small as soon as p is; of a limit with a price, nothing may be missing.
+        self.missing = max(float(np.abs(self.short).max()), float(xp.max(xp.abs(self.total - 1))))
+
+    # A step --------------------------------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Predict, correct, and go as far as all stays positive and the limits are not missed by much."""
+        users, xp = self.users, self.xp
+        self._factorise()
+        dp, h, dz, dw, ds = self._solve(-self.product, -self.of_limits)
+        length = self._length(dp, h, dz, dw, ds)
+        ahead = max(
+            float(xp.sum(xp.where(users.may, (self.w + length * dw) * (self.z + length * dz), 0.0))) / self.n_pairs,
+            float(((self.p * (1 + length * dp)) * (self.s + length * ds))[users.used].sum()) / self.per_limit / self.n_limits,
+        )
+        falls = min(1.0, (ahead / self.mu) ** 2)
+        if self.alpha > users.alpha:  # stay away from the boundary until alpha has arrived
+            falls = max(falls, 0.5) if self.mu > 0.1 else 1.0
+        aim = max(falls * self.mu, _END)
+        bend = xp.where(dw * dz > -10 * aim, dw * dz, -10 * aim)
+        limits = np.where(users.used, aim * self.per_limit - self.of_limits - self.p * dp * ds, 0.0)
+        dp, h, dz, dw, ds = self._solve(xp.where(users.may, aim - self.product - bend, 0.0), limits)
+        length = self._length(dp, h, dz, dw, ds)
+        self._go(_BOUNDARY * length if length < 1 else 1.0, dp, h, dw, ds)
+
+    def _go(self, length: float, dp: FloatArray, h: Any, dw: Any, ds: FloatArray) -> None:
+        xp, used = self.xp, self.users.used
+        relative = dw + self.w * (h / self.alpha)  # of the new t
+        for _ in range(20):
+            y = self.y * (1 + length * h)
+            w = self.w + length * relative
+            w = xp.where(w > _LEAST_PART * self.w, w, _LEAST_PART * self.w)
+            t = xp.exp((self.log_phi - xp.log(y)) / self.alpha)
+            p, s = self.p * (1 + length * dp), self.s + length * ds
+            short = np.where(used, 1 - self.users.use(w * t) - s, 0.0)
+            if float((self.p * np.abs(short)).sum() / self.p.sum()) < max(0.2, (1 - 0.3 * length) * self.missed_money):
+                break
+            length *= 0.5
+        self.y, self.w, self.t, self.p, self.s = y, w, t, p, s
+
+    def _factorise(self) -> None:
+        """Factorise the system of the prices."""
+        users, xp = self.users, self.xp
+        m, k = self.p.shape
+        price = users.arrays.floats(self.p)
+        self.kappa = xp.where(users.may, self.w / self.z, 0.0)
+        self.beta = [users.take[r, :, :] * price[r, :][:, None] / self.y for r in range(m)]
+        all_kappa, own = xp.sum(self.kappa, axis=0), self.total / self.alpha
+        self.pivot = all_kappa + own
+        root = xp.sqrt(self.money / self.pivot)
+        weighted = self.kappa * root
+        rows = xp.concat([weighted * beta for beta in self.beta], axis=0)
+        matrix = -users.arrays.numpy(xp.matmul(rows, rows.T)).reshape(m, k, m, k)
+        others = all_kappa - self.kappa
+        block = self.kappa * (own + xp.where(others > 0, others, 0.0)) * (self.money / self.pivot)
+        each = np.arange(k)
+        for r in range(m):
+            part = block * self.beta[r]
+            for c in range(r + 1):
+                along = users.arrays.numpy(xp.sum(part * self.beta[c], axis=1))
+                matrix[r, each, c, each] = matrix[c, each, r, each] = along
+        matrix = matrix.reshape(m * k, m * k)
+        matrix[np.diag_indices_from(matrix)] += np.where(users.used, self.of_limits, 1.0).ravel()
+        self.size = np.sqrt(np.diag(matrix))
+        self.factor = _factor(matrix / self.size / self.size[:, None])
+
+    def _solve(self, products: Any, of_limits: FloatArray) -> tuple[FloatArray, Any, Any, Any, FloatArray]:
+        """Return q = dp/p, h = dy/y, dz, dw and ds for wanted changes of w z and p s."""
+        users, xp = self.users, self.xp
+        fixed = xp.where(users.may, products / self.z, 0.0)
+        rise = (-xp.log(self.total) * self.total - xp.sum(fixed, axis=0)) / self.pivot
+        spent = (fixed + self.kappa * rise) * self.money
+        right = np.stack([users.arrays.numpy(xp.sum(spent * beta, axis=1)) for beta in self.beta]) + of_limits - self.p * self.short
+        q = (scipy.linalg.cho_solve(self.factor, right.ravel() / self.size, check_finite=False) / self.size).reshape(self.p.shape)
+        dearer = users._of_prices(users.take, self.p * q) / self.y
+        h = rise + xp.sum(self.kappa * dearer, axis=0) / self.pivot
+        dz = xp.where(users.may, dearer - h, 0.0)
+        dw = fixed - self.kappa * dz
+        ds = np.where(users.used, (of_limits - self.of_limits * q) / np.where(users.used, self.p, 1.0), 0.0)
+        return q, h, dz, dw, ds
+
+    def _length(self, dp: FloatArray, h: Any, dz: Any, dw: Any, ds: FloatArray) -> float:
+        """Return how far one can go, 1 at most, before something becomes 0."""
+        xp = self.xp
+        steepest = max(
+            -float(xp.min(dw / xp.where(self.w > 0, self.w, 1.0))),
+            -float(xp.min(dz / self.z)),
+            -float(xp.min(h)),
+            -float(dp.min()),
+            -float((ds / self.s).min()),
+        )
+        return 1.0 if steepest <= 1 else 1.0 / steepest
+
+    def end(self, error: float, steps: int) -> Equilibrium:
+        """Return the point."""
+        return Equilibrium(self.p, -self.unit, self.w * self.t, error, steps)
+
+
+def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the Cholesky factor of a matrix with a unit diagonal that may have lost its rank to rounding."""
+    added = _REGULAR
+    for _ in range(_MOST_RAISES):
+        try:
+            regular = matrix + added * np.eye(matrix.shape[0])
+            factor, lower = scipy.linalg.cho_factor(regular, lower=True)
+            return factor, bool(lower)
+        except (np.linalg.LinAlgError, ValueError):
+            added *= 100
+    raise np.linalg.LinAlgError("the system of the prices is far from positive definite")

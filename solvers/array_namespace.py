@@ -1,0 +1,100 @@
+"""Which arrays the large tables of a path live in: NumPy's, or PyTorch's or CuPy's on a device.
+
+The tables are written against the Python array API standard (https://data-apis.org/array-api), which NumPy follows by itself and the others
+by way of array-api-compat. Everything is float64. What is small, a row for each limit, stays in NumPy.
+
+>>> arrays = array_namespace(None)
+>>> arrays.numpy(arrays.xp.exp(arrays.floats([0.0, 1.0]))).round(3)
+array([1.   , 2.718])
+>>> array_namespace("fortran")
+Traceback (most recent call last):
+    ...
+fairopt.errors.Unsupported: "interior-point" has no arrays "fortran"; use "interior-point:numpy", ":torch", ":torch:cuda" or ":cupy"
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.errors import SolverUnavailable, Unsupported
+from fairopt.instance import FloatArray
+
+__all__ = ["Arrays", "array_namespace"]
+
+_PACKAGES = ("torch", "cupy")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """A namespace of the array API standard and the device on which its arrays live (None: the namespace's default)."""
+
+    xp: Any
+    device: Any = None
+
+    def floats(self, values: npt.ArrayLike) -> Any:
+        """Bring numbers to the device, in float64."""
+        return self.xp.asarray(np.ascontiguousarray(values, dtype=np.float64), dtype=self.xp.float64, device=self.device)
+
+    def booleans(self, values: npt.ArrayLike) -> Any:
+        """Bring truth values to the device."""
+        return self.xp.asarray(np.ascontiguousarray(values, dtype=bool), dtype=self.xp.bool, device=self.device)
+
+    def numpy(self, array: Any) -> FloatArray:
+        """Bring an array back."""
+        if isinstance(array, np.ndarray):
+            return array
+        for away in ("get", "cpu"):  # CuPy's way, PyTorch's way
+            if hasattr(array, away):
+                array = getattr(array, away)()
+        return np.asarray(array) if isinstance(array, np.ndarray) or hasattr(array, "__array__") else np.from_dlpack(array)
+
+
+def array_namespace(name: str | None) -> Arrays:
+    """Return the arrays of this name: "numpy" (also None), "torch", "cupy", or one of the last two with a device, as in "torch:cuda:1".
+
+    Raises
+    ------
+    Unsupported
+        There are no such arrays, or no such device on this machine.
+    SolverUnavailable
+        A package is not installed; the message says what to install.
+    """
+    package, _, device = (name or "numpy").partition(":")
+    if package == "numpy" and device in ("", "cpu"):
+        return Arrays(np)
+    if package not in _PACKAGES:
+        raise Unsupported(f'"interior-point" has no arrays "{name}"; use "interior-point:numpy", ":torch", ":torch:cuda" or ":cupy"')
+    for needed, install in ((package, package), ("array_api_compat", "array-api-compat")):
+        if find_spec(needed) is None:
+            raise SolverUnavailable(f'arrays of "{package}" need a package that is not installed; install it with: pip install {install}')
+    xp = importlib.import_module(f"array_api_compat.{package}")
+    try:
+        there = _torch_device(device) if package == "torch" else _cupy_device(device)
+        xp.asarray([1.0], dtype=xp.float64, device=there)
+    except Exception as error:  # each package has errors of its own for devices that are not there
+        raise Unsupported(
+            f'"{package}" has no device "{device or "cuda"}" here ({_first_line(error)}); use "interior-point:numpy"'
+        ) from None
+    return Arrays(xp, there)
+
+
+def _torch_device(name: str) -> Any:
+    import torch
+
+    return torch.device(name or "cpu")
+
+
+def _cupy_device(name: str) -> Any:
+    import cupy
+
+    return cupy.cuda.Device(int(name.removeprefix("cuda").lstrip(":") or 0))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

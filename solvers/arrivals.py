@@ -1,0 +1,110 @@
+"""Tasks that come one by one, each placed at once where there is room or turned away: what a scheduler does before anything ends.
+
+    for each task in the order of arrival
+        i = a server that it fits on, by the placement; none: it is turned away
+        free[i] -= its demand
+
+Greedy: nothing is taken back, and no later task is known. Where a resource comes in *cards*, such as the GPUs of a server, a task that asks
+for less than one takes a part of a single card, and a larger one whole cards that nobody has a part of. On the server that the placement
+says, it is the first card that has room under first-fit, the emptiest under worst-fit, and the fullest otherwise.
+
+The steps are in ``fairopt.solvers.arrival_kernel``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.filling import Rule
+from fairopt.instance import Instance, IntArray, safe_ratio
+from fairopt.solvers.placements import Chooser, Joint, Placement
+
+__all__ = ["check_arrivals", "place_arrivals"]
+
+_MOST_CARDS = 1_024  # of a server
+
+
+def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: int | None) -> Placement:
+    """Return the placement; refuse, before anything is computed, what cannot be placed in order of arrival.
+
+    Raises
+    ------
+    Unsupported
+        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates.
+    InvalidInstance
+        Cards that are not whole, or tasks that ask for one and a half.
+    """
+    if instance.rates_per_server is not None:
+        raise Unsupported("the instance gives rates, so time is shared, and there is no room on a server; give an instance of resources")
+    if not isinstance(placement, Placement):
+        raise Unsupported('a placement that is a function cannot be compiled; use one of fairopt, such as "best-fit"')
+    if placement.server_first or isinstance(placement, Joint):
+        raise Unsupported(
+            f'"{placement.name}" chooses by the shares of several users, and tasks here come one by one; use "random" or "best-fit"'
+        )
+    if cards is None:
+        return placement
+    if type(placement).prepare is not Placement.prepare:
+        raise Unsupported(f'"{placement.name}" knows no cards; leave cards out')
+    name, of_server, of_task = instance.resources[cards], instance.capacities[:, cards], instance.demands[:, cards]
+    odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > _MOST_CARDS))
+    if odd.size:
+        raise InvalidInstance(
+            f'server "{instance.servers[odd[0]]}" has {of_server[odd[0]]:g} {name}, and cards are whole, at most {_MOST_CARDS:,}; '
+            f"leave cards out, and parts of {name} add up"
+        )
+    odd = np.flatnonzero((of_task > 1) & (of_task != np.round(of_task)))
+    if odd.size:
+        raise InvalidInstance(
+            f'a task of user "{instance.users[odd[0]]}" asks for {of_task[odd[0]]:g} {name}; a task takes a part of one card, or whole ones'
+        )
+    return placement
+
+
+def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *, cards: int | None = None, seed: int = 0) -> IntArray:
+    """Return the single server, counted row by row, of one task of each user in ``turns``, in this order; -1: turned away.
+
+    Parameters
+    ----------
+    turns : int array (arrivals,)
+        Users, who demand something.
+    cards : int, optional
+        The resource that comes in cards, one of capacity each.
+    seed : int
+        For `random`.
+
+    >>> from fairopt.solvers.placements import FirstFit
+    >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
+    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
+    array([ 0,  0,  0, -1])
+    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
+    array([ 0,  0, -1, -1])
+    """
+    from fairopt.solvers.arrival_kernel import place_in_turn  # numba is slow to import
+
+    check_arrivals(instance, placement, cards)
+    seen = placement.prepare(instance)
+    counts = seen.counts.astype(np.int64)
+    row = np.repeat(np.arange(counts.size), counts)
+    # Each resource in parts of an average server: no unit matters.
+    scale = safe_ratio(counts.sum(), counts @ seen.capacities)
+    scale[np.isinf(scale)] = 1.0
+    asked, left = np.empty(0), np.empty((0, 0))
+    if cards is not None:
+        asked = np.ascontiguousarray(instance.demands[:, cards])
+        number = instance.capacities[row, cards]
+        left = np.where(np.arange(int(number.max(initial=0)))[None, :] < number[:, None], 1.0, 0.0)
+    return np.asarray(
+        place_in_turn(
+            int(getattr(placement, "rule", Rule.FIRST)),
+            np.ascontiguousarray(turns, dtype=np.int64),
+            row,
+            seen.capacities * scale,
+            seen.demands * scale,
+            seen.eligibility,
+            asked,
+            left,
+            np.random.default_rng(seed),
+        )
+    )

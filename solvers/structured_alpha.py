@@ -1,0 +1,187 @@
+"""Alpha-fair goals of many users and few limits: most users settle at once, the path is for those who are torn.
+
+In the units of ``structured_pairs`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price y, the
+least of c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
+and near the right prices nearly everybody can be told where to buy.
+
+Where each server has one limit (its time, or one resource), all users who buy at server i alone are, together, one user:
+
+    sum_n Q[i,n] t[n] = p^(-1 / alpha) sum_n (phi[n] Q[i,n]^(alpha - 1))^(1 / alpha).
+
+So a large program is solved for a sample of its users first; with its prices all are asked for their cheapest server; those for whom
+another one is nearly as cheap go on as they are, the others as one user a server. At the new prices everybody is asked again: who would
+rather be elsewhere joins those who go on, until nobody would. What the others have is exact, at any precision of the prices.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import AlphaFair, LimitKind, Program, Solution
+from fairopt.solvers.alpha_fair_path import Equilibrium, UserTables, walk
+from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structured_pairs import Pairs, obstacle
+
+__all__ = ["fits", "solve_alpha_fair"]
+
+log = logging.getLogger(__name__)
+
+_MOST_LIMITS = 1000  # of the dense system
+_DENSE = 0.05  # part of the pairs that is eligible at least
+_SAMPLE = 10_000
+_MANY = 4 * _SAMPLE  # users from which on a sample comes first
+_TORN = 0.05  # part of the price by which another server may be dearer for users who go on as they are
+_CLEAR = 1e-6  # and by which it must be for the others, at the end
+_ROUNDS = 6
+_GOOD = 1e-9
+_LARGEST_LOG = 690.0  # exp of more overflows
+
+
+def fits(program: Program) -> bool:
+    """Has the program a place in these tables: no slices, no limits on tasks, few limits, many eligible pairs?"""
+    limits = program.limits
+    few = len(limits) <= _MOST_LIMITS and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
+    return few and not (limits.kinds == LimitKind.TASKS).any() and not obstacle(program)
+
+
+def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:
+    """Return the alpha-fair allocation, None where the path got lost on the way.
+
+    Raises
+    ------
+    Unsupported
+        Where the program has no place in the layout of ``structured_pairs``.
+    """
+    pairs = Pairs(program)
+    if not pairs.n_pairs:
+        return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+    users = _tables(pairs, goal, arrays)
+    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 else walk(users, deadline)
+    if found is None:
+        return None
+    error = _error(users, found)
+    log.info("%d steps, error %.1e", found.steps, error)
+    v = arrays.numpy(found.v)
+    x = (v[pairs.server, pairs.user] if not pairs.whole else v.T.ravel()) / pairs.W
+    if not error <= _GOOD or not (pairs.sum_by_user(x * pairs.W) > 0).all():
+        return None
+    with np.errstate(divide="ignore"):
+        log_price = np.log(found.p) + found.log_unit
+    highest = max(0.0, float(log_price.max(initial=0.0)) - _LARGEST_LOG)  # true multipliers, but for magnitudes beyond floating point
+    return Solution(pairs.tasks(x), prices=pairs.prices(np.exp(log_price - highest), np.empty(0)), iterations=found.steps)
+
+
+def _tables(pairs: Pairs, goal: AlphaFair, arrays: Arrays) -> UserTables:
+    """Lay the pairs out as tables, users last."""
+    n, k, m = pairs.n_users, pairs.n_servers, pairs.n_slots
+    values = pairs.A / pairs.W
+    if pairs.whole:
+        take, may = values.reshape(m, n, k).transpose(0, 2, 1), np.ones((k, n), bool)
+    else:
+        take, may = np.zeros((m, k, n)), np.zeros((k, n), bool)
+        take[:, pairs.server, pairs.user] = values
+        may[pairs.server, pairs.user] = True
+    log_phi = np.log(goal.weights[pairs.member]) + (1 - goal.alpha) * np.log(pairs.reach)
+    used = np.zeros((m, k), bool)
+    used[pairs.row_slot, pairs.row_server] = True
+    return UserTables(arrays, arrays.floats(take), arrays.booleans(may), arrays.floats(log_phi), goal.alpha, used)
+
+
+def _error(users: UserTables, found: Equilibrium) -> float:
+    """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted."""
+    arrays, xp = users.arrays, users.arrays.xp
+    use = users.use(found.v)
+    t = xp.sum(found.v, axis=0)
+    y = xp.exp(users.log_phi - found.log_unit - users.alpha * xp.log(t))
+    dear = users.cost(found.p) / y - 1
+    waste = xp.sum(found.v * xp.where(users.may & (dear > 0), dear, 0.0), axis=0) / t
+    idle = float((found.p * np.abs(1 - use)).sum() / found.p.sum())
+    return max(float((use - 1).max()), -float(xp.min(dear)), float(xp.max(waste)), idle)
+
+
+# Users who are told where to buy ---------------------------------------------------------------------------------------------------
+
+
+def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
+    """Return the equilibrium of many users with one limit a server, by way of a sample of them."""
+    n = users.n_users
+    sample = _some(users, np.arange(n // _SAMPLE // 2, n, n // _SAMPLE))
+    # The same limits for fewer users: at the same prices each of them asks for what their number would.
+    sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_users)))
+    found = walk(sample, deadline)
+    torn = np.zeros(n, bool)
+    steps, margin = 0, _TORN
+    for _ in range(_ROUNDS):
+        if found is None:
+            return None
+        steps += found.steps
+        cheapest, second = _ask(users, found.p)
+        joining = (second < 1 + margin) & ~torn if not torn.any() else ~torn & ((second < 1 + margin) | (cheapest != settled))
+        if torn.any() and not joining.any():
+            return _together(users, found, torn, settled, steps)
+        torn |= joining
+        settled = cheapest
+        found = walk(_reduced(users, np.flatnonzero(torn), np.flatnonzero(~torn), settled), deadline)
+        log.info("%d of %d users are torn between servers", int(torn.sum()), n)
+        margin = _CLEAR
+    return None
+
+
+def _ask(users: UserTables, p: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the cheapest server of every user, and how many times as much the next one costs."""
+    xp = users.arrays.xp
+    cost = users.cost(p)
+    cheapest = xp.argmin(cost, axis=0)
+    least = xp.min(cost, axis=0)
+    here = xp.arange(cost.shape[0], device=users.arrays.device)[:, None] == cheapest
+    others = xp.where(here, xp.asarray(xp.inf, dtype=xp.float64, device=users.arrays.device), cost)
+    return users.arrays.numpy(cheapest), users.arrays.numpy(xp.min(others, axis=0) / least)
+
+
+def _some(users: UserTables, which: IntArray) -> UserTables:
+    """Return some of the users."""
+    arrays, xp = users.arrays, users.arrays.xp
+    index = xp.asarray(which, device=arrays.device)
+    take, may = xp.take(users.take, index, axis=2), xp.take(users.may, index, axis=1)
+    used = arrays.numpy(xp.any(take > 0, axis=2))
+    return replace(users, take=take, may=may, log_phi=xp.take(users.log_phi, index, axis=0), used=used)
+
+
+def _reduced(users: UserTables, torn: IntArray, alone: IntArray, server: IntArray) -> UserTables:
+    """Return the users who are torn as they are, and one for all others at each server."""
+    arrays, xp = users.arrays, users.arrays.xp
+    kept, a = _some(users, torn), users.alpha
+    there = server[alone]
+    take, log_phi = arrays.numpy(users.take)[0][there, alone], arrays.numpy(users.log_phi)[alone]
+    log_part = (log_phi + (a - 1) * np.log(take)) / a
+    servers = np.unique(there)
+    highest = np.full(users.used.shape[1], -np.inf)
+    np.maximum.at(highest, there, log_part)
+    total = np.bincount(there, weights=np.exp(log_part - highest[there]), minlength=highest.size)
+    of_server = a * (np.log(total[servers]) + highest[servers])
+    own = np.arange(users.used.shape[1])[:, None] == servers
+    return replace(
+        users,
+        take=xp.concat([kept.take, arrays.floats(own[None])], axis=2),
+        may=xp.concat([kept.may, arrays.booleans(own)], axis=1),
+        log_phi=xp.concat([kept.log_phi, arrays.floats(of_server)], axis=0),
+    )
+
+
+def _together(users: UserTables, found: Equilibrium, torn: BoolArray, server: IntArray, steps: int) -> Equilibrium:
+    """Return what everybody has: the torn as found, the others all that they want at their cheapest server."""
+    arrays = users.arrays
+    v = np.zeros((users.used.shape[1], users.n_users))
+    v[:, torn] = arrays.numpy(found.v)[:, : int(torn.sum())]
+    alone = np.flatnonzero(~torn)
+    there = server[alone]
+    price = arrays.numpy(users.take)[0][there, alone] * found.p[0, there]
+    v[there, alone] = np.exp((arrays.numpy(users.log_phi)[alone] - found.log_unit - np.log(price)) / users.alpha)
+    use = users.use(arrays.floats(v))
+    v /= max(1.0, float(use.max()))  # rounding
+    return replace(found, v=arrays.floats(v), steps=steps)
