@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fairopt.simulation import Simulation
 
-__all__ = ["drfh_figure_4_over_time", "figure_6", "psdsf_figure_6", "user_away"]
+__all__ = ["drfh_figure_4_over_time", "psdsf_figure_6", "user_away"]
 
 
 def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
@@ -88,6 +88,7 @@ def psdsf_figure_6(run: Run) -> Iterator[Row]:
             verdict=verdict,
             note=note_of(verdict, ""),
         )
+    run.draw("psdsf-figure-6", _figure)
     yield from _claims(figure, used)
     yield from _servers(figure)
 
@@ -161,10 +162,10 @@ def _servers(figure: dict[str, Any]) -> Iterator[Row]:
             )
 
 
-def figure_6() -> Figure:
+def _figure() -> Figure:
     """Draw figure 6 of the PS-DSF paper: the CPU of classes C and D over time, with what the paper says of it.
 
-    >>> [axes.get_title(loc="left") for axes in figure_6().axes]
+    >>> [axes.get_title(loc="left") for axes in _figure().axes]
     ['CPU of class C (33 servers)', 'CPU of class D (11 servers)']
     """
     from fairopt.plots import plot_row_utilization

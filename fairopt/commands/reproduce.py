@@ -36,7 +36,9 @@ def reproduce(
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Also draw the figures of experiments that have some (drfh-trace), as .png, there."),
+        typer.Option(
+            metavar="FOLDER", help="Also draw the figures of experiments that have some (drfh-trace, psdsf-figure-6), as .png, there."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

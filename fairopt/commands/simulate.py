@@ -152,14 +152,14 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     if len(frame) > len(shown):
         console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
     if found.regret is not None and len(found.regret.columns) > 1:
-        _print_regret(console, found.regret, "exact PS-DSF allocation" if found.settling is not None else "exact allocation")
+        _print_regret(console, found.regret, found.settling is None)
     if found.settling is not None:
         _print_settling(console, found.settling, found.details["period"])
     notes = "ended: of the jobs. done: part of the tasks that ended. completion: mean time from submission to the end of a job."
     console.print(Text(f"\n{notes}", style="dim"))
 
 
-def _print_regret(console: Console, regret: Any, exact: str) -> None:
+def _print_regret(console: Console, regret: Any, bound: bool) -> None:
     words = [word for word in regret.columns if word != "time_s"]
     table = simple_table("regret")
     add_numbers(table, *words)
@@ -167,7 +167,9 @@ def _print_regret(console: Console, regret: Any, exact: str) -> None:
         table.add_row(what, *(percent(values[word]) if np.isfinite(values[word]) else "" for word in words))
     console.print()
     console.print(table)
-    console.print(Text(f"of {plural(len(regret), 'moment')}, against the {exact} of divisible tasks: a bound"))
+    console.print(
+        Text(f"of {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks{': a bound' if bound else ''}")
+    )
 
 
 def _print_settling(console: Console, settling: Any, period: float) -> None:

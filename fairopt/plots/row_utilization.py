@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.plots.style import COLOURS, STYLES, percent_axis, short_label
+from fairopt.plots.style import COLOURS, STYLES, caption_below, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from fairopt.simulation import Simulation
 
 __all__ = ["plot_row_utilization"]
-
-_CAPTION = 130  # characters of a line below
 
 
 def plot_row_utilization(
@@ -75,7 +72,5 @@ def plot_row_utilization(
     panels[-1].set_xlabel("seconds")
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
-    if caption:
-        lines = [short_label(line, _CAPTION) for line in textwrap.wrap(caption, _CAPTION)]
-        figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9)
+    caption_below(figure, caption)
     return figure
