@@ -44,7 +44,7 @@ from fairopt.wording import did_you_mean, some
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "filling_of", "planned", "schedule"]
+__all__ = ["Record", "filling_of", "placement_of", "planned", "schedule"]
 
 log = logging.getLogger(__name__)
 
