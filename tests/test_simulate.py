@@ -168,6 +168,16 @@ def test_a_seed_is_a_simulation() -> None:
     assert not np.array_equal(one, other)
 
 
+def test_what_runs_for_ever_does_not_end() -> None:
+    """Not even where everything is known for ever."""
+    trace = fo.Trace(["A", "B"], [0, 0], [2, 1], [[1], [1]], [np.inf, 5])
+    for scheduler in ("drfh:best-fit", "drfh"):
+        found = fo.simulate(trace, fo.Instance([[3]], [[1]]), scheduler)
+        assert found.ended.tolist() == pytest.approx([0, 1])
+        assert np.isnan(found.finished[0])
+        assert found.to_dict()["jobs_finished"] == 1
+
+
 # Users and servers that come and go ----------------------------------------------------------------------------------------------
 
 
@@ -406,6 +416,8 @@ def test_a_picture_of_many_users_shows_those_that_hold_most() -> None:
         ({"durations": [1, -1]}, 'the duration of "2" is -1; it must be >= 0'),
         ({"durations": [1, np.nan]}, 'the duration of "2" is nan'),
         ({"tasks": [1, 1.5]}, 'job "2": its number of tasks is not a whole number >= 1'),
+        ({"tasks": [1, 1e300]}, 'job "2": it has 2,147,483,648 tasks or more'),
+        ({"submit": [0, 1.7e12]}, 'job "2": it is submitted after 1e\\+12 s'),
         ({"demands": [[1], [0]]}, 'job "2": it demands nothing'),
         ({"demands": [[1], [np.inf]]}, 'job "2": a demand is not a finite number'),
         ({"jobs": ["a", "a"]}, 'the job label "a" occurs twice'),
@@ -442,6 +454,11 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
         ({}, {}, {"step": float("nan")}, "step is nan"),
         ({}, {}, {"regret": -1}, "regret is -1"),
+        ({}, {}, {"regret": 1, "scheduler": "rpsdsf:best-fit"}, 'there is no notion "rpsdsf"'),
+        ({}, {}, {"step": 1e-9}, "a sample every 1e-09 s would make more than 1,000,000 of 1 s"),
+        ({"submit": [1, 1]}, {}, {"step": 1e-9}, "a sample every 1e-09 s"),
+        ({"submit": [1, 1]}, {}, {"step": 1e-9, "scheduler": "drfh"}, "a sample every 1e-09 s"),
+        ({"tasks": [1, 2**27]}, {}, {}, "134,217,729 tasks, and at most 100,000,000 can be followed one by one"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(

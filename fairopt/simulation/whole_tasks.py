@@ -17,6 +17,8 @@ from fairopt.solvers import Placement, run_events
 
 __all__ = ["run_whole_tasks"]
 
+_MOST_TASKS = 100_000_000  # each takes some 200 bytes
+
 
 def run_whole_tasks(
     streams: Streams,
@@ -37,6 +39,11 @@ def run_whole_tasks(
         raise Unsupported(
             f'"{name}" is a function, and the compiled event loop of a simulation knows placements that are rules; '
             'use one of fairopt, such as "best-fit"'
+        )
+    if streams.trace.n_tasks > _MOST_TASKS:
+        raise Unsupported(
+            f"the trace has {streams.trace.n_tasks:,} tasks, and at most {_MOST_TASKS:,} can be followed one by one; "
+            "take a part of it, or an exact scheduler, which divides them"
         )
     ties = plan.get("ties", "index")
     notion = notion.restricted(streams.owner)
