@@ -146,11 +146,7 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
-    if instance.counts.sum() > _MOST_SERVERS:
-        raise Unsupported(
-            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
-            "ask about a part of the cluster, or use solve, which merges rows"
-        )
+    check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
@@ -203,6 +199,15 @@ def schedule(
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
+
+
+def check_single_servers(instance: Instance) -> None:
+    """Refuse far more servers than can be filled one by one."""
+    if instance.counts.sum() > _MOST_SERVERS:
+        raise Unsupported(
+            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
+            "ask about a part of the cluster, or use solve, which merges rows"
+        )
 
 
 def planned(

@@ -242,7 +242,8 @@ def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict
         late = np.concatenate([[False], submit[1:] < np.fmax.accumulate(submit)[:-1]])
         return {
             "its submit time is not a finite number >= 0": ~(np.isfinite(submit) & (submit >= 0)),
-            f"it is submitted after {_LATEST:g} s, more than a clock can show exactly; count seconds, from a later moment": submit > _LATEST,
+            f"it is submitted after {_LATEST:g} s, more than a clock can show exactly; count seconds, from a later moment": submit
+            > _LATEST,
             "it is submitted before the job above it: a clock that goes backwards; sort the jobs by submit time": late,
             "its number of tasks is not a whole number >= 1": ~(np.isfinite(tasks) & (tasks >= 1) & (tasks == np.round(tasks))),
             f"it has {_MOST_TASKS:,} tasks or more, which cannot be followed; take a part of them": tasks >= _MOST_TASKS,

@@ -545,6 +545,10 @@ def test_a_bad_row_is_refused_or_counted(folder: Path, row: str, message: str) -
         ("jobs.csv", "user,submit_s,run_s,cpu\nA,0,-1,1\n", "run_s is not a number >= 0"),
         ("events.csv", "time_s,event,name\n-1,join,alice\n", "events.csv, line 2: time_s is not a finite number >= 0"),
         ("events.csv", "time_s,event,name\n1,jump,alice\n", "events.csv, line 2: the events are join, leave, add, remove"),
+        ("events.csv", "time_s,event,name\n1,join,alcie\n", 'events.csv, line 2: user "alcie" submits no job (did you mean "alice"?)'),
+        ("events.csv", "time_s,event,name\n1,add,olb\n", 'events.csv, line 2: there are no servers "olb" (did you mean "old"?)'),
+        ("events.csv", "time_s,event,name,number\n1,add,old,1e300\n", "events.csv, line 2: number is not a whole number of servers >= 1"),
+        ("events.csv", "time_s,event,name,number\n1,add,old,99999999\n", "and tasks are placed on single ones"),
         ("jobs.parquet", "no table", "is no Parquet file, or a damaged one"),
     ],
 )
@@ -577,6 +581,7 @@ def test_the_command(folder: Path) -> None:
     run(*base, "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
+    assert "a Parquet file holds the samples" in " ".join(run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.split())
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())

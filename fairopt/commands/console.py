@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,8 @@ def check_folder(path: Path | None, option: str) -> None:
     """Refuse a file in a folder that is not there."""
     if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
         raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+    if path is not None and not os.access(path.resolve().parent, os.W_OK):
+        raise typer.BadParameter(f"nothing can be written into the folder {path.parent}", param_hint=option)
 
 
 def check_picture(path: Path | None, option: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.events import Change, Work
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.schedule import filling_of, planned
+from fairopt.schedule import check_single_servers, filling_of, planned
 from fairopt.simulation.streams import Streams
 from fairopt.solve import checked
 from fairopt.solvers import Placement, run_events
@@ -45,6 +45,7 @@ def run_whole_tasks(
             f"the trace has {streams.trace.n_tasks:,} tasks, and at most {_MOST_TASKS:,} can be followed one by one; "
             "take a part of it, or an exact scheduler, which divides them"
         )
+    check_single_servers(streams.instance)
     ties = plan.get("ties", "index")
     notion = notion.restricted(streams.owner)
     instance = placement.prepare(streams.instance)
