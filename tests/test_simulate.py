@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.commands.console import work
 
 CRITERIA = ("drfh", "cdrf", "tsf", "psdsf", "rpsdsf")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "joint")
@@ -585,6 +589,19 @@ def test_the_command(folder: Path) -> None:
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())
+
+
+def test_a_batch_system_says_that_time_is_up() -> None:
+    """SIGTERM ends a simulation as Ctrl-C does, with what there is; afterwards it means what it did."""
+    ended = threading.Event()
+    before = signal.getsignal(signal.SIGTERM)
+
+    def task() -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return ended.wait(60)
+
+    assert work("simulating", task, None, ended)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_log_is_a_trace(tmp_path: Path) -> None:

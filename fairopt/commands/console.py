@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -114,7 +115,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
 
     With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
-    it and the task has an answer all the same.
+    it and the task has an answer all the same; so does SIGTERM then, by which batch systems say that time is up.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -132,6 +133,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
+    keeps = ended is not None and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if keeps else None
     try:
         threading.Thread(target=run, daemon=True).start()
         try:
@@ -153,6 +156,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
             say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
             finished.wait()
     finally:
+        if keeps:
+            signal.signal(signal.SIGTERM, before)
         log.removeHandler(listener)
         log.setLevel(level)
     if errors:
