@@ -136,8 +136,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     keeps = ended is not None and threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if keeps else None
     try:
-        threading.Thread(target=run, daemon=True).start()
         try:
+            threading.Thread(target=run, daemon=True).start()
             finished.wait(_PATIENCE)
             console = Console(stderr=True)
             if not finished.is_set() and console.is_terminal:
