@@ -23,7 +23,7 @@ import fairopt as fo
 from fairopt.cli import app
 from fairopt.commands.console import work
 
-CRITERIA = ("drfh", "cdrf", "tsf", "psdsf", "rpsdsf")
+CRITERIA = ("drfh", "asset", "cdrf", "tsf", "psdsf", "rpsdsf")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "joint")
 SERVER_FIRST = ("random-round-robin", "random-server")
 
@@ -43,9 +43,23 @@ def decimal(instance: fo.Instance) -> fo.Instance:
 def test_event_by_event_as_in_fractions(criterion: str, placement: str, data: st.DataObject, instance: fo.Instance) -> None:
     """Each task starts at the same time on the same server: several shapes, constraints, users and servers that come and go."""
     cluster = decimal(instance)
-    trace = data.draw(traces(cluster))
-    expected = Reference(trace, cluster, criterion, placement).simulate()
-    found = fo.simulate(trace, cluster, f"{criterion}:{placement}")
+    _follow(data.draw(traces(cluster)), cluster, criterion, placement)
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot", "tightest"])
+@settings(max_examples=25)
+@given(data=st.data(), instance=instances(whole=True, max_servers=3, max_users=3), criterion=st.sampled_from(CRITERIA))
+def test_other_metrics_of_best_fit(metric: str, data: st.DataObject, instance: fo.Instance, criterion: str) -> None:
+    """As above."""
+    cluster = decimal(instance)
+    _follow(data.draw(traces(cluster)), cluster, criterion, "best-fit", metric)
+
+
+def _follow(trace: fo.Trace, cluster: fo.Instance, criterion: str, placement: str, metric: str = "l1") -> None:
+    """Compare the time and the server of each task."""
+    expected = Reference(trace, cluster, criterion, placement, metric).simulate()
+    options = {"metric": metric} if placement == "best-fit" else {}
+    found = fo.simulate(trace, cluster, {"criterion": criterion, "placement": placement} | options)
     assert found.task_start is not None
     assert found.task_server is not None
     started = np.flatnonzero(np.isfinite(found.task_start))
