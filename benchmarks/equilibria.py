@@ -1,8 +1,8 @@
 """How long PS-DSF takes by best response, and its market where time is divided: ``python benchmarks/equilibria.py``, a few minutes.
 
-Random demands, weights from 1 to 5. Under time division and with unlimited tasks x[n] is that of a convex program, ``formulation="market"``,
-which the interior point solves without taking turns; "difference" is the largest relative one of a user's tasks from best response. Time
-is processor time of one solve, each in a process of its own with one thread for linear algebra; memory the peak above the instance.
+Random demands, weights from 1 to 5. Under time division and with unlimited tasks x[n] is that of a convex program,
+``formulation="market"``, which the interior point solves without taking turns; "difference" is the largest relative one of a user's
+tasks from best response. Time is processor time of one solve, each in a process of its own with one thread for linear algebra; memory the peak above the instance.
 Writes benchmarks/results/equilibria.md and equilibria.json.
 """
 
