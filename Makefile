@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test check bench picture docs strip clean
+.PHONY: demo test check bench bench-growth picture docs strip clean
 
 demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a page about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -23,6 +23,10 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/schedules.py
 	$(BIN)/python benchmarks/simulations.py
+
+bench-growth: $(INSTALLED)  ## how time and memory grow with users, servers, resources, density and levels: about 40 minutes
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/equilibria.py
 
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg

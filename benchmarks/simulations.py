@@ -7,8 +7,8 @@ else is drawn from the seeded generators of benchmarks/instances.py, which say h
 
 Each case runs in a process of its own, which first runs a small one of its kind, so that all is loaded and compiled. Wall-clock and
 processor time of one run each; the latter says more on a machine that does other things too. Memory: peak of the process above what it
-was with the instance in it. All contenders of a case must start and end every task at the same time. Writes benchmarks/results/simulations.md and
-simulations.json, unless cases are named.
+was with the instance in it. All contenders of a case must start and end every task at the same time. Writes
+benchmarks/results/simulations.md and simulations.json, unless cases are named.
 """
 
 from __future__ import annotations

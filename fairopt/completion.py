@@ -41,7 +41,8 @@ def completion_ratios(trace: Trace, ended: npt.ArrayLike, until: float) -> Float
     n = len(trace.users)
     can = np.bincount(trace.user, weights=tasks_that_can_end(trace, until), minlength=n)
     did = np.bincount(trace.user, weights=np.asarray(ended, float), minlength=n)
-    return np.divide(did, can, out=np.full(n, np.nan), where=can > 0)
+    ratios: FloatArray = np.divide(did, can, out=np.full(n, np.nan), where=can > 0)
+    return ratios
 
 
 def reduction_by_size(

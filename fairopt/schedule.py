@@ -44,7 +44,7 @@ from fairopt.wording import did_you_mean, some
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "filling_of", "planned", "schedule"]
+__all__ = ["Record", "filling_of", "placement_of", "planned", "schedule"]
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +152,7 @@ def schedule(
             f'{instance.users[int(instance.limited.argmax())]}" is limited to {instance.parallelism[instance.limited][0]:g} at once; '
             "use solve, with integral=True for whole tasks, or leave parallelism out"
         )
-    if instance.counts.sum() > _MOST_SERVERS:
-        raise Unsupported(
-            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
-            "ask about a part of the cluster, or use solve, which merges rows"
-        )
+    check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
@@ -209,6 +205,15 @@ def schedule(
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------
+
+
+def check_single_servers(instance: Instance) -> None:
+    """Refuse far more servers than can be filled one by one."""
+    if instance.counts.sum() > _MOST_SERVERS:
+        raise Unsupported(
+            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
+            "ask about a part of the cluster, or use solve, which merges rows"
+        )
 
 
 def planned(

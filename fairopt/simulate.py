@@ -44,11 +44,12 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.models import Notion, Sharing
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
-from fairopt.simulation.fluid import Flow, run_fluid
+from fairopt.simulation.fluid import Flow, check_step, run_fluid
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
+from fairopt.solve import notion_of
 from fairopt.solvers import Turns
 from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
 from fairopt.trace import Trace
@@ -128,8 +129,12 @@ def simulate(
     if isinstance(regret, bool) or not isinstance(regret, int) or regret < 0:
         raise Unsupported(f"regret is {regret!r}; give a whole number >= 0, of times at which to compare")
     name, plan = _scheduler(scheduler)
+    if regret and isinstance(plan, dict):
+        notion_of(plan["criterion"])  # refused before anything is simulated
     streams = streams_of(trace, cluster)
     last = float("inf") if until is None else float(until)
+    if step is not None and streams.times.size:
+        check_step(step, min(last, float(streams.times[-1])) - float(streams.times[0]))
     hooks = (done or (lambda now, number: None), stopped or (lambda: False))
     if isinstance(plan, _Asynchronous):
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
@@ -190,7 +195,7 @@ def _whole_tasks(
     _warn(trace, takes_part, name)
     end = start + trace.task_durations
     job = trace.job_of
-    over = end <= known
+    over = np.isfinite(end) & (end <= known)
     ended = np.bincount(job[over], minlength=trace.n_jobs)
     first, last = np.full(trace.n_jobs, np.inf), np.full(trace.n_jobs, -np.inf)
     runs = np.isfinite(start)

@@ -36,6 +36,7 @@ Event: TypeAlias = tuple[float, str, str] | tuple[float, str, str, int]
 
 KINDS = ("leave", "join", "remove", "add")
 _MOST_TASKS = 2**31
+_LATEST = 1e12  # seconds; a clock that shows more has no tenths of a millisecond left
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
@@ -241,8 +242,11 @@ def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict
         late = np.concatenate([[False], submit[1:] < np.fmax.accumulate(submit)[:-1]])
         return {
             "its submit time is not a finite number >= 0": ~(np.isfinite(submit) & (submit >= 0)),
+            f"it is submitted after {_LATEST:g} s, more than a clock can show exactly; count seconds, from a later moment": submit
+            > _LATEST,
             "it is submitted before the job above it: a clock that goes backwards; sort the jobs by submit time": late,
             "its number of tasks is not a whole number >= 1": ~(np.isfinite(tasks) & (tasks >= 1) & (tasks == np.round(tasks))),
+            f"it has {_MOST_TASKS:,} tasks or more, which cannot be followed; take a part of them": tasks >= _MOST_TASKS,
             "a demand is not a finite number >= 0": ~(np.isfinite(demands) & (demands >= 0)).all(axis=1),
             "it demands nothing, so it would run anywhere at once; leave it out, or give a demand > 0": (demands == 0).all(axis=1),
         }

@@ -7,7 +7,7 @@ In utilities, v[i,n] what user n gets from server i, and what a unit of it takes
 At prices p[r,i] a unit of utility costs c[i,n] = sum_r Q[r,i,n] p[r,i]. With y[n] = phi[n] t[n]^-alpha, what a unit is worth to user n, its
 money is m = y t; part w[i,n] = v / t of it comes from server i, at a reduced cost z[i,n] = c / y - 1 >= 0, relative as well. The path is
 
-    sum_i w[i,n] = 1,      w z = mu,      p s = mu * (money of all) / (number of limits),      mu -> 0.
+    sum_i w[i,n] = 1,      w z = mu,      p s = mu * money (of the users of the limit),      mu -> 0.
 
 So every user is measured by its own money, however many orders of magnitude lie between them. Unknown are w, y, p and s; c - y is linear
 in p and y, so prices stay feasible, and t follows y. A step of Newton's method, with q = dp/p, h = dy/y, beta[r,i,n] = Q p / y,
@@ -54,6 +54,8 @@ _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
 _BOUNDARY = 0.95  # part of the way to the boundary
 _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
 _STALLED = 25  # steps that gain nothing
+_POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
+_SLOWLY = 0.2  # part of its measure that is left in a step at least
 _REGULAR = 1e-14  # of the unit diagonal
 _MOST_RAISES = 5
 
@@ -90,11 +92,12 @@ class UserTables:
     def cost(self, p: FloatArray) -> Any:
         """Return what a unit of utility costs, c = sum_r Q p, (servers, users); inf for pairs that are not eligible."""
         xp = self.arrays.xp
-        total = self._of_prices(self.take, p)
+        total = self.of_prices(p)
         return xp.where(self.may, total, xp.asarray(xp.inf, dtype=xp.float64, device=self.arrays.device))
 
-    def _of_prices(self, table: Any, p: FloatArray) -> Any:
-        """Sum a table (slots, servers, users) times a number of each limit over the slots."""
+    def of_prices(self, p: FloatArray) -> Any:
+        """Return sum_r Q p for all pairs, (servers, users)."""
+        table = self.take
         total = table[0, :, :] * self.arrays.floats(p[0])[:, None]
         for r in range(1, p.shape[0]):
             total = total + table[r, :, :] * self.arrays.floats(p[r])[:, None]
@@ -163,7 +166,7 @@ class _Path:
         return self.xp.astype(mask, self.xp.float64)
 
     def _start(self) -> None:
-        """Equal prices of all limits, at which all is spent; everybody's money divided as on the path at mu = 1."""
+        """Equal prices of all limits, at which half of them is spent; everybody's money divided as on the path at mu = 1."""
         users, xp = self.users, self.xp
         p = np.where(users.used, 1.0, 0.0)
         c = users.cost(p)
@@ -172,7 +175,8 @@ class _Path:
         self.w = xp.where(users.may, 1.0 / z, 0.0)
         self.w = self.w / xp.sum(self.w, axis=0)
         self.p = p
-        self._rescale(float(p.sum()))
+        # At mu = 1 a user spends its money once more on every server where it may be; half of what there is.
+        self._rescale(0.5 * float(p.sum()) / (1 + self.n_pairs / users.n_users))
         use = users.use(self.w * self.t)
         self.s = np.where(users.used, np.maximum(1 - use, 0.1), 1.0)
 
@@ -207,11 +211,11 @@ class _Path:
         """Set what the point lacks."""
         users, xp, w = self.users, self.xp, self.w
         self.money = self.y * self.t
-        self.cost = users._of_prices(users.take, self.p)
+        self.cost = users.of_prices(self.p)
         self.z = xp.where(users.may, self.cost / self.y - 1, 1.0)
         self.product = w * self.z
         self.total = xp.sum(w, axis=0)
-        self.per_limit = float(xp.sum(self.money)) / self.n_limits
+        self._measure_limits()
         self.short = np.where(users.used, 1 - users.use(w * self.t) - self.s, 0.0)
         self.of_limits = np.where(users.used, self.p * self.s, 0.0)
         relative = self.of_limits / self.per_limit
@@ -220,6 +224,18 @@ class _Path:
         self.missed_money = float((self.p * np.abs(self.short)).sum() / self.p.sum())
         # p s is small as soon as p is; of a limit with a price, nothing may be missing.
         self.missing = max(float(np.abs(self.short).max()), float(xp.max(xp.abs(self.total - 1))))
+
+    def _measure_limits(self) -> None:
+        """Set the money by which each limit's product is measured, (slots, servers): down to that of its poorest users, step by step.
+
+        A price is no small matter while it is not small for the user with the least money. Harmonic means, by parts of the use.
+        """
+        users, xp = self.users, self.xp
+        mean = float(xp.sum(self.money)) / self.n_limits
+        used, per_money = users.use(self.w * self.t), users.use(self.w / self.y)
+        harmonic = np.clip(used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
+        before = getattr(self, "per_limit", np.full(used.shape, mean))
+        self.per_limit = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * before) if self.alpha == users.alpha else mean + 0 * used
 
     # A step --------------------------------------------------------------------------------------------------------------------------
 
@@ -231,7 +247,7 @@ class _Path:
         length = self._length(dp, h, dz, dw, ds)
         ahead = max(
             float(xp.sum(xp.where(users.may, (self.w + length * dw) * (self.z + length * dz), 0.0))) / self.n_pairs,
-            float(((self.p * (1 + length * dp)) * (self.s + length * ds))[users.used].sum()) / self.per_limit / self.n_limits,
+            float(((self.p * (1 + length * dp)) * (self.s + length * ds) / self.per_limit)[users.used].sum()) / self.n_limits,
         )
         falls = min(1.0, (ahead / self.mu) ** 2)
         if self.alpha > users.alpha:  # stay away from the boundary until alpha has arrived
@@ -292,7 +308,7 @@ class _Path:
         spent = (fixed + self.kappa * rise) * self.money
         right = np.stack([users.arrays.numpy(xp.sum(spent * beta, axis=1)) for beta in self.beta]) + of_limits - self.p * self.short
         q = (scipy.linalg.cho_solve(self.factor, right.ravel() / self.size, check_finite=False) / self.size).reshape(self.p.shape)
-        dearer = users._of_prices(users.take, self.p * q) / self.y
+        dearer = users.of_prices(self.p * q) / self.y
         h = rise + xp.sum(self.kappa * dearer, axis=0) / self.pivot
         dz = xp.where(users.may, dearer - h, 0.0)
         dw = fixed - self.kappa * dz

@@ -11,6 +11,9 @@ Most instances settle in a few sweeps, some only geometrically, over thousands. 
 * where each sweep moves the same little until some pair is empty, one step goes all that way;
 * where sweeps crawl, an interior point (`fairopt.solvers.smoothed_equilibrium`) finds who holds what, given what stops each.
 
+Near the end the sweeps go on by themselves as long as they halve the violation: the other two know the answer to eight digits only, and
+would lead them round in a circle. What is good enough after ten more attempts at something better is returned.
+
 Asynchronous servers act at times of their own, one at a tick, and carry out what they decided up to ``delay`` ticks later, when others
 have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped coming nearer. In a
 random or asynchronous order only the exact finish helps, so that the record is that of the servers; whoever has not ended

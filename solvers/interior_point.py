@@ -24,6 +24,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fairopt.certificate import certify
+from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
@@ -61,6 +62,9 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
+# From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, the path of this file and tables, alpha = 1,
+# users x servers x resources: 10 x 3 x 2 0.093, 0.006; 100 x 5 x 2 0.16, 0.010; 60 x 30 x 3 0.66, 0.036; 300 x 30 x 3 3.3, 0.068. It ends
+# at 1e-12, not at 1e-15 as the path of this file does: that is what small programs get.
 _PAIRS_OF_TABLES = 500
 _DIGIT = 0.1  # of the tolerance, for levels and totals
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
@@ -68,6 +72,9 @@ _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 class InteriorPoint(Backend):
     """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``.
+
+    Alpha-fair goals of many users and few limits go by ``structured_alpha``, on tables that may live on another device:
+    ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
     A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
 
@@ -79,6 +86,7 @@ class InteriorPoint(Backend):
 
     name = "interior-point"
     title = "Interior point: alpha-fair goals, trade-offs with the total; leximins and totals of many users and servers"
+    takes_solver = True  # which arrays: "numpy", "torch", "torch:cuda", "cupy"
     features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.SEVERAL_SERVERS})
 
     @classmethod
@@ -94,9 +102,18 @@ class InteriorPoint(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
         goal = program.goal
-        if isinstance(goal, AlphaFair) and program.n_pairs >= _PAIRS_OF_TABLES and fits(program):
+        arrays = array_namespace(self.within)
+        tables = isinstance(goal, AlphaFair) and fits(program)
+        if self.within and not tables:
+            raise Unsupported(
+                f'"{self.name}:{self.within}" is for alpha-fair goals of many users, few limits and no limits on tasks; '
+                f'"{program.name}" is another program here: leave ":{self.within}" out'
+            )
+        if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
+            assert isinstance(goal, AlphaFair)
+            # A point that overflows is lost, and says so. Small products, for which threads cost more than they give.
             with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
-                found = solve_alpha_fair(program, goal, array_namespace(self.within), deadline)
+                found = solve_alpha_fair(program, goal, arrays, deadline)
             if found is not None:
                 return found
             log.info("the path on tables got lost; that in logarithms begins anew")

@@ -166,8 +166,8 @@ def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds,
 def eliminate_users(start, by_user, first, rows, use, pull, own, j, limits):  # type: ignore[no-untyped-def]
     """Return the dense matrix sum over the users n of B_n (I - 1 pull_n' / own[n]) J_n, (limits, limits).
 
-    B_n holds use times pull of the pairs of n, those from ``start[n]`` to ``start[n + 1]`` in ``by_user``, in compressed columns (``first``,
-    ``rows``, ``use``), and J_n the limit j that stops each: see ``smoothed_equilibrium``.
+    B_n holds use times pull of the pairs of n, those from ``start[n]`` to ``start[n + 1]`` in ``by_user``, in compressed columns
+    (``first``, ``rows``, ``use``), and J_n the limit j that stops each: see ``smoothed_equilibrium``.
     """
     matrix = np.zeros((limits, limits))
     for n in range(own.size):

@@ -54,7 +54,7 @@ def approach(
     moving = moving[(x[moving] > 0) | (_above(user, g, x, stop)[moving] < _FAR)]
     if not moving.size:
         return None
-    users, n = np.unique(user[moving], return_inverse=True)
+    n = np.unique(user[moving], return_inverse=True)[1]
     rows, j = np.unique(stop[moving], return_inverse=True)
     if rows.size > MOST_EQUATIONS:
         return None

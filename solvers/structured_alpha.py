@@ -96,12 +96,13 @@ def _error(users: UserTables, found: Equilibrium) -> float:
     """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted."""
     arrays, xp = users.arrays, users.arrays.xp
     use = users.use(found.v)
+    idle = found.p * np.maximum(1 - use, 0.0)
     t = xp.sum(found.v, axis=0)
     y = xp.exp(users.log_phi - found.log_unit - users.alpha * xp.log(t))
     dear = users.cost(found.p) / y - 1
     waste = xp.sum(found.v * xp.where(users.may & (dear > 0), dear, 0.0), axis=0) / t
-    idle = float((found.p * np.abs(1 - use)).sum() / found.p.sum())
-    return max(float((use - 1).max()), -float(xp.min(dear)), float(xp.max(waste)), idle)
+    paid_for_nothing = xp.sum(found.v * users.of_prices(idle), axis=0) / (t * y)
+    return max(float((use - 1).max()), -float(xp.min(dear)), float(xp.max(waste)), float(xp.max(paid_for_nothing)))
 
 
 # Users who are told where to buy ---------------------------------------------------------------------------------------------------

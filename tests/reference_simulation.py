@@ -16,8 +16,8 @@ def exact(value: float) -> Fraction:
 class Reference:
     """Jobs, servers and users; ``simulate`` runs them all."""
 
-    def __init__(self, trace: fo.Trace, cluster: fo.Instance, criterion: str, placement: str) -> None:
-        self.trace, self.cluster, self.criterion, self.placement = trace, cluster, criterion, placement
+    def __init__(self, trace: fo.Trace, cluster: fo.Instance, criterion: str, placement: str, metric: str = "l1") -> None:
+        self.trace, self.cluster, self.criterion, self.placement, self.metric = trace, cluster, criterion, placement, metric
         self.users = cluster.users if set(trace.users) <= set(cluster.users) else trace.users
         self.phi = [exact(weight) for weight in cluster.weights] if self.users is cluster.users else [Fraction(1)] * len(self.users)
         self.m = range(cluster.n_resources)
@@ -69,6 +69,8 @@ class Reference:
 
         if self.criterion == "drfh":
             return max(d[r] / self.total[r] for r in self.m if d[r])
+        if self.criterion == "asset":
+            return sum((d[r] / self.total[r] for r in self.m if d[r]), Fraction(0))
         if self.criterion == "cdrf":
             return 1 / sum((gamma(i) for k, i in enumerate(self.row) if self.able(job, k)), Fraction(0))
         if self.criterion == "tsf":
@@ -91,6 +93,15 @@ class Reference:
         d = [self.d[job][r] * number / self.total[r] if self.total[r] else Fraction(0) for r in self.m]
         f = [self.free[s][r] * number / self.total[r] if self.total[r] else Fraction(0) for r in self.m]
         p = next(r for r in self.m if d[r])
+        if self.placement == "best-fit" and self.metric == "l2":
+            return sum(((d[r] / d[p] - f[r] / f[p]) ** 2 for r in self.m), Fraction(0))
+        if self.placement == "best-fit" and self.metric == "cosine":
+            return -(sum((d[r] * f[r] for r in self.m), Fraction(0)) ** 2) / sum((b * b for b in f), Fraction(0))
+        if self.placement == "best-fit" and self.metric == "dot":
+            c = self.c[self.row[s]]
+            return -sum((self.d[job][r] / c[r] * self.free[s][r] / c[r] for r in self.m if c[r]), Fraction(0))
+        if self.placement == "best-fit" and self.metric == "tightest":
+            return sum(f, Fraction(0))
         if self.placement == "best-fit":
             return sum((abs(d[r] / d[p] - f[r] / f[p]) for r in self.m), Fraction(0))
         if self.placement == "worst-fit":

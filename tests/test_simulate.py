@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,9 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.commands.console import work
 
-CRITERIA = ("drfh", "cdrf", "tsf", "psdsf", "rpsdsf")
+CRITERIA = ("drfh", "asset", "cdrf", "tsf", "psdsf", "rpsdsf")
 PLACEMENTS = ("first-fit", "best-fit", "worst-fit", "joint")
 SERVER_FIRST = ("random-round-robin", "random-server")
 
@@ -39,9 +43,23 @@ def decimal(instance: fo.Instance) -> fo.Instance:
 def test_event_by_event_as_in_fractions(criterion: str, placement: str, data: st.DataObject, instance: fo.Instance) -> None:
     """Each task starts at the same time on the same server: several shapes, constraints, users and servers that come and go."""
     cluster = decimal(instance)
-    trace = data.draw(traces(cluster))
-    expected = Reference(trace, cluster, criterion, placement).simulate()
-    found = fo.simulate(trace, cluster, f"{criterion}:{placement}")
+    _follow(data.draw(traces(cluster)), cluster, criterion, placement)
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine", "dot", "tightest"])
+@settings(max_examples=25)
+@given(data=st.data(), instance=instances(whole=True, max_servers=3, max_users=3), criterion=st.sampled_from(CRITERIA))
+def test_other_metrics_of_best_fit(metric: str, data: st.DataObject, instance: fo.Instance, criterion: str) -> None:
+    """As above."""
+    cluster = decimal(instance)
+    _follow(data.draw(traces(cluster)), cluster, criterion, "best-fit", metric)
+
+
+def _follow(trace: fo.Trace, cluster: fo.Instance, criterion: str, placement: str, metric: str = "l1") -> None:
+    """Compare the time and the server of each task."""
+    expected = Reference(trace, cluster, criterion, placement, metric).simulate()
+    options = {"metric": metric} if placement == "best-fit" else {}
+    found = fo.simulate(trace, cluster, {"criterion": criterion, "placement": placement} | options)
     assert found.task_start is not None
     assert found.task_server is not None
     started = np.flatnonzero(np.isfinite(found.task_start))
@@ -166,6 +184,16 @@ def test_a_seed_is_a_simulation() -> None:
     assert other is not None
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
+
+
+def test_what_runs_for_ever_does_not_end() -> None:
+    """Not even where everything is known for ever."""
+    trace = fo.Trace(["A", "B"], [0, 0], [2, 1], [[1], [1]], [np.inf, 5])
+    for scheduler in ("drfh:best-fit", "drfh"):
+        found = fo.simulate(trace, fo.Instance([[3]], [[1]]), scheduler)
+        assert found.ended.tolist() == pytest.approx([0, 1])
+        assert np.isnan(found.finished[0])
+        assert found.to_dict()["jobs_finished"] == 1
 
 
 # Users and servers that come and go ----------------------------------------------------------------------------------------------
@@ -406,6 +434,8 @@ def test_a_picture_of_many_users_shows_those_that_hold_most() -> None:
         ({"durations": [1, -1]}, 'the duration of "2" is -1; it must be >= 0'),
         ({"durations": [1, np.nan]}, 'the duration of "2" is nan'),
         ({"tasks": [1, 1.5]}, 'job "2": its number of tasks is not a whole number >= 1'),
+        ({"tasks": [1, 1e300]}, 'job "2": it has 2,147,483,648 tasks or more'),
+        ({"submit": [0, 1.7e12]}, 'job "2": it is submitted after 1e\\+12 s'),
         ({"demands": [[1], [0]]}, 'job "2": it demands nothing'),
         ({"demands": [[1], [np.inf]]}, 'job "2": a demand is not a finite number'),
         ({"jobs": ["a", "a"]}, 'the job label "a" occurs twice'),
@@ -442,6 +472,11 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
         ({}, {}, {"step": float("nan")}, "step is nan"),
         ({}, {}, {"regret": -1}, "regret is -1"),
+        ({}, {}, {"regret": 1, "scheduler": "rpsdsf:best-fit"}, 'there is no notion "rpsdsf"'),
+        ({}, {}, {"step": 1e-9}, "a sample every 1e-09 s would make more than 1,000,000 of 1 s"),
+        ({"submit": [1, 1]}, {}, {"step": 1e-9}, "a sample every 1e-09 s"),
+        ({"submit": [1, 1]}, {}, {"step": 1e-9, "scheduler": "drfh"}, "a sample every 1e-09 s"),
+        ({"tasks": [1, 2**27]}, {}, {}, "134,217,729 tasks, and at most 100,000,000 can be followed one by one"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(
@@ -528,6 +563,10 @@ def test_a_bad_row_is_refused_or_counted(folder: Path, row: str, message: str) -
         ("jobs.csv", "user,submit_s,run_s,cpu\nA,0,-1,1\n", "run_s is not a number >= 0"),
         ("events.csv", "time_s,event,name\n-1,join,alice\n", "events.csv, line 2: time_s is not a finite number >= 0"),
         ("events.csv", "time_s,event,name\n1,jump,alice\n", "events.csv, line 2: the events are join, leave, add, remove"),
+        ("events.csv", "time_s,event,name\n1,join,alcie\n", 'events.csv, line 2: user "alcie" submits no job (did you mean "alice"?)'),
+        ("events.csv", "time_s,event,name\n1,add,olb\n", 'events.csv, line 2: there are no servers "olb" (did you mean "old"?)'),
+        ("events.csv", "time_s,event,name,number\n1,add,old,1e300\n", "events.csv, line 2: number is not a whole number of servers >= 1"),
+        ("events.csv", "time_s,event,name,number\n1,add,old,99999999\n", "and tasks are placed on single ones"),
         ("jobs.parquet", "no table", "is no Parquet file, or a damaged one"),
     ],
 )
@@ -560,9 +599,23 @@ def test_the_command(folder: Path) -> None:
     run(*base, "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
+    assert "a Parquet file holds the samples" in " ".join(run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.split())
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())
+
+
+def test_a_batch_system_says_that_time_is_up() -> None:
+    """SIGTERM ends a simulation as Ctrl-C does, with what there is; afterwards it means what it did."""
+    ended = threading.Event()
+    before = signal.getsignal(signal.SIGTERM)
+
+    def task() -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return ended.wait(60)
+
+    assert work("simulating", task, None, ended)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_log_is_a_trace(tmp_path: Path) -> None:

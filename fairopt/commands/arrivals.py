@@ -98,7 +98,7 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
         Text(
             "\nMedians over the orders of arrival. Placements are greedy. The bound is exact for divisible tasks, a relaxation"
             + (", and adds up parts of cards" if found.cards else "")
-            + ": no scheduler can be above it. leaves at: from there on more than 1 % of the capacity below.",
+            + ": no scheduler can be above it. leaves at: where it is first more than 1 % of the capacity below.",
             style="dim",
         )
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +41,8 @@ def check_folder(path: Path | None, option: str) -> None:
     """Refuse a file in a folder that is not there."""
     if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
         raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+    if path is not None and not os.access(path.resolve().parent, os.W_OK):
+        raise typer.BadParameter(f"nothing can be written into the folder {path.parent}", param_hint=option)
 
 
 def check_picture(path: Path | None, option: str) -> None:
@@ -111,7 +115,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
 
     With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
-    it and the task has an answer all the same.
+    it and the task has an answer all the same; so does SIGTERM then, by which batch systems say that time is up.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -129,9 +133,11 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
     level = log.level
     log.addHandler(listener)
     log.setLevel(logging.INFO)
+    keeps = ended is not None and threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if keeps else None
     try:
-        threading.Thread(target=run, daemon=True).start()
         try:
+            threading.Thread(target=run, daemon=True).start()
             finished.wait(_PATIENCE)
             console = Console(stderr=True)
             if not finished.is_set() and console.is_terminal:
@@ -150,6 +156,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
             say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
             finished.wait()
     finally:
+        if keeps:
+            signal.signal(signal.SIGTERM, before)
         log.removeHandler(listener)
         log.setLevel(level)
     if errors:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_folder, check_output, deliver, say, show, work
+from fairopt.commands.console import as_text, check_output, deliver, say, show, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
@@ -67,7 +67,8 @@ def simulate(
     suffix = "" if output is None else output.suffix.lower()
     as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
     check_output(as_json, as_csv, output, plot)
-    check_folder(output, "--output")
+    if suffix == ".parquet" and (as_json or as_csv):
+        raise typer.BadParameter("a Parquet file holds the samples; leave --json and --csv out, or end its name in .json or .csv")
     instance = work(f"reading {cluster}", lambda: fo.load(cluster))
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:

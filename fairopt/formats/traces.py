@@ -41,7 +41,9 @@ from fairopt.wording import did_you_mean, some
 
 __all__ = ["read", "server_attributes"]
 
+_MOST_SERVERS = 1e9
 OF_JOBS = ("job", "user", "submit_s", "tasks", "run_s", "requires", "servers")
+
 OF_EVENTS = ("time_s", "event", "name", "number")
 
 
@@ -138,7 +140,7 @@ def read(
         demands[good],
         run[good],
         eligibility=None if allowed is None else allowed[good],
-        events=[] if events is None else _events(events),
+        events=[] if events is None else _events(events, {users[row] for row in good}, cluster),
         jobs=[names[row] for row in good],
         resources=resources,
         left_out=[f"{rows.place(row)}: {rows.bad[row]}" for row in sorted(rows.bad)],
@@ -165,6 +167,8 @@ def _parquet(path: Path) -> _Rows:
     import pandas as pd
     import pyarrow
 
+    if path.is_dir():
+        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it")
     try:
         with path.open("rb") as file:
             frame = pd.read_parquet(file)
@@ -176,12 +180,14 @@ def _parquet(path: Path) -> _Rows:
     if not len(frame):
         raise InvalidInstance(f"{path}: there are no rows; there must be at least one")
     columns = {
-        str(column): [
-            "" if missing else str(value).strip() for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)
-        ]
+        str(column): ["" if missing else _text(value) for value, missing in zip(frame[column].tolist(), frame[column].isna(), strict=True)]
         for column in frame.columns
     }
     return _Rows(str(path), columns, lambda row: f"{path}, row {row + 1}", len(frame))
+
+
+def _text(value: object) -> str:
+    return (value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip()
 
 
 def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, Value]] | None) -> BoolArray | None:
@@ -212,7 +218,8 @@ def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, V
     return allowed
 
 
-def _events(path: Path) -> list[Event]:
+def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event]:
+    """Return the events of a table, all of which must be about these users and servers."""
     rows = _rows(path, "time_s")
     for column in OF_EVENTS[:3]:
         if column not in rows.columns:
@@ -220,8 +227,14 @@ def _events(path: Path) -> list[Event]:
     times = rows.numbers("time_s", np.nan)
     number = rows.numbers("number", 1.0) if "number" in rows.columns else np.ones(rows.number)
     rows.mark(~(np.isfinite(times) & (times >= 0)), "time_s is not a finite number >= 0")
-    rows.mark(~(number == np.round(number)) | ~(number >= 1), "number is not a whole number >= 1")
+    rows.mark(~((number == np.round(number)) & (number >= 1) & (number < _MOST_SERVERS)), "number is not a whole number of servers >= 1")
     rows.mark([kind not in ("join", "leave", "add", "remove") for kind in rows.columns["event"]], "the events are join, leave, add, remove")
+    servers = None if cluster is None else set(cluster.servers)
+    for row, (kind, name) in enumerate(zip(rows.columns["event"], rows.columns["name"], strict=True)):
+        if kind in ("join", "leave") and name not in users:
+            rows.bad.setdefault(row, f'user "{name}" submits no job{did_you_mean(name, users)}')
+        elif servers is not None and kind in ("add", "remove") and name not in servers:
+            rows.bad.setdefault(row, f'there are no servers "{name}"{did_you_mean(name, servers)}')
     if rows.bad:
         first = min(rows.bad)
         raise InvalidInstance(f"{rows.place(first)}: {rows.bad[first]}")

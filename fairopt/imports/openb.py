@@ -9,8 +9,8 @@ cards. There are no users in these tables: a user is a class of pods (quality of
 or a quality of service.
 
 Parts of several cards add up, and a shared card must hold a whole pod: **the optimum is a relaxation**, an upper bound of what cards
-allow. The tables do not say on which node a pod ran. All pods are taken at once, as a bag; ``at`` takes those that had been made and
-not yet deleted at a time.
+allow (`fairopt.arrivals` places pods on cards). The tables do not say on which node a pod ran. All pods are taken at once, as a bag; ``at``
+takes those that had been made and not yet deleted at a time.
 
 Source: Weng et al., USENIX ATC 2023; github.com/hkust-adsl/kubernetes-scheduler-simulator.
 """

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import CertificateError, NoSolution
+from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.events import Change
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.merging import number_distinct
@@ -33,7 +33,7 @@ from fairopt.simulation.streams import Streams
 from fairopt.solve import solve
 from fairopt.solvers import RepeatedLevels, choose
 
-__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "instance_at", "run_fluid", "tasks_of"]
+__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "run_fluid", "tasks_of"]
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ _DONE = 1e-9  # part of a job's work that is rounding
 _SLACK = 1e-9
 _MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
 MOST_SAMPLES = 1_000
+_MOST_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +159,14 @@ def run_fluid(
     )
 
 
+def check_step(step: float, length: float) -> None:
+    """Refuse a step that would make too many samples of so many seconds."""
+    if length / step >= _MOST_STEPS:
+        raise Unsupported(
+            f"a sample every {step:g} s would make more than {_MOST_STEPS:,} of {length:g} s; give a larger step, or leave it out"
+        )
+
+
 class _Record:
     """What there is at multiples of a step, or at events; where these are many, at some, no closer to each other than needed."""
 
@@ -176,6 +185,7 @@ class _Record:
         if self.step is None:
             times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
         else:
+            check_step(self.step, then - self.origin)
             number = len(self.times)
             times = []
             while self.origin + number * self.step < then:

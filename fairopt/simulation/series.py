@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
-from fairopt.simulation.fluid import MOST_SAMPLES, Flow
+from fairopt.simulation.fluid import MOST_SAMPLES, Flow, check_step
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Series", "sample_flow", "sample_times", "sample_whole_tasks"]
@@ -56,12 +56,19 @@ class Series:
 
 
 def sample_times(changes: FloatArray, until: float, step: float | None) -> FloatArray:
-    """Return every ``step`` seconds, or each time at which something changes, or, where those are many, a thousand times between."""
+    """Return every ``step`` seconds, or each time at which something changes, or, where those are many, a thousand times between.
+
+    Raises
+    ------
+    Unsupported
+        Far too many samples.
+    """
     distinct = np.unique(changes[np.isfinite(changes) & (changes <= until)])
     if not distinct.size:
         return distinct
     first, last = float(distinct[0]), float(until if np.isfinite(until) else distinct[-1])
     if step is not None:
+        check_step(step, last - first)
         return np.asarray(first + step * np.arange(int((last - first) / step * (1 + 1e-12)) + 1), float)
     if distinct.size <= MOST_SAMPLES:
         return distinct if last == distinct[-1] else np.append(distinct, last)

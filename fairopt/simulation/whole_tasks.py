@@ -11,12 +11,14 @@ from fairopt.errors import Unsupported
 from fairopt.events import Change, Work
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.merging import number_distinct
-from fairopt.schedule import filling_of, planned
+from fairopt.schedule import check_single_servers, filling_of, planned
 from fairopt.simulation.streams import Streams
 from fairopt.solve import checked
 from fairopt.solvers import Placement, run_events
 
 __all__ = ["run_whole_tasks"]
+
+_MOST_TASKS = 100_000_000  # each takes some 200 bytes
 
 
 def run_whole_tasks(
@@ -39,6 +41,12 @@ def run_whole_tasks(
             f'"{name}" is a function, and the compiled event loop of a simulation knows placements that are rules; '
             'use one of fairopt, such as "best-fit"'
         )
+    if streams.trace.n_tasks > _MOST_TASKS:
+        raise Unsupported(
+            f"the trace has {streams.trace.n_tasks:,} tasks, and at most {_MOST_TASKS:,} can be followed one by one; "
+            "take a part of it, or an exact scheduler, which divides them"
+        )
+    check_single_servers(streams.instance)
     ties = plan.get("ties", "index")
     prepared = placement.prepare(streams.instance)
     rank = _rank(streams, ties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import instances
@@ -13,6 +14,7 @@ from fairopt.conditions import envy_of_servers
 from fairopt.program import Equilibrium
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.best_response import BestResponse, Sweeps
+from fairopt.solvers.smoothed_equilibrium import _Pairs
 
 
 def drawn(seed: int, users: int, servers: int) -> fo.Instance:
@@ -105,3 +107,26 @@ def test_weights_far_apart() -> None:
     """A user of weight 1e-3 beside one of 1e3 still gets its exact share: x[n] = phi[n] / sum phi on one resource."""
     instance = fo.Instance([[1.0], [1.0]], [[1.0], [1.0], [1.0]], weights=[1e-3, 1, 1e3])
     np.testing.assert_allclose(fo.solve(instance, "psdsf").tasks_per_user, 2 * instance.weights / instance.weights.sum(), rtol=1e-9)
+
+
+def test_elimination_of_users_is_the_schur_complement() -> None:
+    """B (I - 1 pull' / own) J user by user, against the same product with dense matrices of all pairs."""
+    rng = np.random.default_rng(0)
+    n, j = (part.ravel() for part in np.nonzero(rng.random((7, 5)) < 0.6))
+    matrix = sp.random_array((5, n.size), density=0.4, rng=rng, format="csr")
+    pairs = _Pairs(n, j, matrix, np.ones(5))
+    pull, own = rng.uniform(0.1, 1, n.size), rng.uniform(5, 9, 7)
+    of_user, of_limit = np.eye(7)[n], np.eye(5)[j]
+    moves = of_limit - of_user @ np.diag(1 / own) @ of_user.T @ np.diag(pull) @ of_limit
+    np.testing.assert_allclose(pairs.eliminated(pull, own), matrix.toarray() @ np.diag(pull) @ moves, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+def test_many_users_of_few_servers(sharing: str) -> None:
+    """400 users are no equations: what is factorised belongs to the servers. Under time division the market has the same tasks."""
+    instance = fo.generate("uniform", users=400, servers=6, resources=3, weights=5, seed=3)
+    allocation = fo.solve(instance, "psdsf", sharing=sharing)  # type: ignore[arg-type]
+    assert allocation.certificate.worst <= 1e-9
+    if sharing == "tdm":
+        market = fo.solve(instance, "psdsf", sharing="tdm", formulation="market")
+        np.testing.assert_allclose(allocation.tasks_per_user, market.tasks_per_user, rtol=1e-7)

@@ -1,0 +1,250 @@
+"""Alpha-fair goals on tables: the step, answers against other engines and arithmetic of its own, sifting, other arrays, and the way out."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import instances
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.instance import FloatArray
+from fairopt.program import AlphaFair, Program, Solution
+from fairopt.solvers import interior_point, structured_alpha
+from fairopt.solvers.alpha_fair_path import UserTables, _Path
+from fairopt.solvers.array_namespace import Arrays, array_namespace
+from fairopt.solvers.backend import Deadline
+
+NEVER = Deadline(None)
+NUMPY = array_namespace(None)
+
+
+def clusters(users: int, servers: int, resources: int, seed: int, part: float = 1.0, zeros: float = 0.0) -> fo.Instance:
+    """Weights over six decades, a part of the pairs eligible (one of each user at least), some demands zero."""
+    rng = np.random.default_rng(seed)
+    eligibility = rng.random((users, servers)) < part
+    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
+    demands = rng.uniform(0.1, 1, (users, resources)) * (rng.random((users, resources)) >= zeros)
+    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    return fo.Instance(
+        rng.uniform(50, 500, (servers, resources)), demands, weights=10 ** rng.uniform(-3, 3, users), eligibility=eligibility
+    )
+
+
+def by_rates(users: int, servers: int, seed: int) -> fo.Instance:
+    """Individual rates on every server."""
+    rng = np.random.default_rng(seed)
+    return fo.Instance(
+        np.ones((servers, 1)), np.ones((users, 1)), weights=rng.uniform(0.5, 2, users), rates=rng.uniform(20, 100, (users, servers))
+    )
+
+
+def on_tables(program: Program, arrays: Arrays = NUMPY) -> Solution:
+    """Solve on tables alone, without the path in logarithms behind it."""
+    assert isinstance(program.goal, AlphaFair)
+    with np.errstate(all="ignore"):
+        solution = structured_alpha.solve_alpha_fair(program, program.goal, arrays, NEVER)
+    assert solution is not None
+    return solution
+
+
+def in_logarithms(program: Program) -> Solution:
+    """Solve by the path for small problems."""
+    assert isinstance(program.goal, AlphaFair)
+    return interior_point._solve_alpha_fair(program, program.goal, NEVER)
+
+
+def utilities(program: Program, solution: Solution) -> FloatArray:
+    """Return U[n], (users,)."""
+    return program.per_user(program.utilities * solution.x)
+
+
+# The step ------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0])
+def test_the_step_solves_the_linear_conditions(alpha: float) -> None:
+    """Every condition of the docstring, written out again: reduced costs, products, what users spend, and what is missing of limits."""
+    rng = np.random.default_rng(0)
+    take, may = rng.uniform(0.2, 1, (2, 3, 7)), rng.random((3, 7)) < 0.7
+    may[0] = True
+    users = UserTables(NUMPY, take * may, may, rng.normal(size=7), alpha, np.ones((2, 3), bool))
+    path = _Path(users)
+    path.w = np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)
+    path.measure()
+    path._factorise()
+    wanted, of_limits = np.where(may, rng.normal(size=(3, 7)), 0.0), rng.normal(size=(2, 3))
+    q, h, dz, dw, ds = path._solve(wanted, of_limits)
+    y, w, p = path.y, path.w, path.p
+    costs = np.einsum("rin,ri->in", users.take, p * q)
+    np.testing.assert_allclose(dz[may], (costs / y - h)[may], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose((w * dz + path.z * dw)[may], wanted[may], rtol=1e-9, atol=1e-9)
+    total = w.sum(axis=0)
+    np.testing.assert_allclose(dw.sum(axis=0) + total * h / alpha, -np.log(total) * total, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(p * ds + p * path.s * q, of_limits, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.einsum("rin,in->ri", users.take, dw * path.t) + ds, path.short, rtol=1e-7, atol=1e-9)
+
+
+# Answers -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0, 2.0, 10.0])
+def test_one_server_as_by_bisection(alpha: float) -> None:
+    """Of one server's time, x = gamma (phi gamma^(1 - alpha) / p)^(1 / alpha) / gamma ... with the price at which it is all used."""
+    instance = by_rates(600, 1, seed=3)
+    solution = on_tables(fo.formulate(instance, "proportional", alpha=alpha))
+    gamma, phi = instance.rates[:, 0].tolist(), instance.weights.tolist()
+    low, high = -200.0, 200.0  # of the price's logarithm
+    for _ in range(200):
+        middle = (low + high) / 2
+        # d/dx of phi g(x) = p / gamma:  x = (phi gamma / p)^(1 / alpha)
+        used = sum(np.exp((np.log(f * g) - middle) / alpha) / g for f, g in zip(phi, gamma, strict=True))
+        low, high = (middle, high) if used > 1 else (low, middle)
+    expected = [np.exp((np.log(f * g) - low) / alpha) for f, g in zip(phi, gamma, strict=True)]
+    np.testing.assert_allclose(solution.x, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.0, 7.0])
+@pytest.mark.parametrize(("resources", "part", "zeros"), [(1, 1.0, 0.0), (2, 0.5, 0.3), (3, 1.0, 0.3)])
+def test_agrees_with_the_path_in_logarithms(alpha: float, resources: int, part: float, zeros: float) -> None:
+    """Another path, other variables, another end."""
+    program = fo.formulate(clusters(25, 4, resources, seed=int(10 * alpha), part=part, zeros=zeros), "proportional", alpha=alpha)
+    first, second = on_tables(program), in_logarithms(program)
+    assert certify(program, first).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-8)
+
+
+@pytest.mark.skipif(find_spec("cvxpy") is None, reason="CVXPY is not installed")
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+def test_agrees_with_cvxpy(alpha: float) -> None:
+    """A solver that shares nothing with this one."""
+    instance = by_rates(60, 4, seed=1)
+    ours = fo.solve(instance, "proportional", alpha=alpha, solver="interior-point:numpy")
+    theirs = fo.solve(instance, "proportional", alpha=alpha, solver="cvxpy")
+    np.testing.assert_allclose(ours.tasks_per_user, theirs.tasks_per_user, rtol=1e-7)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(instances(), st.sampled_from([0.1, 0.5, 1.0, 3.0, 10.0]))
+def test_every_answer_is_certified(instance: fo.Instance, alpha: float) -> None:
+    """On tables, or, where they get lost, in logarithms, and then the answer says so."""
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    if not program.n_pairs or not structured_alpha.fits(program):
+        return
+    solution = interior_point.InteriorPoint("numpy").solve(program, tolerance=1e-8, deadline=NEVER)
+    assert certify(program, solution).worst <= 1e-8
+    assert solution.finished_by in (None, "path in logarithms")
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("kind", ["alike", "proportional rows", "one pair", "zero demands", "nine decades", "one huge"])
+def test_degenerate_instances(kind: str, alpha: float) -> None:
+    """Users alike (not merged), in proportion to each other, with one server each; capacities from 1e-3 to 1e6; a user of weight 1e3."""
+    rng = np.random.default_rng(5)
+    instance = clusters(200, 4, 2, seed=7).replace(weights=rng.uniform(0.5, 2, 200))
+    if kind == "alike":
+        instance = instance.replace(demands=np.tile([[0.3, 0.7]], (200, 1)))
+    elif kind == "proportional rows":
+        instance = instance.replace(demands=np.outer(rng.uniform(0.1, 1, 200), [0.3, 0.7]))
+    elif kind == "one pair":
+        instance = instance.replace(eligibility=np.arange(4) == rng.integers(4, size=(200, 1)))
+    elif kind == "zero demands":
+        instance = clusters(200, 4, 2, seed=7, zeros=0.5)
+    elif kind == "nine decades":
+        instance = instance.replace(capacities=10 ** rng.uniform(-3, 6, (4, 2)))
+    else:
+        instance = instance.replace(weights=np.r_[1e3, np.full(199, 1e-3)])
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    solution = interior_point.InteriorPoint("numpy").solve(program, tolerance=1e-8, deadline=NEVER)
+    assert certify(program, solution).worst <= 1e-9
+
+
+def test_is_deterministic() -> None:
+    """To the last bit."""
+    program = fo.formulate(by_rates(300, 4, seed=2), "proportional")
+    np.testing.assert_array_equal(on_tables(program).x, on_tables(program).x)
+
+
+# A sample first ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
+@pytest.mark.parametrize("torn", [0.05, 0.3])
+def test_sifting_changes_nothing(monkeypatch: pytest.MonkeyPatch, alpha: float, torn: float) -> None:
+    """A sample of 100 of 2,000 users, wrong by more than the margin: those who were told wrongly join in."""
+    program = fo.formulate(by_rates(2000, 4, seed=4), "proportional", alpha=alpha)
+    whole = on_tables(program)
+    monkeypatch.setattr(structured_alpha, "_SAMPLE", 100)
+    monkeypatch.setattr(structured_alpha, "_MANY", 400)
+    monkeypatch.setattr(structured_alpha, "_TORN", torn)
+    sifted = on_tables(program)
+    assert sifted.iterations > whole.iterations
+    assert certify(program, sifted).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, sifted), utilities(program, whole), rtol=1e-9)
+
+
+# Other arrays --------------------------------------------------------------------------------------------------------------------
+
+
+def other_arrays(name: str) -> Arrays:
+    """Return arrays of another package, or skip."""
+    if name == "strict":
+        strict: Any = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+        return Arrays(strict)
+    for needed in (name, "array_api_compat"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
+    return array_namespace(name)
+
+
+@pytest.mark.parametrize("name", ["strict", "torch"])
+@pytest.mark.parametrize("sifts", [False, True])
+def test_the_same_on_other_arrays(monkeypatch: pytest.MonkeyPatch, name: str, sifts: bool) -> None:
+    """array-api-strict has nothing but the standard; PyTorch's tensors live on the processor here."""
+    arrays = other_arrays(name)
+    program = fo.formulate(by_rates(600, 3, seed=6) if sifts else clusters(60, 3, 2, seed=6, part=0.7), "proportional", alpha=0.7)
+    if sifts:
+        monkeypatch.setattr(structured_alpha, "_SAMPLE", 50)
+        monkeypatch.setattr(structured_alpha, "_MANY", 200)
+    ours, theirs = on_tables(program), on_tables(program, arrays)
+    assert certify(program, theirs).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["fortran", "numpy:cuda", "torch:abacus", "torch:cuda:99", "cupy:99"])
+def test_arrays_that_are_not_there_are_refused(name: str) -> None:
+    """Before anything is solved, with what to install or to use."""
+    with pytest.raises((fo.Unsupported, fo.SolverUnavailable), match="interior-point:numpy|pip install"):
+        fo.solve(by_rates(5, 2, seed=0), "proportional", solver=f"interior-point:{name}")
+
+
+def test_arrays_for_another_goal_are_refused() -> None:
+    """A leximin has no tables, nor has a program with limits on tasks."""
+    instance = by_rates(5, 2, seed=0)
+    with pytest.raises(fo.Unsupported, match='leave ":numpy" out'):
+        fo.solve(instance, "max-min", solver="interior-point:numpy")
+    with pytest.raises(fo.Unsupported, match='leave ":numpy" out'):
+        fo.solve(instance.replace(tasks=np.ones(5)), "proportional", solver="interior-point:numpy")
+
+
+# Ways out ------------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_path_is_finished_in_logarithms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the answer says so."""
+    instance = by_rates(200, 3, seed=0)
+    assert "finished_by" not in fo.solve(instance, "proportional").details
+    monkeypatch.setattr(interior_point, "solve_alpha_fair", lambda *_: None)
+    allocation = fo.solve(instance, "proportional")
+    assert allocation.details["finished_by"] == "path in logarithms"
+    assert allocation.certificate.worst <= 1e-9
+
+
+def test_the_time_limit_holds() -> None:
+    """Within the path, too."""
+    with pytest.raises(fo.NoSolution):
+        fo.solve(by_rates(2000, 4, seed=0), "proportional", time_limit=1e-9)
