@@ -21,7 +21,7 @@ from fairopt.trials import Row, Run, Verdict, deviation_interval, interval, samp
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 KNOWN = {"psdsf-figure-3", "psdsf-figure-6-cpu", "pdrf-section-6-1-first", "kesidis-table-2-bf-drf", "kesidis-table-4-bf-drf"}
-TRIALS = ["drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "kesidis-tables", "pdrf-tables"]
+TRIALS = ["drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "drfh-trace", "kesidis-tables", "pdrf-tables"]
 
 
 def run(*arguments: str, status: int = 0, columns: int = 80) -> Result:
