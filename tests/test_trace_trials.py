@@ -50,9 +50,8 @@ def in_slots(trace: fo.Trace, cluster: fo.Instance, slots: int) -> tuple[fo.Trac
         [trace.users[n] for n in trace.user], trace.submit, trace.tasks, needed, trace.durations, eligibility=allowed, resources=["slots"],
         events=trace.events,
     )  # fmt: skip
-    users = {"users": cluster.users, "weights": cluster.weights}
     servers = fo.Instance(
-        whole, np.ones((cluster.n_users, 1)), **users, counts=cluster.counts, servers=cluster.servers, resources=["slots"],
+        whole, np.ones((cluster.n_users, 1)), users=cluster.users, weights=cluster.weights, counts=cluster.counts, servers=cluster.servers, resources=["slots"],
         eligibility=cluster.placement,
     )  # fmt: skip
     return cut, servers
@@ -163,7 +162,7 @@ def test_ratios_are_counted(data: st.DataObject, instance: fo.Instance, until: i
 def test_reductions_are_counted(jobs: list[tuple[int, int | None, int | None]], bounds: list[int]) -> None:
     """Class by class, the means of jobs that ended both times, in fractions."""
     bounds = sorted(bounds)
-    before, after = ([math.nan if job[k] is None else job[k] for job in jobs] for k in (1, 2))
+    before, after = ([float("nan" if job[k] is None else job[k]) for job in jobs] for k in (1, 2))  # type: ignore[arg-type]
     reduction, number = reduction_by_size(before, after, [tasks for tasks, _, _ in jobs], bounds)
     for k, (low, high) in enumerate(zip([0, *bounds], [*bounds, 10**9], strict=True)):
         own = [(was, now) for tasks, was, now in jobs if low < tasks <= high and was is not None and now is not None]
