@@ -51,9 +51,15 @@ def in_slots(trace: fo.Trace, cluster: fo.Instance, slots: int) -> tuple[fo.Trac
         events=trace.events,
     )  # fmt: skip
     servers = fo.Instance(
-        whole, np.ones((cluster.n_users, 1)), users=cluster.users, weights=cluster.weights, counts=cluster.counts, servers=cluster.servers, resources=["slots"],
+        whole,
+        np.ones((cluster.n_users, 1)),
+        weights=cluster.weights,
         eligibility=cluster.placement,
-    )  # fmt: skip
+        counts=cluster.counts,
+        users=cluster.users,
+        servers=cluster.servers,
+        resources=["slots"],
+    )
     return cut, servers
 
 
