@@ -83,8 +83,8 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
     The jobs of one stream are started in the order of their submission, as those of streams of one owner are, so nothing else changes
     than the time that it takes, which grows with the streams that wait.
     """
-    keys = [streams.owner[:, None], rank[:, None], prepared.demands, prepared.tasks[:, None], np.packbits(prepared.eligibility, axis=1)]
-    alike = number_distinct(keys)
+    numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
+    alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
     return alike, np.unique(alike, return_index=True)[1]
 
 
