@@ -60,7 +60,7 @@ def simulate(
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
     Greedy schedulers start whole tasks and take none back. The exact ones divide tasks and move them at no cost: the optimum that a
-    heuristic is compared with. Ctrl-C ends it and keeps what is known by then.
+    heuristic is compared with. Ctrl-C, or SIGTERM, ends it and keeps what is known by then.
     """
     suffix = "" if output is None else output.suffix.lower()
     as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
