@@ -140,8 +140,8 @@ class Program:
     def largest(self) -> FloatArray:
         """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,)."""
         best = np.full(self.n_pairs, np.inf)
-        entries = self.limits.matrix.tocoo()
-        np.minimum.at(best, entries.col, safe_ratio(self.limits.bounds[entries.row], entries.data))
+        entries = self.limits.matrix
+        np.minimum.at(best, entries.indices, safe_ratio(np.repeat(self.limits.bounds, np.diff(entries.indptr)), entries.data))
         return best
 
     def part(self, server: int, x: FloatArray) -> tuple[Program, IntArray]:

@@ -153,7 +153,7 @@ class Levels:
         self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
         self.worth = self.scale * self.per_level[column] / self.unit[users]
         bounds = program.limits.bounds[self.rows]
-        self.use = sp.csr_array(program.limits.matrix[self.rows][:, column] * self.scale) / bounds[:, None]
+        self.use = sp.csr_array(sp.csr_array(program.limits.matrix[self.rows][:, column] * self.scale) / bounds[:, None])
         self.use_by_column = sp.csr_array(sp.csc_array(self.use).T)
         member = np.flatnonzero(self.member)
         self.user_rows = np.cumsum(self.member) - 1 + self.rows.size

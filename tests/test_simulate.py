@@ -276,6 +276,22 @@ def test_the_fluid_at_a_moment_is_the_exact_allocation(notion: str) -> None:
     np.testing.assert_allclose(found.ended, fo.solve(cluster, notion).tasks_per_user / 10, rtol=1e-6)
 
 
+def test_what_starts_where_the_last_one_ended_is_what_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users of several shapes, whose weights are divided anew as these come and go, servers that are away: the ends of all jobs."""
+    rng = np.random.default_rng(2)
+    cluster = fo.Instance(rng.uniform(1, 9, (4, 2)), np.ones((5, 2)), weights=[1, 1, 2, 3, 1], counts=[3, 1, 2, 5])
+    user, shapes = rng.integers(0, 5, 60), rng.uniform(0.05, 1, (4, 2))
+    trace = fo.Trace(
+        [cluster.users[n] for n in user], np.sort(rng.integers(0, 30, 60)), rng.integers(1, 90, 60), shapes[rng.integers(0, 4, 60)],
+        rng.uniform(1, 9, 60), eligibility=rng.random((60, 4)) < 0.8, events=[(9, "remove", "server-1", 2), (20, "add", "server-1", 2)],
+    )  # fmt: skip
+    found = fo.simulate(trace, cluster, "drfh")
+    monkeypatch.setattr("fairopt.simulation.fluid._MOST_PAIRS", -1)
+    anew = fo.simulate(trace, cluster, "drfh")
+    np.testing.assert_allclose(found.finished, anew.finished, rtol=1e-7)
+    assert found.details["residual"] <= 1e-8
+
+
 def test_the_smallest_share_of_the_fluid_by_another_program() -> None:
     """scipy's linear program for the largest smallest dominant share of three users of whom the fluid knows only their jobs."""
     rng = np.random.default_rng(8)

@@ -62,7 +62,7 @@ def simulate(
 
     Greedy schedulers start whole tasks and take none back. The exact ones divide tasks and move them at no cost: the optimum that a
     heuristic is compared with. Servers that act by themselves (psdsf:period=SECONDS, and :phases=random, sweep or at-once, :seed=N,
-    :sharing=rdm or tdm) approach it; how near they are is told beside. Ctrl-C ends it and keeps what is known by then.
+    :sharing=rdm or tdm) approach it; how near they are is told beside. Ctrl-C, or SIGTERM, ends it and keeps what is known by then.
     """
     suffix = "" if output is None else output.suffix.lower()
     as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)

@@ -10,7 +10,8 @@ has tasks of several streams divides its weight equally among them.
 
 Where an event changes only how many tasks are left to streams that had less than all their tasks, before and after, the allocation
 stays what it is: their limits on tasks are slack, and an optimum of a convex program (and an equilibrium) does not change where a
-slack limit moves. Otherwise the notion is solved anew.
+slack limit moves. Otherwise the notion is solved anew; a leximin from where the last one ended (`fairopt.solvers.RepeatedLevels`), with a
+certificate of its own, as each has.
 """
 
 from __future__ import annotations
