@@ -196,6 +196,20 @@ def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> 
     return start, end
 
 
+def fairopt_proportional(instance: fo.Instance) -> np.ndarray:
+    return fo.solve(instance, "proportional").tasks_per_user
+
+
+def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
+    """Proportional fairness of time as CVXPY's users write it, solved by Clarabel: time[n, i] of server i, rates as data."""
+    import cvxpy as cp
+
+    time = cp.Variable((instance.n_users, instance.n_servers), nonneg=True)
+    tasks = cp.sum(cp.multiply(instance.rates, time), axis=1)
+    cp.Problem(cp.Maximize(instance.weights @ cp.log(tasks)), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
+    return np.asarray(tasks.value)
+
+
 FIRST_LEVEL_ONLY = (
     "fairopt equalize",
     "CVXPY + HiGHS, one LP",
@@ -209,6 +223,8 @@ FIRST_LEVEL_ONLY = (
 
 CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "fairopt": fairopt_solve,
+    "fairopt, proportional": fairopt_proportional,
+    "CVXPY + Clarabel, proportional": cvxpy_proportional,
     "fairopt by HiGHS": fairopt_by_highs,
     "fairopt by interior point": fairopt_by_interior_point,
     "fairopt equalize": fairopt_equalize,

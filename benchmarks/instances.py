@@ -38,6 +38,13 @@ def few_servers_each(users: int, servers: int, resources: int, seed: int = 0) ->
     return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
 
 
+def rated(users: int, servers: int, seed: int = 0) -> fo.Instance:
+    """Individual rates on every server class, weights from 0.5 to 2."""
+    rng = np.random.default_rng(seed)
+    weights, rates = rng.uniform(0.5, 2, users), rng.uniform(20, 100, (users, servers))
+    return fo.Instance(np.ones((servers, 1)), np.ones((users, 1)), weights=weights, rates=rates)
+
+
 def google() -> fo.Instance:
     """The example file: 12,583 servers in ten rows, 900 users."""
     return fo.load(GOOGLE)

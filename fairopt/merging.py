@@ -204,7 +204,7 @@ def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
         factors = rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         if rows < columns:
             for i in range(rows):
-                hashes[i : i + 1] += (_bits(key[i]) * factors).sum(dtype=np.uint64)
+                hashes[i : i + 1] += (_bits(key[i : i + 1].ravel()) * factors).sum(dtype=np.uint64)
         else:
             for j in range(columns):
                 hashes += _bits(key[:, j]) * factors[j]

@@ -216,7 +216,6 @@ class _Path:
         self.product = w * self.z
         self.total = xp.sum(w, axis=0)
         self._measure_limits()
-        self.short = np.where(users.used, 1 - users.use(w * self.t) - self.s, 0.0)
         self.of_limits = np.where(users.used, self.p * self.s, 0.0)
         relative = self.of_limits / self.per_limit
         self.mu = max(float(xp.sum(self.product)) / self.n_pairs, float(relative.sum()) / self.n_limits)
@@ -228,11 +227,15 @@ class _Path:
     def _measure_limits(self) -> None:
         """Set the money by which each limit's product is measured, (slots, servers): down to that of its poorest users, step by step.
 
-        A price is no small matter while it is not small for the user with the least money. Harmonic means, by parts of the use.
+        A price is no small matter while it is not small for the user with the least money for its part of the limit. Harmonic means.
         """
         users, xp = self.users, self.xp
         mean = float(xp.sum(self.money)) / self.n_limits
-        used, per_money = users.use(self.w * self.t), users.use(self.w / self.y)
+        v = self.w * self.t
+        parts = [users.take[r, :, :] * v for r in range(users.take.shape[0])]
+        used = np.stack([users.arrays.numpy(xp.sum(part, axis=1)) for part in parts])
+        per_money = np.stack([users.arrays.numpy(xp.sum(part * part / self.money, axis=1)) for part in parts])
+        self.short = np.where(users.used, 1 - used - self.s, 0.0)
         harmonic = np.clip(used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
         before = getattr(self, "per_limit", np.full(used.shape, mean))
         self.per_limit = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * before) if self.alpha == users.alpha else mean + 0 * used

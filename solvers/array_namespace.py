@@ -23,7 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import SolverUnavailable, Unsupported
-from fairopt.instance import FloatArray
 
 __all__ = ["Arrays", "array_namespace"]
 
@@ -45,7 +44,7 @@ class Arrays:
         """Bring truth values to the device."""
         return self.xp.asarray(np.ascontiguousarray(values, dtype=bool), dtype=self.xp.bool, device=self.device)
 
-    def numpy(self, array: Any) -> FloatArray:
+    def numpy(self, array: Any) -> Any:
         """Bring an array back."""
         if isinstance(array, np.ndarray):
             return array
@@ -69,9 +68,7 @@ def array_namespace(name: str | None) -> Arrays:
     if package == "numpy" and device in ("", "cpu"):
         return Arrays(np)
     if package not in _PACKAGES:
-        raise Unsupported(
-            f'"interior-point" has no arrays "{name}"; use "interior-point:numpy", ":torch", ":torch:cuda" or ":cupy"'
-        )
+        raise Unsupported(f'"interior-point" has no arrays "{name}"; use "interior-point:numpy", ":torch", ":torch:cuda" or ":cupy"')
     for needed, install in ((package, package), ("array_api_compat", "array-api-compat")):
         if find_spec(needed) is None:
             raise SolverUnavailable(f'arrays of "{package}" need a package that is not installed; install it with: pip install {install}')
@@ -80,7 +77,9 @@ def array_namespace(name: str | None) -> Arrays:
         there = _torch_device(device) if package == "torch" else _cupy_device(device)
         xp.asarray([1.0], dtype=xp.float64, device=there)
     except Exception as error:  # each package has errors of its own for devices that are not there
-        raise Unsupported(f'"{package}" has no device "{device or "cuda"}" here ({_first_line(error)}); use "interior-point:numpy"') from None
+        raise Unsupported(
+            f'"{package}" has no device "{device or "cuda"}" here ({_first_line(error)}); use "interior-point:numpy"'
+        ) from None
     return Arrays(xp, there)
 
 

@@ -62,7 +62,7 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
-# From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, the path of this file and tables, alpha = 1,
+# From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, this path and tables, alpha = 1,
 # users x servers x resources: 10 x 3 x 2 0.093, 0.006; 100 x 5 x 2 0.16, 0.010; 60 x 30 x 3 0.66, 0.036; 300 x 30 x 3 3.3, 0.068. It ends
 # at 1e-12, not at 1e-15 as the path of this file does: that is what small programs get.
 _PAIRS_OF_TABLES = 500

@@ -1,7 +1,7 @@
 """Alpha-fair goals of many users and few limits: most users settle at once, the path is for those who are torn.
 
-In the units of ``structured_pairs`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price y, the
-least of c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
+In the units of ``structured_pairs`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price,
+y = min_i c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
 and near the right prices nearly everybody can be told where to buy.
 
 Where each server has one limit (its time, or one resource), all users who buy at server i alone are, together, one user:
@@ -94,7 +94,7 @@ def _tables(pairs: Pairs, goal: AlphaFair, arrays: Arrays) -> UserTables:
 
 def _error(users: UserTables, found: Equilibrium) -> float:
     """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted."""
-    arrays, xp = users.arrays, users.arrays.xp
+    xp = users.arrays.xp
     use = users.use(found.v)
     idle = found.p * np.maximum(1 - use, 0.0)
     t = xp.sum(found.v, axis=0)
@@ -115,21 +115,22 @@ def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
     # The same limits for fewer users: at the same prices each of them asks for what their number would.
     sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_users)))
     found = walk(sample, deadline)
-    torn = np.zeros(n, bool)
-    steps, margin = 0, _TORN
-    for _ in range(_ROUNDS):
+    torn, settled = np.zeros(n, bool), np.zeros(n, np.int64)
+    steps = 0
+    for number in range(_ROUNDS):
         if found is None:
             return None
         steps += found.steps
         cheapest, second = _ask(users, found.p)
-        joining = (second < 1 + margin) & ~torn if not torn.any() else ~torn & ((second < 1 + margin) | (cheapest != settled))
-        if torn.any() and not joining.any():
-            return _together(users, found, torn, settled, steps)
+        joining = ~torn & (second < 1 + (_CLEAR if number else _TORN))
+        if number:
+            joining |= ~torn & (cheapest != settled)
+            if not joining.any():
+                return _together(users, found, torn, settled, steps)
         torn |= joining
         settled = cheapest
         found = walk(_reduced(users, np.flatnonzero(torn), np.flatnonzero(~torn), settled), deadline)
         log.info("%d of %d users are torn between servers", int(torn.sum()), n)
-        margin = _CLEAR
     return None
 
 

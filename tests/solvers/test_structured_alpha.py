@@ -218,7 +218,7 @@ def test_the_same_on_other_arrays(monkeypatch: pytest.MonkeyPatch, name: str, si
 @pytest.mark.parametrize("name", ["fortran", "numpy:cuda", "torch:abacus", "torch:cuda:99", "cupy:99"])
 def test_arrays_that_are_not_there_are_refused(name: str) -> None:
     """Before anything is solved, with what to install or to use."""
-    with pytest.raises((fo.Unsupported, fo.SolverUnavailable), match="interior-point:numpy|pip install"):
+    with pytest.raises((fo.Unsupported, fo.SolverUnavailable), match=r"interior-point:numpy|pip install"):
         fo.solve(by_rates(5, 2, seed=0), "proportional", solver=f"interior-point:{name}")
 
 
