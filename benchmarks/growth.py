@@ -312,7 +312,8 @@ def write(key: str, rows: list[Row], limit: float) -> None:
         "",
         "By `benchmarks/growth.py`, each series in one go. Seconds: processor time, on one thread. Slope: exponent of the time in the "
         "size, fitted. Level error: largest relative difference of a share from the certified one (of the lowest, for one LP). Gap: what "
-        "is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above what is in use before the solve.",
+        "is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above what is in use "
+        "before the solve.",
         "",
         "![Time](growth.svg)",
         "",
