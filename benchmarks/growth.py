@@ -8,8 +8,8 @@ After every series the results are written, so that a run can be stopped.
 
 The question is weighted DRFH. Contenders marked "one LP" find its lowest level alone; the others the whole leximin. Every measurement is a
 process of its own with one thread for linear algebra, which loads all packages and builds the instance before the clock starts. Time is
-processor time (user and system), which other work on the machine disturbs least; memory is the peak above that of the instance. Who has
-spent its time limit is stopped, and sits out the larger sizes of that series.
+processor time (user and system), which other work on the machine disturbs least; memory is the peak above what is in use before the solve
+(Linux only). Who has spent its time limit is stopped, and sits out the larger sizes of that series.
 
 Exactness is measured against the certified answer of fairopt. *Level error*: largest relative difference of a share (of the lowest, for one
 LP) as the contender reports it. *Gap*: how much of the certified lowest level is missing once its tasks are scaled back into the
@@ -115,14 +115,14 @@ def measure(series: str, size: float, name: str, limit: float, shares_file: Path
     solve = contenders.CONTENDERS[name]
     solve(fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]]))  # loads every package once, outside the measurement
     instance = SERIES[series].make(size)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = fresh_peak()
     clocks = time.perf_counter(), time.process_time()
     seconds, hard = int(clocks[1] + limit) + 1, resource.getrlimit(resource.RLIMIT_CPU)[1]
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
     tasks = solve(instance)
     wall, processor = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
     resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
-    peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    peak = (memory("VmHWM") - before) / 1024
     extra: Row = {}
     if name == OURS[0]:
         allocation = fo.solve(instance, "drfh")
@@ -137,6 +137,18 @@ def measure(series: str, size: float, name: str, limit: float, shares_file: Path
     gap = max(1 - float(shares.min()) / excess / float(certified.min()), 0.0)
     pairs = int(instance.eligibility.sum())
     return {"pairs": pairs, "seconds": wall, "processor": processor, "peak_mib": peak, "error": error, "gap": gap, **extra}
+
+
+def memory(field: str) -> int:
+    """Read a field of this process from the system, KiB."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def fresh_peak() -> int:
+    """Forget the peak of memory up to now, that of building the instance, and return what is in use, KiB."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return memory("VmRSS")
 
 
 def in_own_process(series: str, size: float, name: str, limit: float, shares_file: Path) -> Row:
@@ -220,14 +232,16 @@ def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "fairopt"
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     keys = list(dict.fromkeys(row["series"] for row in rows))
-    names = list(dict.fromkeys(row["contender"] for row in rows))
+    names = [name for name in contenders.CONTENDERS if any(row["contender"] == name and "failed" not in row for row in rows)]
     looks = dict(zip(names, zip(plt.get_cmap("tab10").colors, "osD^v<>Xph", strict=False), strict=False))  # type: ignore[attr-defined]
     columns = min(3, len(keys))
     figure, panels = plt.subplots(-(-len(keys) // columns), columns, figsize=(5.2 * columns, 4.2 * -(-len(keys) // columns) + 0.8))
     flat = np.atleast_1d(panels).ravel()
     for axes, key in zip(flat, keys, strict=False):
+        slopes: list[tuple[float, float, float, Any]] = []
         for name in names:
             own = [row for row in rows if row["series"] == key and row["contender"] == name and "failed" not in row]
             if not own:
@@ -235,15 +249,21 @@ def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
             colour, marker = looks[name]
             size, value = [row["size"] for row in own], [max(row[quantity], 1e-3 if quantity == "processor" else 1.0) for row in own]
             axes.loglog(size, value, marker + "-", color=colour, markersize=5, linewidth=2.2 if name == OURS[0] else 1.2)
-            exponent = slope(own)
-            if quantity == "processor" and not np.isnan(exponent):
-                axes.annotate(
-                    f"{exponent:.1f}", (size[-1], value[-1]), (5, 0), textcoords="offset points", color=colour, fontsize=8, va="center"
-                )
-        axes.set_title(SERIES[key].title.split(":")[0].split(",")[0], loc="left", fontsize=11)
+            if quantity == "processor" and not np.isnan(slope(own)):
+                slopes.append((np.log10(value[-1]), size[-1], slope(own), colour))
+        axes.set_title(SERIES[key].title.split(":")[0], loc="left", fontsize=11)
         axes.set_xlabel(SERIES[key].axis)
         axes.grid(visible=True, which="major", color="0.9")
         axes.margins(x=0.12)
+        for minor in (axes.xaxis, axes.yaxis):  # numbers at powers of ten only
+            minor.set_minor_formatter(NullFormatter())
+        least, most = axes.get_ylim()
+        axes.set_ylim(min(least, 10 ** np.floor(np.log10(least) + 0.5)), max(most, 10 ** np.ceil(np.log10(most) - 0.5)))
+        apart, taken = 0.045 * np.log10(axes.get_ylim()[1] / axes.get_ylim()[0]), dict[float, float]()
+        for level, end, exponent, colour in sorted(slopes):  # beside the last point, one above the other
+            taken[end] = max(level, taken.get(end, -np.inf) + apart)
+            where, beside = (end, 10 ** taken[end]), {"xytext": (6, 0), "textcoords": "offset points"}
+            axes.annotate(f"{exponent:.1f}", where, **beside, color=colour, fontsize=8, va="center", annotation_clip=False)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in flat[::columns]:
         axes.set_ylabel(label)
@@ -251,7 +271,7 @@ def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
         axes.set_visible(False)
     handles = [plt.Line2D([], [], color=looks[name][0], marker=looks[name][1], label=name) for name in names]
     figure.legend(handles=handles, loc="lower center", ncols=min(4, len(names)), frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.09 if len(keys) > 3 else 0.16, 1, 1))
+    figure.tight_layout(rect=(0, 0.1 if len(keys) > columns else 0.16, 1, 1))
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
 
@@ -292,7 +312,8 @@ def write(key: str, rows: list[Row], limit: float) -> None:
         "",
         "By `benchmarks/growth.py`, each series in one go. Seconds: processor time, on one thread. Slope: exponent of the time in the "
         "size, fitted. Level error: largest relative difference of a share from the certified one (of the lowest, for one LP). Gap: what "
-        "is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above the instance.",
+        "is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above what is in use "
+        "before the solve.",
         "",
         "![Time](growth.svg)",
         "",
