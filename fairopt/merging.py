@@ -198,10 +198,10 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
 def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
     """Return a number for each row: equal rows have equal ones, and different rows hardly ever."""
     rng = np.random.default_rng(0)
-    hashes = np.zeros(keys[0].shape[0], np.uint64)
+    hashes: npt.NDArray[np.uint64] = np.zeros(keys[0].shape[0], np.uint64)
     for key in keys:
         rows, columns = key.shape
-        factors = rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        factors: npt.NDArray[np.uint64] = np.asarray(rng.integers(2**63, size=columns, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
         if rows < columns:
             for i in range(rows):
                 hashes[i : i + 1] += (_bits(key[i : i + 1].ravel()) * factors).sum(dtype=np.uint64)

@@ -160,7 +160,11 @@ class _Path:
         self.unit = 0.0  # logarithm by which phi was scaled
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
+        self.whole = bool(self.xp.all(users.may))
         self._start()
+
+    def _eligible(self, values: Any) -> Any:
+        return values if self.whole else self.xp.where(self.users.may, values, 0.0)
 
     def _ones(self, mask: Any) -> Any:
         return self.xp.astype(mask, self.xp.float64)
@@ -258,7 +262,7 @@ class _Path:
         aim = max(falls * self.mu, _END)
         bend = xp.where(dw * dz > -10 * aim, dw * dz, -10 * aim)
         limits = np.where(users.used, aim * self.per_limit - self.of_limits - self.p * dp * ds, 0.0)
-        dp, h, dz, dw, ds = self._solve(xp.where(users.may, aim - self.product - bend, 0.0), limits)
+        dp, h, dz, dw, ds = self._solve(self._eligible(aim - self.product - bend), limits)
         length = self._length(dp, h, dz, dw, ds)
         self._go(_BOUNDARY * length if length < 1 else 1.0, dp, h, dw, ds)
 
@@ -282,7 +286,7 @@ class _Path:
         users, xp = self.users, self.xp
         m, k = self.p.shape
         price = users.arrays.floats(self.p)
-        self.kappa = xp.where(users.may, self.w / self.z, 0.0)
+        self.kappa = self._eligible(self.w / self.z)
         self.beta = [users.take[r, :, :] * price[r, :][:, None] / self.y for r in range(m)]
         all_kappa, own = xp.sum(self.kappa, axis=0), self.total / self.alpha
         self.pivot = all_kappa + own
@@ -306,14 +310,14 @@ class _Path:
     def _solve(self, products: Any, of_limits: FloatArray) -> tuple[FloatArray, Any, Any, Any, FloatArray]:
         """Return q = dp/p, h = dy/y, dz, dw and ds for wanted changes of w z and p s."""
         users, xp = self.users, self.xp
-        fixed = xp.where(users.may, products / self.z, 0.0)
+        fixed = self._eligible(products / self.z)
         rise = (-xp.log(self.total) * self.total - xp.sum(fixed, axis=0)) / self.pivot
         spent = (fixed + self.kappa * rise) * self.money
         right = np.stack([users.arrays.numpy(xp.sum(spent * beta, axis=1)) for beta in self.beta]) + of_limits - self.p * self.short
         q = (scipy.linalg.cho_solve(self.factor, right.ravel() / self.size, check_finite=False) / self.size).reshape(self.p.shape)
         dearer = users.of_prices(self.p * q) / self.y
         h = rise + xp.sum(self.kappa * dearer, axis=0) / self.pivot
-        dz = xp.where(users.may, dearer - h, 0.0)
+        dz = self._eligible(dearer - h)
         dw = fixed - self.kappa * dz
         ds = np.where(users.used, (of_limits - self.of_limits * q) / np.where(users.used, self.p, 1.0), 0.0)
         return q, h, dz, dw, ds
@@ -322,7 +326,7 @@ class _Path:
         """Return how far one can go, 1 at most, before something becomes 0."""
         xp = self.xp
         steepest = max(
-            -float(xp.min(dw / xp.where(self.w > 0, self.w, 1.0))),
+            -float(xp.min(dw / (self.w if self.whole else xp.where(self.w > 0, self.w, 1.0)))),
             -float(xp.min(dz / self.z)),
             -float(xp.min(h)),
             -float(dp.min()),

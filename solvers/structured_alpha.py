@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 
 _MOST_LIMITS = 1000  # of the dense system
 _DENSE = 0.05  # part of the pairs that is eligible at least
-_SAMPLE = 10_000
-_MANY = 4 * _SAMPLE  # users from which on a sample comes first
+_SAMPLE = 10_000  # users at most, and a tenth of all
+_MANY = 8_000  # users from which on a sample comes first
 _TORN = 0.05  # part of the price by which another server may be dearer for users who go on as they are
 _CLEAR = 1e-6  # and by which it must be for the others, at the end
 _ROUNDS = 6
@@ -61,7 +61,9 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not pairs.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(pairs, goal, arrays)
-    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 else walk(users, deadline)
+    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 else None
+    if found is None:
+        found = walk(users, deadline)
     if found is None:
         return None
     error = _error(users, found)
@@ -111,7 +113,8 @@ def _error(users: UserTables, found: Equilibrium) -> float:
 def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
     """Return the equilibrium of many users with one limit a server, by way of a sample of them."""
     n = users.n_users
-    sample = _some(users, np.arange(n // _SAMPLE // 2, n, n // _SAMPLE))
+    every = max(10, n // _SAMPLE)
+    sample = _some(users, np.arange(every // 2, n, every))
     # The same limits for fewer users: at the same prices each of them asks for what their number would.
     sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_users)))
     found = walk(sample, deadline)
