@@ -307,6 +307,12 @@ def write(key: str, rows: list[Row], limit: float) -> None:
     about = f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
     measured[key] = {"about": f"{about}, at most {limit:g} s for each", "rows": rows}
     measured = {name: measured[name] for name in SERIES if name in measured}
+    kept.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    render(measured)
+
+
+def render(measured: dict[str, Row]) -> None:
+    """Write the tables and the plots of what was measured."""
     lines = [
         "# How time and memory grow",
         "",
@@ -323,7 +329,6 @@ def write(key: str, rows: list[Row], limit: float) -> None:
     for name, series in measured.items():
         lines += table(name, series["rows"], series["about"])
     (RESULTS / "growth.md").write_text("\n".join(lines), encoding="utf-8")
-    kept.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
     everything = [row for series in measured.values() for row in series["rows"]]
     plot(everything, "processor", "seconds of processor time", RESULTS / "growth.svg")
     plot(everything, "peak_mib", "peak memory, MiB", RESULTS / "growth-memory.svg")
