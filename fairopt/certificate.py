@@ -57,6 +57,7 @@ import numpy as np
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
+from fairopt.own_limits import OwnLimits
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
@@ -226,7 +227,7 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
     open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
 
     value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
-    complete = ~open_to | _has_all_tasks(program, solution.x, per_level)
+    complete = ~open_to | _at_own_limit(program, levels, per_level)
     value[complete] = levels[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value
@@ -279,14 +280,6 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
     return optimality, fairness
 
 
-def _has_all_tasks(program: Program, x: FloatArray, per_level: FloatArray) -> np.ndarray:
-    """Which users run all the tasks that they have, where a task is worth the same on every server, (users,)."""
-    limits, users = program.limits, program.pair_users
-    rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
-    who = limits.keys[rows, 0]
-    low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-    np.minimum.at(low, users, per_level)
-    np.maximum.at(high, users, per_level)
-    complete = np.zeros(len(program.users), bool)
-    complete[who] = (program.per_user(x)[who] >= limits.bounds[rows] * (1 - _FULL)) & (low[who] == high[who])
-    return complete
+def _at_own_limit(program: Program, levels: FloatArray, per_level: FloatArray) -> np.ndarray:
+    """Which users are at the most that a limit of their own lets them have, whatever the others do, (users,)."""
+    return np.asarray(levels >= OwnLimits(program, per_level).caps()[0] * (1 - _FULL))

@@ -22,6 +22,7 @@ class LimitKind(IntEnum):
     TIME = 1  # (server, -1): sum of x[n,i] / gamma[n,i]
     TASKS = 2  # (user, -1): tasks that the user has
     SLICE = 3  # (user, server): the part of a server that is set aside for a user
+    PARALLELISM = 4  # (user, -1): sum of x[n,i] / (tasks of n on one server of i), the servers that the user is on at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +59,12 @@ class Limits:
     def select(self, rows: npt.NDArray[np.bool_] | IntArray) -> Limits:
         """Keep some rows."""
         return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
+
+    @property
+    def of_servers(self) -> npt.NDArray[np.bool_]:
+        """Which rows bound what a server gives, (rows,); the others bound what a user takes wherever it runs."""
+        own: npt.NDArray[np.bool_] = (self.kinds != LimitKind.TASKS) & (self.kinds != LimitKind.PARALLELISM)
+        return own
 
     def __len__(self) -> int:
         return int(self.bounds.size)

@@ -23,11 +23,13 @@ billionth of what others get is still seen by the solver's tolerances.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Feature, Leximin, LimitKind, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
@@ -53,6 +55,10 @@ _SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user w
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
+_REACHED = 1e-11  # a guess that all reach but for this part is reached
+_GUESSES = 50  # rounds of prices that follow the crowd
+_SAME_CAP = 1e-14
+_FREE = 1e-9  # a pair that costs less, as a part of all spending for as much as it can take, is free
 _VANISHING = 1e-6  # part of a user's level
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 
@@ -98,6 +104,16 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     return Solution(np.maximum(outcome.x, 0.0) * largest, prices=prices, iterations=outcome.iterations)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Proof:
+    """Prices of all limits, the cheapest price q[n] of a unit of each user's level, all spending, and the bound on t that follows."""
+
+    prices: FloatArray
+    q: FloatArray
+    spent: float
+    bound: float
+
+
 class _Levels:
     """The state of one leximin (or of its first step, the equal level)."""
 
@@ -111,15 +127,16 @@ class _Levels:
         self.largest = largest = program.largest()
         reach = program.per_user(largest * self.per_level)  # no user's level can exceed this
 
-        # Caps. A limit on tasks is a cap on the level where a task is worth the same on every server; elsewhere it stays a row.
-        self.cap = np.full(n_users, np.inf)
+        # Limits of a user's own are caps on its level. Where that is all they are, they need no row.
+        self.own = OwnLimits(program, self.per_level)
+        self.cap, self.capped_by = np.full(n_users, np.inf), np.full(n_users, -1)
         rows = np.ones(len(limits), bool)
         if not self.equal:
-            low, high = _extremes(self.per_level, users, n_users)
-            limited = np.flatnonzero(limits.kinds == LimitKind.TASKS)
-            even = limited[low[limits.keys[limited, 0]] == high[limits.keys[limited, 0]]]
-            self.cap[limits.keys[even, 0]] = limits.bounds[even] * low[limits.keys[even, 0]]
-            rows[even] = False
+            self.cap, self.capped_by = self.own.caps()
+            rows[self.own.rows[self.own.even]] = False
+        self.prices = np.zeros(len(limits))  # of the last level
+        self.free = np.ones(program.n_pairs, bool)  # at these prices
+        self.proof: _Proof | None = None  # the lowest bound on the next one
         rows &= limits.bounds > 0
         self.rows = np.flatnonzero(rows)
 
@@ -137,8 +154,10 @@ class _Levels:
             weights = goal.weights[self.member]
             slices = reach[self.member] * weights / weights.sum()
             self.t_unit = float(np.sqrt(slices.min() * reach[self.member].min()))
+            if self._caps_matter():
+                self.t_unit = min(self._guess(), self._most())
             self.model = self._build()
-            if self.column.size >= _MANY_COLUMNS and self.rows.size >= _MANY_LIMITS:
+            if (self.column.size >= _MANY_COLUMNS and self.rows.size >= _MANY_LIMITS) or (self.rows.size>2000):
                 self.model.set_options(solver="ipm")
             else:
                 self._start_greedily()
@@ -148,7 +167,8 @@ class _Levels:
         program, column = self.program, self.column
         users = program.pair_users[column]
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        self.unit = np.where(self.rising, np.minimum(self.reach, self.t_unit), np.where(self.level > 0, self.level, 1.0))
+        self.wanted = np.minimum(self.cap, self.t_unit)
+        self.unit = np.where(self.rising, np.minimum(self.reach, self.wanted), np.where(self.level > 0, self.level, 1.0))
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
         self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
         self.worth = self.scale * self.per_level[column] / self.unit[users]
@@ -158,7 +178,7 @@ class _Levels:
         member = np.flatnonzero(self.member)
         self.user_rows = np.cumsum(self.member) - 1 + self.rows.size
         by_user = sp.csr_array((self.worth, (self.user_rows[users] - self.rows.size, np.arange(column.size))), (member.size, column.size))
-        level = sp.csr_array((-self.t_unit / self.unit[member] * self.rising[member])[:, None])
+        level = sp.csr_array((-self.wanted[member] / self.unit[member] * self.rising[member])[:, None])
         return HighsModel(
             np.append(np.zeros(column.size), 1.0),
             np.zeros(column.size + 1),
@@ -182,15 +202,14 @@ class _Levels:
         outcome: Outcome | None = None
         while self.rising.any():
             outcome = self._run()
-            t = self._reached(outcome)
-            capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
-            if capped.size:
-                self._settle(capped, self.cap[capped])
-                continue
+            part = self._reached(outcome)
             if self.equal:
-                self._equal_level(t, outcome)
+                self._equal_level(part * self.t_unit, outcome)
                 break
-            self._settle_at_bottleneck(t, outcome)
+            if self._caps_matter():
+                self._next_guess(part, outcome)
+            else:
+                self._settle_at_bottleneck(part * self.t_unit, self._proof(outcome))
         x = np.zeros(self.program.n_pairs)
         if outcome is not None:
             x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
@@ -208,10 +227,11 @@ class _Levels:
         # From here on the last point is feasible (or almost), and primal simplex carries on from it.
         self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
         t = float(outcome.x[-1])
-        if t > 0 and not 1 / _OFF < t < _OFF:  # the units were wrong by orders of magnitude: mend them, go on from the same basis
-            self._rescale(self.t_unit * t, self.model.basis)
+        if t > 0 and not 1 / _OFF < t < _OFF and not self._caps_matter():
+            self._rescale(self.t_unit * t, self.model.basis)  # the units were wrong by orders of magnitude: go on from the same basis
             outcome = self._attempt(known)
-        if max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
+        sloppy = max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1)
+        if max(sloppy, 1 - self._reached(outcome) / outcome.x[-1]) > _SLOPPY:
             outcome = self.model.refine(outcome, self.deadline.left)
         self.programs += 1
         return outcome
@@ -236,7 +256,7 @@ class _Levels:
             self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
 
     def _reached(self, outcome: Outcome) -> float:
-        """Return the level that the rising users reach at the solver's point once it is scaled back to exact feasibility.
+        """Return the part of what they want that the rising users reach at the solver's point, scaled back to exact feasibility.
 
         The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it.
         """
@@ -244,10 +264,112 @@ class _Levels:
         y /= max(1.0, float((self.use @ y).max(initial=0.0)))
         gained = y * self.scale * self.per_level[self.column]
         levels = np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
-        return float(levels[self.rising].min())
+        return float((levels[self.rising] / self.wanted[self.rising]).min())
 
-    def _prices(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
-        """Return prices of the scaled limits, and q[n]: the cheapest price of one unit of the level's unit of each user, (users,)."""
+    # Caps ------------------------------------------------------------------------------------------------------------------------
+
+    def _caps_matter(self) -> bool:
+        return not self.equal and bool(np.isfinite(self.cap[self.rising]).any())
+
+    def _next_guess(self, part: float, outcome: Outcome) -> None:
+        """Settle whoever has its cap at a level that all can reach; then settle those who are stopped there, or guess again."""
+        guess, caps = self.t_unit, self.cap[self.rising]
+        low, within = float(caps.min()), bool((caps >= guess).all())
+        if within or part < 1 - _REACHED:  # (elsewhere it may be caps that stop them, and nothing is proved)
+            proof, last = self._proof(outcome), self.proof
+            stalled = last is not None and proof.bound >= last.bound * (1 - _ROUNDING)
+            self.proof = last if stalled else proof
+            reached = min(part * guess, low) if within else part * guess if stalled else 0.0
+        else:
+            stalled, reached = False, guess
+        bound = np.inf if self.proof is None else self.proof.bound
+        capped = np.flatnonzero(self.rising & (self.cap <= reached * (1 + _ROUNDING)))
+        log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, part, reached, bound, capped.size)
+        self._settle_at_caps(capped)
+        if self.rising.any() and self.proof is not None and (stalled or bound <= reached * (1 + _REACHED)):
+            self._settle_at_bottleneck(reached, self.proof)
+            self.proof, bound = None, self._guess()
+        if self.rising.any():
+            self._rescale(min(bound, self._most()), self.model.basis)
+
+    def _most(self) -> float:
+        """Return the largest level that anyone who rises could have if it were alone."""
+        return float(np.minimum(self.cap, self.reach)[self.rising].max(initial=0.0))
+
+    def _bound(self, spent: float, q: FloatArray) -> float:
+        """Return the largest t that prices allow: sum of q min(t, cap) over the rising <= spent - sum of q level over the settled.
+
+        q is the price of a unit of each user's level, (users,).
+        """
+        settled = self.member & ~self.rising
+        left = spent - float(q[settled] @ self.level[settled])
+        rising = np.flatnonzero(self.rising)
+        rising = rising[np.argsort(self.cap[rising])]
+        price, cap = q[rising], self.cap[rising]
+        sigma = np.cumsum(price[::-1])[::-1]  # of this one and all with larger caps
+        paid = np.append(0.0, np.cumsum(price * np.where(np.isfinite(cap), cap, 0.0)))[:-1]  # for those with smaller caps
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(sigma > 0, (left - paid) / sigma, np.inf)
+        stops = np.flatnonzero(t <= cap)
+        return float(t[stops[0]]) if stops.size else np.inf
+
+    def _guess(self) -> float:
+        """Return a level that is seldom too low and not much too high: the lowest bound by prices of shared limits that follow the crowd."""
+        shared = np.flatnonzero(self.program.limits.of_servers & (self.program.limits.bounds > 0))
+        use = sp.csc_array(self.program.limits.matrix[shared][:, self.column] / self.program.limits.bounds[shared][:, None])
+        by_column = sp.csr_array(use.T)
+        users, per_level = self.program.pair_users[self.column], self.per_level[self.column]
+        first = np.flatnonzero(np.diff(users, prepend=-1))
+        price, best = np.full(shared.size, 1.0 / shared.size), np.inf
+        for step in range(_GUESSES):
+            cost = (by_column @ price) / per_level
+            q = np.zeros(self.cap.size)
+            q[users[first]] = np.minimum.reduceat(cost, first)
+            best = min(best, self._bound(1.0, q))
+            if not np.isfinite(best):
+                break
+            level = np.where(self.rising, np.minimum(self.cap, best), self.level)
+            cheapest = cost <= q[users] * (1 + _ROUNDING)
+            load = use @ np.where(cheapest, level[users] / per_level, 0.0)
+            price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
+            price /= price.sum()
+        return best
+
+    def _settle_at_caps(self, users: np.ndarray) -> None:
+        """Settle users at their caps, and say why: a level for each cap that stands only while the last level's prices do."""
+        if not users.size:
+            return
+        limits = self.program.limits
+        shared = np.where(limits.of_servers, self.prices, 0.0)
+        order = users[np.argsort(self.cap[users], kind="stable")]
+        new = np.flatnonzero(np.diff(self.cap[order], prepend=-1.0) > _SAME_CAP * self.cap[order])
+        cost = limits.matrix.T @ shared if shared.any() else None
+        for together in np.split(order, new[1:]):
+            rows, prices = [], []
+            for n in together if cost is not None else ():
+                price = self.own.price_beyond(self.capped_by[n], cost, self.per_level, self.free)
+                if np.isfinite(price):
+                    rows.append(self.own.rows[self.capped_by[n]])
+                    prices.append(price)
+            if rows:
+                full = self.prices.copy()
+                full[rows] = prices
+                self.stages.append(Stage(float(self.cap[together].min()), together, full))
+        self._settle(users, self.cap[users])
+
+    def _lower_caps(self, t: float) -> None:
+        """Take it into account that beyond their free pairs users would have to buy what others have, who are settled."""
+        limits = self.program.limits
+        cost = limits.matrix.T @ np.where(limits.of_servers, self.prices, 0.0)
+        self.free = cost * self.largest <= _FREE * float(self.prices @ limits.bounds)
+        cap, by = self.own.caps(self.free)
+        lower = self.rising & (cap < self.cap * (1 - _ROUNDING))
+        self.cap[lower], self.capped_by[lower] = np.maximum(cap, t)[lower], by[lower]
+
+    # Prices ----------------------------------------------------------------------------------------------------------------------
+
+    def _proof(self, outcome: Outcome) -> _Proof:
+        """Return what the multipliers of an LP prove."""
         prices = np.maximum(outcome.row_duals[: self.rows.size], 0.0)
         users = self.program.pair_users[self.column]
         cost = (self.use_by_column @ prices) / self.worth
@@ -265,47 +387,43 @@ class _Levels:
         q = np.full(len(self.program.users), np.inf)
         np.minimum.at(q, users, cost)
         q[np.isinf(q)] = 0.0
-        return prices, q
-
-    def _stage(self, value: float, users: np.ndarray, prices: FloatArray) -> None:
+        q /= self.unit
         full = np.zeros(len(self.program.limits))
         full[self.rows] = prices * self.t_unit / self.program.limits.bounds[self.rows]  # what t gains per unit of each limit
-        self.stages.append(Stage(value, users, full))
+        spent = float(prices.sum())
+        return _Proof(full, q, spent, self._bound(spent * (1 - _DIGITS), q))
 
-    def _settle_at_bottleneck(self, t: float, outcome: Outcome) -> None:
+    def _settle_at_bottleneck(self, t: float, proof: _Proof) -> None:
         """Settle every user whom the prices prove to be at its level in all optimal solutions."""
-        prices, q = self._prices(outcome)
         rising = np.flatnonzero(self.rising)
-        settled = ~self.rising & (q > 0)
-        weight = q[rising] / self.unit[rising]  # price of one unit of level
-        sigma = weight.sum()
-        bound = (
-            (prices.sum() * (1 - _DIGITS) - (q[settled] * self.level[settled] / self.unit[settled]).sum()) / sigma if sigma > 0 else np.inf
-        )
-        gap = max(bound - t, 0.0)
+        weight = proof.q[rising]
+        gap = max(proof.bound - t, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rise = np.where(weight * t > _NOISE * prices.sum(), sigma * gap / weight, np.inf)
+            rise = np.where(weight * t > _NOISE * proof.spent, weight.sum() * gap / weight, np.inf)
         proved = rise <= self.settle_at * t
         if not proved.any():  # the best proof there is; the certificate will judge it
             proved = rise <= rise.min()
         users = rising[proved]
-        self._stage(t, users, prices)
+        self.stages.append(Stage(t, users, proof.prices))
+        self.prices = proof.prices
         self._settle(users, np.full(users.size, t))
+        if self.own.rows.size and not self.own.even.all():
+            self._lower_caps(t)
         log.info("level %d: %.6g, %d users left", len(self.stages), t, int(self.rising.sum()))
 
     def _equal_level(self, t: float, outcome: Outcome) -> None:
-        prices, _ = self._prices(outcome)
         rising = np.flatnonzero(self.rising)
-        self._stage(t, rising, prices)
+        self.stages.append(Stage(t, rising, self._proof(outcome).prices))
         self.level[rising] = t
         self.rising[:] = False
 
     def _settle(self, users: np.ndarray, levels: FloatArray) -> None:
         """Take t out of the rows of these users and bound them by their levels instead."""
-        rows = self.user_rows[users]
-        for row in rows:
-            self.model.set_coefficient(row, self.column.size, 0.0)
-        self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
+        if not self._caps_matter():  # else the next guess builds a new model
+            rows = self.user_rows[users]
+            for row in rows:
+                self.model.set_coefficient(row, self.column.size, 0.0)
+            self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
         self.level[users] = levels
         self.rising[users] = False
 
