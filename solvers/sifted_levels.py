@@ -21,7 +21,7 @@ from fairopt.instance import FloatArray
 from fairopt.program import Leximin, Program
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_levels import Levels, Proof
-from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.highs_model import HighsModel, Status, solved
 from fairopt.solvers.responses import Response, Users
 
 __all__ = ["SiftedLevels"]
@@ -29,7 +29,8 @@ __all__ = ["SiftedLevels"]
 log = logging.getLogger(__name__)
 
 _ROUNDS = 40  # of prices that follow the crowd
-_KEPT_ROUNDS = 12  # the last of them, whose choices are kept
+_LOOKS = 8  # prices around those at the end, whose choices are kept
+_NEAR, _WIDER = 0.01, 4.0  # how far around in logarithms, and how much farther where that was not enough
 _TORN = 1e-13
 _DIGITS = 1e-14
 
@@ -65,8 +66,8 @@ class SiftedLevels(Levels):
         bound[bounded] = limits.bounds[self.own_row[bounded]]
         own = np.asarray(matrix[uneven].sum(axis=0)).ravel() / per_level
         self.users = Users(self.user, own, bound)
-        self.kept = np.zeros(self.column.size, bool)
-        self.kept_prices = np.full(self.shared.size, 1.0 / self.shared.size)
+        self.kept, self.torn = np.zeros(self.column.size, bool), np.zeros(self.who.size, bool)
+        self.near, self.width = np.full(self.shared.size, 1.0 / self.shared.size), _NEAR
         self.t_unit = min(self._guess(), self._most())
 
     def _restart(self, t_unit: float) -> None:
@@ -95,27 +96,66 @@ class SiftedLevels(Levels):
         price = np.full(self.shared.size, 1.0 / self.shared.size)
         for step in range(_ROUNDS):
             response, proof = self._respond(price, self._wanted(t))
-            if step >= _ROUNDS - _KEPT_ROUNDS:
-                self.kept |= response.level > 0
-            best = min(best, proof.bound)
+            if proof.bound < best:
+                best, self.near = proof.bound, price
             t = min(t, best)
             load = self.use @ response.level
             price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
             price /= price.sum()
+        self.kept, self.torn = response.level > 0, np.zeros(self.who.size, bool)
+        self._look_around(self._wanted(t), _NEAR)
+        # What settled users have now is always possible.
+        held = np.where(self.rising[self.who][self.user], self.kept, self.x[self.column] > 0)
+        self.torn |= np.bincount(self.user[held != self.kept], minlength=self.who.size) > 0
+        self.kept |= held
         return best
+
+    def _look_around(self, wanted: FloatArray, width: float) -> None:
+        """Keep what users choose at prices that are off by a factor of up to 1 + width."""
+        rng = np.random.default_rng(0)
+        for _ in range(_LOOKS):
+            price = self.near * np.exp(width * rng.uniform(-1, 1, self.near.size))
+            self._keep(self._respond(price, wanted)[0])
+
+    def _keep(self, response: Response) -> int:
+        """Keep the pairs that users choose now; who chooses others than before is torn. Return how many users have changed."""
+        chosen = response.level > 0
+        changed = np.bincount(self.user[chosen != self.kept], minlength=self.who.size) > 0
+        new = np.bincount(self.user[chosen & ~self.kept], minlength=self.who.size) > 0
+        number = int((new | (changed & ~self.torn)).sum())
+        self.torn |= changed
+        self.kept |= chosen
+        return number
+
+    def _sure(self, wanted: FloatArray, rising: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        """Return levels of the pairs of sure users, (pairs,), as a constant and a multiple of theta: of one pair, or of two at the limit."""
+        constant, multiple = np.zeros(self.column.size), np.zeros(self.column.size)
+        pairs = np.flatnonzero(self.kept & ~self.torn[self.user])
+        user = self.user[pairs]
+        first = np.flatnonzero(np.diff(user, prepend=-1))
+        number = np.diff(np.append(first, pairs.size))
+        one, two = pairs[first[number == 1]], pairs[first[number == 2]]
+        other = pairs[first[number == 2] + 1]
+        multiple[one] = wanted[self.user[one]]
+        own, bound = self.users.own, self.users.bound[self.user[two]]
+        apart = own[two] - own[other]  # l[two] + l[other] = wanted theta, own[two] l[two] + own[other] l[other] = bound
+        constant[two], constant[other] = bound / apart, -bound / apart
+        multiple[two], multiple[other] = (
+            -own[other] * wanted[self.user[two]] / apart,
+            own[two] * wanted[self.user[two]] / apart,
+        )
+        settled = ~rising[self.user]
+        constant[settled] += multiple[settled]
+        multiple[settled] = 0.0
+        return constant, multiple
 
     def _solve_lp(self) -> tuple[float, Proof]:
         """Solve the LP of the torn users; return the part of what is wanted that all reach, and what its prices prove."""
         wanted, n, m = self._wanted(self.t_unit), self.who.size, self.shared.size
         rising = self.rising[self.who]
-        torn = np.bincount(self.user[self.kept], minlength=n) != 1
-        single = np.flatnonzero(self.kept & ~torn[self.user])
-        of_single = self.user[single]
-        amount = np.zeros(self.column.size)
-        amount[single] = wanted[of_single]
-        up = np.append(np.where(rising[of_single], wanted[of_single], 0.0), 0.0)[:-1]
-        with_t = self.use[:, single] @ up
-        fixed = self.use[:, single] @ (wanted[of_single] - up)
+        torn = self.torn
+        fixed, rise = self._sure(wanted, rising)  # levels of the pairs of sure users: fixed + rise theta
+        with_t = self.use @ rise
 
         columns = np.flatnonzero(self.kept & torn[self.user])
         user = self.user[columns]
@@ -152,15 +192,26 @@ class SiftedLevels(Levels):
             np.full(columns.size + 1, np.inf),
             matrix,
             np.concatenate([np.full(m + own.size, -np.inf), np.where(rising[torn], 0.0, 1.0)]),
-            np.concatenate([1 - fixed, np.ones(own.size), np.full(k, np.inf)]),
+            np.concatenate([1 - self.use @ fixed, np.ones(own.size), np.full(k, np.inf)]),
             tolerance=1e-10,
         )
-        outcome = solved(model.run(self.deadline.left), self.deadline, {})
+        outcome = model.run(self.deadline.left)
+        mixing = ~torn & (np.bincount(self.user[self.kept], minlength=n) > 1)
+        if outcome.status is Status.INFEASIBLE and mixing.any():  # the mixtures of others may want too much
+            self.width *= _WIDER
+            if self.width < 1:
+                self._look_around(wanted, self.width)
+            else:
+                self.torn |= mixing
+            return self._solve_lp()
+        outcome = solved(outcome, self.deadline, {})
         outcome = model.refine(outcome, self.deadline.left)
         self.iterations += outcome.iterations
         self.programs += 1
         theta = float(outcome.x[-1])
-        amount[single] = np.where(rising[of_single], theta, 1.0) * wanted[of_single]
+        amount = fixed + rise * theta
+        wrong = np.unique(self.user[amount < -_TORN * wanted[self.user]])
+        amount = np.maximum(amount, 0.0)
         amount[columns] = np.maximum(outcome.x[:-1], 0.0) * scaled
         used = max(1.0, float((self.use @ amount).max()))
         amount /= used
@@ -170,11 +221,11 @@ class SiftedLevels(Levels):
         part = float((levels[rising] / wanted[rising]).min())
         price = np.maximum(outcome.row_duals[:m], 0.0)
         if not price.any():
-            price = self.kept_prices
-        self.kept_prices = price
+            price = self.near
+        self.near = price
         response, proof = self._respond(price, wanted * np.where(rising, min(theta, 1.0), 1.0))
-        before = int(self.kept.sum())
-        self.kept |= response.level > 0
-        self.grew = int(self.kept.sum()) > before
-        log.debug("%d torn, %d columns, theta %.12g, %d new", k, columns.size, theta, self.kept.sum() - before)
+        self.torn[wrong] = True
+        new = self._keep(response) + wrong.size
+        self.grew = new > 0
+        log.debug("%d torn, %d columns, theta %.12g, %d new", k, columns.size, theta, new)
         return part, proof
