@@ -224,9 +224,9 @@ class Levels:
         guess, caps = self.t_unit, self.cap[self.rising]
         low, within = float(caps.min()), bool((caps >= guess).all())
         if within or part < 1 - _REACHED:  # (elsewhere it may be caps that stop them, and nothing is proved)
-            last = self.proof
-            stalled = last is not None and not self.grew and proof.bound >= last.bound * (1 - _ROUNDING)
-            self.proof = last if stalled else proof
+            better = self.proof is None or proof.bound < self.proof.bound * (1 - _ROUNDING)
+            stalled = not better and not self.grew
+            self.proof = proof if better else self.proof
             reached = min(part * guess, low) if within else part * guess if stalled else 0.0
         else:
             stalled, reached = False, guess
@@ -236,7 +236,8 @@ class Levels:
         self._settle_at_caps(capped)
         if self.rising.any() and self.proof is not None and (stalled or bound <= reached * (1 + _REACHED)):
             self._settle_at_bottleneck(reached, self.proof)
-            self.proof, bound = None, self._guess()
+            self.proof = None
+            bound = self._guess() if self.rising.any() else 0.0
         if self.rising.any():
             self._restart(min(bound, self._most()))
 

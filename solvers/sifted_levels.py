@@ -32,6 +32,7 @@ _ROUNDS = 40  # of prices that follow the crowd
 _LOOKS = 8  # prices around those at the end, whose choices are kept
 _NEAR, _WIDER = 0.01, 4.0  # how far around in logarithms, and how much farther where that was not enough
 _TORN = 1e-13
+_LEAST = 1e-3  # of what is wanted: without it nothing would be chosen
 _DIGITS = 1e-14
 
 
@@ -97,7 +98,7 @@ class SiftedLevels(Levels):
         for step in range(_ROUNDS):
             response, proof = self._respond(price, self._wanted(t))
             if proof.bound < best:
-                best, self.near = proof.bound, price
+                best, self.near, self.proof = proof.bound, price, proof
             t = min(t, best)
             load = self.use @ response.level
             price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
@@ -223,7 +224,7 @@ class SiftedLevels(Levels):
         if not price.any():
             price = self.near
         self.near = price
-        response, proof = self._respond(price, wanted * np.where(rising, min(theta, 1.0), 1.0))
+        response, proof = self._respond(price, wanted * np.where(rising, min(max(theta, _LEAST), 1.0), 1.0))
         self.torn[wrong] = True
         new = self._keep(response) + wrong.size
         self.grew = new > 0
