@@ -28,6 +28,7 @@ from fairopt.frontier import Frontier, frontier
 from fairopt.generators import GENERATORS, generate
 from fairopt.imports import (
     Import,
+    import_gavel,
     import_google2011,
     import_kubernetes,
     import_openb,
@@ -91,6 +92,7 @@ __all__ = [
     "formulate",
     "frontier",
     "generate",
+    "import_gavel",
     "import_google2011",
     "import_kubernetes",
     "import_openb",

@@ -18,8 +18,8 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks,
-the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
+for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
+it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
 the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
 rounding of the others. So that a price which is nothing but noise does not hide in these digits, and prove what it likes, the gap is at
@@ -56,7 +56,7 @@ import numpy as np
 
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, servers_at_once
 from fairopt.own_limits import OwnLimits
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 
@@ -65,7 +65,7 @@ __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
-_FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
+_FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,9 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     per_user = tasks.sum(axis=1)
     limited = np.isfinite(instance.tasks)
     worst = max(worst, _relative(per_user[limited], instance.tasks[limited]))
+    some = np.flatnonzero(instance.limited)
+    if some.size:
+        worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)
@@ -248,7 +251,7 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
         q = np.full(number, np.inf)
         np.minimum.at(q, users, cost / per_level)
         q[np.isinf(q)] = 0.0
-        # R: settled here or later. Who has all its tasks at a level below this one counts as settled before.
+        # R: settled here or later. Who is at a limit of its own at a level below this one counts as settled before.
         rising = value >= stage.value
         rising[stage.users] = True
         reached = float(levels[rising].min())

@@ -24,7 +24,7 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     """
     limits = program.limits
     share = program.utilities * program.per_user(x)[program.pair_users] / goal.weights[program.pair_users]
-    of_server = limits.kinds != LimitKind.TASKS
+    of_server = limits.of_servers
     matrix = sp.csr_array(limits.matrix[np.flatnonzero(of_server)]).tocoo()
     rows, columns = matrix.row, matrix.col
     bounds = limits.bounds[of_server]
@@ -37,7 +37,7 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     violation = np.full(program.n_pairs, np.inf)
     np.minimum.at(violation, columns, np.maximum(np.maximum(free[rows], 0.0), behind))
     violation[program.largest() == 0] = 0.0
-    tasks = np.flatnonzero(~of_server)
+    tasks = np.flatnonzero(limits.kinds == LimitKind.TASKS)
     users = limits.keys[tasks, 0]
     missing = np.full(len(program.users), np.inf)
     missing[users] = safe_ratio(np.maximum(limits.bounds[tasks] - program.per_user(x)[users], 0.0), limits.bounds[tasks])

@@ -5,7 +5,8 @@ M; capacity c[i,r], demand of one task d[n,r], weight phi[n], tasks T[n], eligib
 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
-the tasks that user n runs when it has the whole row i to itself.
+the tasks that user n runs when it has the whole row i to itself, counts[i] times what it runs on one server. A user may be limited to
+P[n] servers at once: sum over i of counts[i] x[n,i] / gamma[n,i] <= P[n].
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -42,7 +43,7 @@ from fairopt.validation import (
 )
 from fairopt.wording import did_you_mean, plural
 
-__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "safe_ratio"]
+__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "fastest_first", "safe_ratio", "servers_at_once"]
 
 
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
@@ -54,6 +55,34 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
     a, b = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(a == 0, 0.0, a / b)
+
+
+def fastest_first(possible: FloatArray, rho: FloatArray, parallelism: npt.ArrayLike) -> FloatArray:
+    """Return how many of the possible tasks, (..., servers), run on so many servers at once; rho is those of one server.
+
+    max sum_i x[i] subject to x[i] <= possible[i] and sum_i x[i] / rho[i] <= parallelism: a knapsack of divisible things, filled by rho.
+
+    >>> float(fastest_first(np.array([4.0, 6.0]), np.array([2.0, 3.0]), 3.0))   # two servers of 3 each, and one of 2
+    8.0
+    """
+    order = np.argsort(-rho, axis=-1, kind="stable")
+    tasks = np.take_along_axis(possible, np.broadcast_to(order, possible.shape), axis=-1)
+    speed = np.take_along_axis(rho, order, axis=-1)
+    filled = np.minimum(np.cumsum(safe_ratio(tasks, speed), axis=-1), np.asarray(parallelism)[..., None])
+    part = np.diff(filled, axis=-1, prepend=0.0)
+    run: FloatArray = np.minimum(tasks, part * speed).sum(axis=-1)
+    return run
+
+
+def servers_at_once(instance: Instance, tasks: FloatArray) -> FloatArray:
+    """Return sum_i x[n,i] / rho[n,i], the servers that each user's tasks, (users, servers), are worth, (users,).
+
+    >>> servers_at_once(Instance([[4], [2]], [[1]]), np.array([[4.0, 1.0]]))
+    array([1.5])
+    """
+    rho = instance.rates_of_one
+    worth: FloatArray = np.divide(tasks, rho, out=np.zeros_like(tasks), where=(rho > 0) & np.isfinite(rho)).sum(axis=1)
+    return worth
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
@@ -80,6 +109,11 @@ class Instance:
         Tasks that a user runs on *one* server of the row alone, where that is not min c/d (a coprocessor, a radio channel, a job that
         is faster on another accelerator). Time is then what is shared. The attribute ``rates`` is gamma (times counts, 0
         where ineligible) for every instance; what was given stays in ``rates_per_server``.
+    parallelism : array (users,), optional
+        Servers that a user can be on at once, > 0; ``inf``, the default, for no limit. x[n,i] tasks are worth x[n,i] / rho[n,i] servers,
+        rho[n,i] what the user runs on *one* server of the row alone (min c/d, or the rate given), and sum_i x[n,i] / rho[n,i] <= P[n].
+        Under time division these are parts of servers' time: with 1, a job never runs in two places at once. Under division of
+        resources they are the parts of servers that the user's dominant resource there takes.
     users, servers, resources : sequences of unique strings, optional
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. Pandas frames bring theirs along: the columns and rows must
         then match exactly, nothing is aligned by guess.
@@ -97,6 +131,7 @@ class Instance:
     counts: FloatArray
     tasks: FloatArray
     rates_per_server: FloatArray | None
+    parallelism: FloatArray
     placement: BoolArray | None
     users: tuple[str, ...]
     servers: tuple[str, ...]
@@ -111,6 +146,7 @@ class Instance:
         counts: npt.ArrayLike | None = None,
         tasks: npt.ArrayLike | None = None,
         rates: npt.ArrayLike | None = None,
+        parallelism: npt.ArrayLike | None = None,
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
@@ -129,7 +165,7 @@ class Instance:
         server_labels = unique_labels(servers, k, "server")
         resource_labels = unique_labels(resources, m, "resource")
         for values, what, columns in (
-            *((weights, "weights", resource_labels), (tasks, "tasks", ())),
+            *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
             *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
         ):
             require_labels(values, what, user_labels, columns)
@@ -150,6 +186,9 @@ class Instance:
 
         work = np.full(n, np.inf) if tasks is None else numbers(tasks, "tasks", (n,), "one per user")
         check(work, work >= 0, "number of tasks", ">= 0, or inf for no limit", user_labels)
+
+        at_once = np.full(n, np.inf) if parallelism is None else numbers(parallelism, "parallelism", (n,), "one per user, in servers")
+        check(at_once, at_once > 0, "parallelism", "> 0 servers, or inf for no limit", user_labels)
 
         given = None
         if rates is not None:
@@ -179,6 +218,7 @@ class Instance:
             "counts": number,
             "tasks": work,
             "rates_per_server": given,
+            "parallelism": at_once,
             "placement": placement,
         }.items():
             if value is not None:
@@ -216,14 +256,22 @@ class Instance:
         return self.counts[:, None] * self.capacities
 
     @property
+    def rates_of_one(self) -> FloatArray:
+        """Rho, (users, servers): tasks on *one* server of the row alone, wherever a user may run; inf for no demand."""
+        if self.rates_per_server is not None:
+            return self.rates_per_server
+        rho = np.full((self.n_users, self.n_servers), np.inf)
+        for r in range(self.n_resources):  # a resource at a time: no (users, servers, resources) array is ever held
+            users = np.flatnonzero(self.demands[:, r] > 0)
+            rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
+        return rho
+
+    @property
     def unconstrained_rates(self) -> FloatArray:
         """Gamma as if there were no placement constraint, (users, servers): 0 where a resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
             return self.rates_per_server * self.counts
-        gamma = np.full((self.n_users, self.n_servers), np.inf)
-        for r in range(self.n_resources):  # a resource at a time: no (users, servers, resources) array is ever held
-            users = np.flatnonzero(self.demands[:, r] > 0)
-            gamma[users] = np.minimum(gamma[users], self.capacities[:, r] / self.demands[users, r, None])
+        gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
         gamma[:, empty] = 0.0
@@ -233,6 +281,28 @@ class Instance:
     def rates(self) -> FloatArray:
         """Gamma, (users, servers): tasks that a user runs with the whole row to itself; 0 where it may not run."""
         return np.where(self.eligibility, self.unconstrained_rates, 0.0)
+
+    def at_most(self, possible: FloatArray) -> FloatArray:
+        """Return how many of so many possible tasks a user can run within its parallelism, (users,): on its fastest servers first.
+
+        ``possible``, (users, servers), is at most gamma. With gamma itself it is what each user runs alone in the whole cluster, as many
+        as its own tasks or not.
+
+        >>> instance = Instance([[4], [2]], [[1], [1]], parallelism=[1.5, float("inf")])
+        >>> instance.at_most(instance.rates)
+        array([5., 6.])
+        """
+        total: FloatArray = possible.sum(axis=1)
+        some = np.flatnonzero(self.limited)
+        if some.size:
+            total[some] = fastest_first(possible[some], self.rates_of_one[some], self.parallelism[some])
+        return total
+
+    @property
+    def limited(self) -> BoolArray:
+        """Which users have a parallelism that is less than the number of servers where they may run, (users,): others never feel it."""
+        at_once: BoolArray = (self.parallelism < self.eligibility @ self.counts) & ~self.effortless
+        return at_once
 
     @property
     def servable(self) -> BoolArray:
@@ -283,7 +353,8 @@ class Instance:
     def pooled(self) -> Instance:
         """Return one server with all the capacity of the cluster, which every user may use; users stay as they are.
 
-        What notions of one pool (drf, bbf) see of a cluster, and an upper bound of what any placement can reach.
+        What notions of one pool (drf, bbf) see of a cluster, and an upper bound of what any placement can reach. A user's parallelism
+        becomes the part of the pool that as many of its best servers would fill.
 
         Raises
         ------
@@ -298,11 +369,15 @@ class Instance:
                 "the instance gives rates, a speed for each user and server, and no one server has all of them; "
                 "pool an instance without rates, where capacities say how many tasks fit"
             )
+        best = self.rates_of_one[:, self.counts > 0].max(axis=1, initial=0.0)
+        whole = safe_ratio(self.total_capacity, self.demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=self.demands > 0)
+        part = np.divide(best, whole, out=np.zeros(self.n_users), where=np.isfinite(whole) & (whole > 0))
         return Instance(
             self.total_capacity[None, :],
             self.demands,
             weights=self.weights,
             tasks=self.tasks,
+            parallelism=np.where((part > 0) & np.isfinite(self.parallelism), self.parallelism * part, np.inf),
             users=self.users,
             servers=["pool"],
             resources=self.resources,
@@ -330,6 +405,8 @@ class Instance:
                 entry["weight"] = float(weight)
             if np.isfinite(self.tasks[n]):
                 entry["tasks"] = float(self.tasks[n])
+            if np.isfinite(self.parallelism[n]):
+                entry["parallelism"] = float(self.parallelism[n])
             if self.placement is not None and not self.placement[n].all():
                 entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.placement[n])]
             if self.rates_per_server is not None:
@@ -367,6 +444,7 @@ class Instance:
         for number, what in (
             (confined, "cannot run on every server"),
             (int(np.isfinite(self.tasks).sum()), "with finitely many tasks"),
+            (int(np.isfinite(self.parallelism).sum()), "with limited parallelism"),
             (len(self.unservable), "cannot run anywhere"),
         ):
             if number:

@@ -11,7 +11,8 @@ With x[n,i] tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights:
 
       min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
 
-  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
+  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. A user of limited parallelism
+  fills no more servers than that, the fastest first.
 * *use* of a resource: sum over servers and users of x[n,i] d[n,r], in parts of C[r]; under time division, of all servers' time.
 
 >>> import fairopt as fo
@@ -31,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.instance import BoolArray, FloatArray, Instance, fastest_first, safe_ratio, servers_at_once
 from fairopt.models.notion import dominant_share
 
 __all__ = [
@@ -176,6 +177,9 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
     held = tasks.sum(axis=1)
     for n in np.flatnonzero(held > instance.tasks * (1 + tolerance) + tolerance * (instance.tasks == 0)):
         found.append(Violation(f"tasks of {instance.users[n]}", float(held[n]), float(instance.tasks[n])))
+    at_once = servers_at_once(instance, tasks)
+    for n in np.flatnonzero(instance.limited & (at_once > instance.parallelism * (1 + tolerance))):
+        found.append(Violation(f"servers of {instance.users[n]} at once", float(at_once[n]), float(instance.parallelism[n])))
     things: tuple[str, ...] = ("time",)
     if sharing == "tdm":
         used, allowed = _times(instance, tasks).sum(axis=0)[:, None], np.ones((instance.n_servers, 1))
@@ -206,8 +210,9 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
 
 def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
-    number = allocation.instance.n_users
-    size = max(1, _BLOCK // max(number, 1))
+    instance = allocation.instance
+    number = instance.n_users
+    size = max(1, _BLOCK // (number * (instance.n_servers if instance.limited.any() else 1)))
     for first in range(0, number, size):
         yield first, _would_run(allocation, slice(first, min(first + size, number)))
 
@@ -217,6 +222,8 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
     rates = instance.rates if allocation.sharing == "tdm" else None
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     would = np.zeros((block.stop - block.start, instance.n_users))
+    limited = np.flatnonzero(instance.limited[block])
+    by_server = np.zeros((limited.size, instance.n_users, instance.n_servers))
     for i in range(instance.n_servers):
         who = np.flatnonzero(x[:, i] > 0)
         if not who.size:
@@ -232,5 +239,9 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
                 asks = demand > 0
                 bundle = scale[asks, :, r if scale.shape[2] > 1 else 0] * (x[who, i] * instance.demands[who, r])
                 could[asks] = np.minimum(could[asks], bundle / demand[asks, None])
-        would[:, who] += np.where(instance.eligibility[block, i, None], could, 0.0)
+        could = np.where(instance.eligibility[block, i, None], could, 0.0)
+        would[:, who] += could
+        by_server[:, who, i] = could[limited]
+    for j, n in enumerate(limited + block.start):
+        would[n - block.start] = fastest_first(by_server[j], instance.rates_of_one[n], instance.parallelism[n])
     return would

@@ -3,8 +3,8 @@
 Identical rows merge exactly, for divisible tasks:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
-* users with the same demand, eligibility, rates (and utilities) and the same tasks per weight become one, whose weight
-  and tasks are the sums of theirs.
+* users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one, whose weight,
+  tasks and parallelism are the sums of theirs.
 
 Users who demand nothing have no column in any program: the way back gives them all their tasks.
 
@@ -86,7 +86,8 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     steep = alpha < _STEEP or bool(one_weight and ((instance.weights / largest) ** (1.0 / alpha) < _FAINT).any())
     pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
-    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility, (instance.tasks / pull)[:, None]]
+    user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
+    user_keys += [(instance.tasks / pull)[:, None], (instance.parallelism / pull)[:, None]]
     if not one_weight or steep:
         user_keys.append(instance.weights.reshape(instance.n_users, -1))
     for data in (instance.rates_per_server, pair_data):
@@ -115,6 +116,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
+        parallelism=np.bincount(user_group, weights=instance.parallelism),
         users=[instance.users[n] for n in first_user],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
@@ -162,6 +164,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             eligibility=instance.eligibility[:, row],
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
+            parallelism=instance.parallelism,
             users=instance.users,
             servers=names,
             resources=instance.resources,

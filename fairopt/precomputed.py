@@ -167,6 +167,8 @@ def _share_per_task(instance: Instance) -> FloatArray:
     assert isinstance(notion, ShareNotion)
     if instance.rates_per_server is not None:
         raise Unsupported("precomputed DRF and EDRF divide resources, and the instance gives rates, of which only time can be shared")
+    if instance.limited.any():
+        raise Unsupported('precomputed DRF and EDRF know no limit on parallelism; use solve(instance, "drf"), or leave parallelism out')
     notion.check(instance, "rdm")
     share = notion.share_per_task(instance)
     return share / instance.weights if instance.weights.ndim == 1 else share

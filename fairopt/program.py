@@ -167,7 +167,8 @@ class Program:
     # Mathematics ---------------------------------------------------------------------------------------------------------------
 
     def limit_name(self, row: int) -> str:
-        """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``."""
+        """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``,
+        ``servers of alice`` (its parallelism)."""
         return limit_name(self, row)
 
     def to_text(self, lines: int | None = None, terms: int | None = None) -> str:

@@ -19,7 +19,7 @@ __all__ = ["limit_name", "lines_of"]
 
 
 def limit_name(program: Program, row: int) -> str:
-    """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``."""
+    """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``servers of alice``, ``slice of alice @ server-3``."""
     kind = LimitKind(program.limits.kinds[row])
     first, second = program.limits.keys[row]
     if kind is LimitKind.CAPACITY:
@@ -28,6 +28,8 @@ def limit_name(program: Program, row: int) -> str:
         return f"time of {program.servers[first]}"
     if kind is LimitKind.TASKS:
         return f"tasks of {program.users[first]}"
+    if kind is LimitKind.PARALLELISM:
+        return f"servers of {program.users[first]}"
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 

@@ -146,6 +146,12 @@ def schedule(
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
     chosen, how = checked(instance, own, sharing, {})
+    if instance.limited.any():
+        raise Unsupported(
+            f'a schedule fills servers task by task and keeps no account of how many one user is on, and "'
+            f'{instance.users[int(instance.limited.argmax())]}" is limited to {instance.parallelism[instance.limited][0]:g} at once; '
+            "use solve, with integral=True for whole tasks, or leave parallelism out"
+        )
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
             f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "

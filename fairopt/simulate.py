@@ -102,6 +102,11 @@ def simulate(
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     if not isinstance(cluster, Instance):
         raise InvalidInstance(f"expected an Instance, got {type(cluster).__name__}; build one with fairopt.Instance or fairopt.load")
+    if np.isfinite(cluster.parallelism).any():  # of servers that come later, too
+        raise Unsupported(
+            "a simulation knows no limit on how many servers a user is on at once; "
+            "leave the parallelism of the cluster's users out, or solve the instance of one moment"
+        )
     for word, value in (("until", until), ("step", step)):
         if value is not None and not (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < np.inf):
             raise Unsupported(f"{word} is {value!r}; give a number of seconds > 0")

@@ -121,6 +121,12 @@ class BBF(Notion):
             )
         if sharing == "tdm":
             raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
+        if instance.limited.any():
+            raise Unsupported(
+                f'the notion "bbf" knows no limit of a user but its request, and the parallelism of '
+                f'"{instance.users[int(instance.limited.argmax())]}" is less than the pool; '
+                "make its request smaller, and leave parallelism out"
+            )
         check_preference(self.prefer, instance, self.name)
 
     def yardstick(self, instance: Instance, user: int) -> str:

@@ -1,7 +1,8 @@
 """Containerised dominant resource fairness (CDRF).
 
 gamma[n,i] is what user n could run with row i to itself. Alone in the whole cluster, *within its placement constraints*, it would run
-sum_i gamma[n,i] tasks; CDRF is the leximin of the fraction of that which each user receives,
+sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `Instance.at_most`); CDRF is the leximin of
+the fraction of that which each user receives,
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
@@ -50,12 +51,16 @@ class CDRF(ShareNotion):
     conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     share_is_part = True
 
+    def merges(self, instance: Instance) -> bool:
+        """Not where parallelism is limited: on two servers at once one runs less than twice what the faster of them gives."""
+        return not instance.limited.any()
+
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """1 / sum_i gamma[n,i]; inf for a user who cannot run anywhere, who has no column."""
-        return safe_ratio(1.0, instance.rates.sum(axis=1))
+        """1 / sum_i gamma[n,i], within its parallelism; inf for a user who cannot run anywhere, who has no column."""
+        return safe_ratio(1.0, instance.at_most(instance.rates))
 
     def yardstick(self, instance: Instance, user: int) -> str:
         """The tasks that it could run alone, within its constraints."""
-        alone = float(instance.rates[user].sum())
+        alone = float(instance.at_most(instance.rates)[user])
         part = percent(float(safe_ratio(1.0, alone)))
         return f"the {figure(alone)} tasks that it could run alone, on the servers where it may run: each counts {part}"

@@ -6,6 +6,8 @@ A max-min notion states only its share of one task (`ShareNotion.share_per_task`
     sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
     sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, sharing="tdm"
     sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
+    sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with a parallelism below the number of servers where it may run,
+                                                  rho[n,i] = gamma[n,i] / counts[i]
 
 *Leximin* maximises the smallest share, then the second smallest, and so on. Shares are unique: the average of two optimal allocations
 is feasible, and where they differ it lifts the smallest share that they do not have in common. So x[n] is unique wherever a task is
@@ -110,7 +112,12 @@ class Notion(ABC):
     """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """Return the citation of a property that is proved for this instance, or None: it is not, or this is no such instance."""
+        """Return the citation of a property that is proved for this instance, or None: it is not, or this is no such instance.
+
+        No proof that is cited knows of limits on parallelism, but those of Pareto optimality, which hold for any limits.
+        """
+        if wanted is not Property.PARETO and instance.limited.any():
+            return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
@@ -313,9 +320,14 @@ def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
 
 
 def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: Sharing) -> Limits:
-    """Return what bounds every allocation: resources or time of each server, and the tasks of each user."""
+    """Return what bounds every allocation: resources or time of each server, and the tasks and the parallelism of each user."""
     shared = capacity_limits if sharing == "rdm" else time_limits
-    return Limits.stack([shared(instance, users, servers), task_limits(instance, users)])
+    return Limits.stack([shared(instance, users, servers), user_limits(instance, users, servers)])
+
+
+def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """Return what bounds a user by itself: its tasks and its parallelism."""
+    return Limits.stack([task_limits(instance, users), parallelism_limits(instance, users, servers)])
 
 
 def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
@@ -341,3 +353,11 @@ def task_limits(instance: Instance, users: IntArray) -> Limits:
     matrix = sp.csr_array((np.ones(users.size), (users, np.arange(users.size))), shape=(instance.n_users, users.size))
     limits = Limits.of(LimitKind.TASKS, matrix, instance.tasks, np.arange(instance.n_users))
     return limits.select(np.isfinite(limits.bounds))
+
+
+def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism; rho[n,i] is what it runs on one server of i."""
+    mine = np.flatnonzero(instance.limited[users])  # the limits of servers imply the rows of the others
+    values = 1.0 / instance.rates_of_one[users[mine], servers[mine]] if mine.size else np.empty(0)
+    matrix = sp.csr_array((values, (users[mine], mine)), shape=(instance.n_users, users.size))
+    return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))

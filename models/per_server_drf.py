@@ -4,8 +4,9 @@ Every server i runs DRF among its eligible users as if it were the only one:
 
     leximin over n of  s[n,i] = (max_r d[n,r] / (counts[i] c[i,r])) x[n,i] / phi[n]        for each server i.
 
-A user with finitely many tasks brings to each server, in order, those that earlier servers did not take; a row that stands for several
-servers takes its turn as one. Each server's shares are unique, and with them every x[n,i]: here placements can be compared.
+A user with finitely many tasks, or limited parallelism, brings to each server, in order, what earlier ones did not take; a row that
+stands for several servers takes its turn as one. Each server's shares are unique, and with them every x[n,i]: here placements can be
+compared.
 
 *Properties.* On each server for itself DRF has them all. Of the whole two remain. Sharing incentive: at s[n,i] = phi[n] / sum_m phi[m]
 no resource is used beyond sum_n s[n,i] <= 1, so no server stops anybody below its slice. Freedom from envy, server by server: who
@@ -44,8 +45,8 @@ class PerServerDRF(ShareNotion):
     share_is_part = True
 
     def merges(self, instance: Instance) -> bool:
-        """Only where no user runs out of tasks: servers take them in order, and identical ones would all come first."""
-        return bool(np.isinf(instance.tasks).all())
+        """Only where no user runs out of tasks or parallelism: servers take them in order, and identical ones would all come first."""
+        return bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""

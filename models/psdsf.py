@@ -171,6 +171,13 @@ class PSDSF(ShareNotion):
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse a market or a preference where there is none, as well as what every notion refuses."""
         super().check(instance, sharing)
+        if instance.limited.any():
+            n = int(instance.limited.argmax())
+            raise Unsupported(
+                f'psdsf compares users server by server, and user "{instance.users[n]}" is limited to {instance.parallelism[n]:g} servers '
+                'in all, of which no server knows; use "proportional", which with sharing="tdm" is PS-DSF where nobody is limited, or '
+                "leave parallelism out"
+            )
         if self.formulation == "market" and sharing == "rdm":
             raise Unsupported(
                 'formulation="market" is the program of time division, and resource division has none; '
@@ -217,7 +224,7 @@ class PSDSF(ShareNotion):
 def _all_allocations(program: Program, weights: FloatArray, preference: FloatArray) -> Disjunctive:
     """Write the set of all PS-DSF allocations as clauses over (x, L); L[j] is in parts of the largest level that can matter to limit j."""
     limits, pairs = program.limits, program.n_pairs
-    rows = np.flatnonzero(limits.kinds != LimitKind.TASKS)
+    rows = np.flatnonzero(limits.of_servers)
     tasks = {int(limits.keys[j, 0]): j for j in np.flatnonzero(limits.kinds == LimitKind.TASKS)}
     per_task = program.utilities / weights[program.pair_users]  # s[n,i] / phi[n] of a task
     largest = program.largest()

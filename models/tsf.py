@@ -4,7 +4,8 @@ Like CDRF, but a user is measured against what it could run alone *as if it had 
 
     s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
-so that declaring fewer eligible servers cannot raise anybody's share. Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et
+so that declaring fewer eligible servers cannot raise anybody's share; nor can declaring less parallelism, which is no part of gamma0
+either. Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et
 al. (2017), section II-B. Without placement constraints it is CDRF, and on one server DRF. It is a leximin of `fairopt.models.notion`:
 x[n] is unique, and Pareto optimal.
 

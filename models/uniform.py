@@ -31,7 +31,7 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, task_limits
+from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, user_limits
 from fairopt.program import LimitKind, Limits, Program, Total
 from fairopt.wording import joined, percent
 
@@ -90,7 +90,7 @@ class Uniform(Notion):
             pair_users=users,
             pair_servers=servers,
             utilities=np.ones(users.size),
-            limits=Limits.stack([slices, task_limits(instance, users)]),
+            limits=Limits.stack([slices, user_limits(instance, users, servers)]),
             goal=Total(np.ones(instance.n_users)),
             integral=integral,
         )

@@ -2,7 +2,7 @@
 
     x[alice,server-3]            tasks of the pair, >= 0, whole numbers where the program is integral
     utility[alice]               the expression U[n]
-    capacity[cpu @ server-3], time[channel-2], tasks[alice], slices[alice @ server-3]       limits
+    capacity[cpu @ server-3], time[channel-2], tasks[alice], parallelism[alice], slices[alice @ server-3]       limits
     level, share[alice]          of a leximin or equal level: U[n] / phi[n] >= level (= level)
     alternative[2,0], clause[2]  disjuncts and disjunctions of a union of polytopes (pyomo.gdp), auxiliary[j] its other columns
     goal                         the objective, maximised
@@ -31,7 +31,13 @@ from fairopt.solvers.highs_model import Status
 
 __all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
 
-COMPONENT = {LimitKind.CAPACITY: "capacity", LimitKind.TIME: "time", LimitKind.TASKS: "tasks", LimitKind.SLICE: "slices"}
+COMPONENT = {
+    LimitKind.CAPACITY: "capacity",
+    LimitKind.TIME: "time",
+    LimitKind.TASKS: "tasks",
+    LimitKind.SLICE: "slices",
+    LimitKind.PARALLELISM: "parallelism",
+}
 _HIGHS = ("appsi_highs", "highs")
 _TIGHT = {
     **{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_feasibility_tolerance": 1e-9},
@@ -157,7 +163,7 @@ def _build(program: Program, goal: Leximin | Equalize | Total | AlphaFair | Trad
 def _label(program: Program, row: int) -> str:
     """Name a limit within its component: the component's name need not be said twice."""
     name = program.limit_name(row)
-    for opening in ("time of ", "tasks of ", "slice of "):
+    for opening in ("time of ", "tasks of ", "slice of ", "servers of "):
         if program.limits.kinds[row] != LimitKind.CAPACITY:
             name = name.removeprefix(opening)
     return name

@@ -16,6 +16,7 @@ The answer proves nothing: it is a point for the sweeps to go on from, near whic
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
@@ -27,6 +28,7 @@ _STEPS = 60
 _END = 1e-12
 _START = 1e-6  # of its largest value is the least that a pair starts with
 _SLACK = 0.05
+_LEAST_AIM = 1e-3  # part of the products that a step aims at, at least
 
 
 def approach(
@@ -68,45 +70,68 @@ def approach(
 def _follow(
     n: IntArray, j: IntArray, log_g: FloatArray, largest: FloatArray, matrix: sp.csr_array, room: FloatArray, x: FloatArray
 ) -> FloatArray | None:
-    users, rows = int(n.max()) + 1, int(j.max()) + 1
-    entries = matrix.tocoo()
+    users = int(n.max()) + 1
     x = np.maximum(x, _START * largest)
     have = np.log(np.bincount(n, weights=x, minlength=users))
-    level = np.full(rows, np.inf)
+    level = np.full(room.size, np.inf)
     np.minimum.at(level, j, have[n] - log_g)
     level -= _SLACK
     w = have[n] - log_g - level[j]
-    mu = 0.0
-    for step in range(_STEPS):
-        mu = float((x / largest * w).mean()) * (0.2 if step else 1.0)
-        target = mu * largest / w  # what x[p] would be, were w to stay
-        pull = x / w
-        total = np.exp(have)
-        system = np.zeros((users + rows, users + rows))
-        system[np.arange(users), np.arange(users)] = -np.bincount(n, weights=pull, minlength=users) - total
-        np.add.at(system, (n, users + j), pull)
-        pair_pull = entries.data * pull[entries.col]
-        np.add.at(system, (users + entries.row, n[entries.col]), -pair_pull)
-        np.add.at(system, (users + entries.row, users + j[entries.col]), pair_pull)
-        system[:users] /= total[:, None]
-        right = np.concatenate([1.0 - np.bincount(n, weights=target, minlength=users) / total, room - matrix @ target])
+    for _ in range(_STEPS):
+        product = x / largest * w
+        mu = float(product.mean())
+        system = _System(n, j, matrix, x / w, np.exp(have), room)
         try:
-            move = np.linalg.solve(system, right)
+            dx, dw, *_ = system.step(x, np.zeros(x.size))
+            ahead = (x + _length(x, dx) * dx) / largest * (w + _length(w, dw) * dw)
+            aim = mu * min(max((float(ahead.mean()) / mu) ** 3, _LEAST_AIM), 1.0)
+            dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
         except np.linalg.LinAlgError:
             return None
-        dw = move[n] - move[users + j]
-        dx = target - x - pull * dw
-        if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
-            return None
-        length = 1.0
-        for value, change in ((x, dx), (w, dw)):
-            falling = change < 0
-            if falling.any():
-                length = min(length, 0.95 * float((value[falling] / -change[falling]).min()))
+        length = min(1.0, 0.95 * min(_length(x, dx), _length(w, dw)))
         x = x + length * dx
-        have += length * move[:users]
-        level += length * move[users:]
+        have += length * d_have
+        level += length * d_level
         w = np.maximum(have[n] - log_g - level[j], 1e-300)
         if mu < _END and length > 0.5:
             return np.where(x / largest > w, x, 0.0)
     return None
+
+
+def _length(values: FloatArray, change: FloatArray) -> float:
+    """Return how far one can go before a value becomes 0."""
+    return 1.0 / max(-float((change / values).min()), 1e-300)
+
+
+class _System:
+    """Newton's equations at a point, of which only those of the limits are left to factorise.
+
+    With pull = x / w, a pair changes by dx = target - x - pull (dX[n] - dL[j]), dX and dL in logarithms, and so
+
+        (X[n] + sum of pull over the pairs of n) dX[n] = X[n]... - sum of target + sum of pull dL[j]          each user by itself.
+    """
+
+    def __init__(self, n: IntArray, j: IntArray, matrix: sp.csr_array, pull: FloatArray, total: FloatArray, room: FloatArray) -> None:
+        self.n, self.j, self.matrix, self.pull, self.total, self.room = n, j, matrix, pull, total, room
+        users, rows = total.size, room.size
+        entries = matrix.tocoo()
+        self.own = total + np.bincount(n, weights=pull, minlength=users)
+        by_user = np.zeros((users, rows))  # a user has one pair at each limit, the one on its server
+        by_user[n, j] = pull / self.own[n]
+        use = np.zeros((rows, users))
+        use[entries.row, n[entries.col]] = entries.data * pull[entries.col]
+        system = -(use @ by_user)
+        np.add.at(system, (entries.row, j[entries.col]), entries.data * pull[entries.col])
+        self.factors = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
+
+    def step(self, x: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the changes of x, w, log X and log L; ``target`` is what x would be, were w to stay."""
+        n, j, pull = self.n, self.j, self.pull
+        rest = (np.bincount(n, weights=target, minlength=self.total.size) - self.total) / self.own
+        level = scipy.linalg.lu_solve(self.factors, self.room - self.matrix @ (target - pull * rest[n]), check_finite=False)
+        have = rest + np.bincount(n, weights=pull * level[j], minlength=self.total.size) / self.own
+        dw = have[n] - level[j]
+        dx = target - x - pull * dw
+        if not (np.isfinite(dx).all() and np.isfinite(dw).all()):
+            raise np.linalg.LinAlgError("the step is no number")
+        return dx, dw, have, level

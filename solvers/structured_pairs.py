@@ -32,6 +32,8 @@ def obstacle(program: Program) -> str:
     limits, users = program.limits, program.pair_users
     if (limits.kinds == LimitKind.SLICE).any():
         return "slices of servers that are set aside for users"
+    if (limits.kinds == LimitKind.PARALLELISM).any():
+        return "users who are limited to some servers at once"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
     if isinstance(program.goal, Leximin) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))

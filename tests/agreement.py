@@ -3,7 +3,8 @@
 ``python tests/agreement.py --instances 500`` prints a table; tests/test_agreement.py runs a fixed sample of it.
 
 Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude, and
-under time division in every third instance rates of its own. Proportional fairness is asked with five alphas, PS-DSF under time division
+under time division in every third instance rates of its own, and in every fourth users who are limited to some servers at once (but not
+for PS-DSF, which knows no such limit). Proportional fairness is asked with five alphas, PS-DSF under time division
 as an equilibrium and as a market. Compared are shares, relative to the larger, with those of the first engine that answers. Where
 the answer is not unique (PS-DSF under resource division or with finitely many tasks, totals), only certificates count.
 """
@@ -83,10 +84,12 @@ def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
     rates = rng.uniform(0.2, 9, pairs) * (rng.random(pairs) > 0.1) if seed % 3 == 0 else None
     timed = instance.replace(rates=rates)
     unlimited = bool(np.isinf(instance.tasks).all())
+    at_once = rng.uniform(0.2, instance.counts.sum() + 0.2, instance.n_users) if seed % 4 == 1 else None
     for sharing, cluster in (("rdm", instance), ("tdm", timed)):
+        limited = cluster.replace(parallelism=at_once)
         for notion in fo.NOTIONS:
             if notion == "max-min":
-                yield Question(notion, notion, sharing, cluster, {"utility": utility}, notion)
+                yield Question(notion, notion, sharing, limited, {"utility": utility}, notion)
             elif notion == "drf":
                 yield Question(notion, notion, sharing, pool, {}, notion)
             elif notion == "bbf":
@@ -94,9 +97,9 @@ def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
                     yield Question(notion, notion, sharing, whole_requests, {}, notion)
             elif notion == "proportional":
                 for alpha in ALPHAS:
-                    yield Question(f"{notion} {alpha:g}", notion, sharing, cluster, {"alpha": alpha}, f"{notion} {alpha:g}")
+                    yield Question(f"{notion} {alpha:g}", notion, sharing, limited, {"alpha": alpha}, f"{notion} {alpha:g}")
             elif notion == "efficiency":
-                yield Question(notion, notion, sharing, cluster, {}, None)
+                yield Question(notion, notion, sharing, limited, {}, None)
             elif notion == "psdsf":
                 # With unlimited tasks the market's x[n] is the equilibrium's; with limits it is one of several, the same for every engine.
                 same = "psdsf" if unlimited and sharing == "tdm" else None
@@ -104,7 +107,7 @@ def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
                 if sharing == "tdm":
                     yield Question("psdsf market", notion, sharing, cluster, {"formulation": "market"}, same or "psdsf market")
             else:
-                yield Question(notion, notion, sharing, cluster, {}, notion)
+                yield Question(notion, notion, sharing, limited, {}, notion)
 
 
 def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> dict[tuple[str, str, str], Worst]:

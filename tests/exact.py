@@ -61,7 +61,13 @@ def shares_per_task(instance: Instance, notion: str) -> list[Fraction]:
         elif notion == "asset":
             w = sum((d[n][r] / total[r] for r in range(m) if d[n][r] > 0), Fraction(0))
         elif notion == "cdrf":
-            w = 1 / sum((gamma(n, i) for i in range(k) if instance.eligibility[n, i]), Fraction(0))
+            own = [i for i in range(k) if instance.eligibility[n, i]]
+            unit = [[Fraction(int(i == j)) for j in own] for i in own]
+            alone, most = [gamma(n, i) for i in own], float(instance.parallelism[n])
+            if most < np.inf:
+                unit.append([count[i] / gamma(n, i) for i in own])
+                alone.append(Fraction(most))
+            w = 1 / maximise([Fraction(1)] * len(own), unit, alone)
         elif notion == "tsf":
             w = 1 / sum((gamma(n, i) for i in range(k)), Fraction(0))
         else:
@@ -71,7 +77,7 @@ def shares_per_task(instance: Instance, notion: str) -> list[Fraction]:
 
 
 def limits(instance: Instance, pairs: list[tuple[int, int]]) -> tuple[list[Row], Row]:
-    """Capacity and task rows over the pairs."""
+    """Rows of capacities, tasks and parallelism over the pairs."""
     rows, bounds = [], []
     for i, r in itertools.product(range(instance.n_servers), range(instance.n_resources)):
         rows.append([Fraction(instance.demands[n, r]) if i == j else Fraction(0) for n, j in pairs])
@@ -79,7 +85,19 @@ def limits(instance: Instance, pairs: list[tuple[int, int]]) -> tuple[list[Row],
     for n in np.flatnonzero(np.isfinite(instance.tasks)):
         rows.append([Fraction(int(n == user)) for user, _ in pairs])
         bounds.append(Fraction(instance.tasks[n]))
+    for n in np.flatnonzero(np.isfinite(instance.parallelism)):
+        rows.append([servers_of_a_task(instance, int(n), i) if n == user else Fraction(0) for user, i in pairs])
+        bounds.append(Fraction(instance.parallelism[n]))
     return rows, bounds
+
+
+def servers_of_a_task(instance: Instance, n: int, i: int) -> Fraction:
+    """The part of one server of row i that a task of user n is worth: that of its dominant resource there."""
+    return max(
+        Fraction(instance.demands[n, r]) / Fraction(instance.capacities[i, r])
+        for r in range(instance.n_resources)
+        if instance.demands[n, r] > 0
+    )
 
 
 def leximin(instance: Instance, notion: str) -> list[Fraction]:
@@ -135,7 +153,8 @@ def integral_outcomes(instance: Instance, notion: str) -> list[Fraction]:
             for r in range(m)
         )
 
-    totals: set[tuple[int, ...]] = {tuple(0 for _ in users)}
+    # What matters of an allocation: the tasks of each user, and the servers that they are worth where those are limited.
+    totals: set[tuple[tuple[int, Fraction], ...]] = {tuple((0, Fraction(0)) for _ in users)}
     for i in servers:
         most = [
             int(min(Fraction(instance.capacities[i, r]) / Fraction(instance.demands[n, r]) for r in range(m) if instance.demands[n, r] > 0))
@@ -144,6 +163,18 @@ def integral_outcomes(instance: Instance, notion: str) -> list[Fraction]:
             for n in users
         ]
         options = [placed for placed in itertools.product(*(range(q + 1) for q in most)) if fits(i, placed)]
-        totals = {tuple(a + b for a, b in zip(total, placed, strict=True)) for total in totals for placed in options}
-    allowed = [total for total in totals if all(x <= instance.tasks[n] for x, n in zip(total, users, strict=True))]
-    return max(sorted(share[n] * x for x, n in zip(total, users, strict=True)) for total in allowed)
+        worth = [
+            servers_of_a_task(instance, n, i) if np.isfinite(instance.parallelism[n]) and instance.eligibility[n, i] else Fraction(0)
+            for n in users
+        ]
+        totals = {
+            tuple((x + q, used + q * w) for (x, used), q, w in zip(total, placed, worth, strict=True))
+            for total in totals
+            for placed in options
+        }
+    allowed = [
+        total
+        for total in totals
+        if all(x <= instance.tasks[n] and used <= instance.parallelism[n] for (x, used), n in zip(total, users, strict=True))
+    ]
+    return max(sorted(share[n] * x for (x, _), n in zip(total, users, strict=True)) for total in allowed)

@@ -41,6 +41,24 @@ def instances(
 
 
 @st.composite
+def limited_instances(
+    draw: st.DrawFn, *, max_users: int = 5, max_servers: int = 4, max_resources: int = 3, whole: bool = False, rates: bool = False
+) -> Instance:
+    """The same with users who are limited to some servers at once: from half a server to one more than there are rows.
+
+    ``rates`` gives half of them rates of their own, too.
+    """
+    instance = draw(instances(max_users=max_users, max_servers=max_servers, max_resources=max_resources, whole=whole))
+    n, k = instance.n_users, instance.n_servers
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    most = rng.integers(1, 2 * k + 3, n) / 2 if whole else rng.uniform(0.2, k + 1, n)
+    speeds = None
+    if rates and draw(st.booleans()):
+        speeds = rng.uniform(0.2, 9, (n, k)) * (rng.random((n, k)) > 0.1)
+    return instance.replace(parallelism=np.where(rng.random(n) < 0.7, most, np.inf), rates=speeds)
+
+
+@st.composite
 def traces(draw: st.DrawFn, cluster: Instance, *, most_jobs: int = 8, events: bool = True, whole: bool = True) -> Trace:
     """Jobs of the users of a cluster at few different times, so that much happens at once; users and servers that come and go.
 

@@ -9,7 +9,7 @@ import pytest
 from exact import integral_outcomes, leximin, maximise, shares_per_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import instances
+from strategies import instances, limited_instances
 
 import fairopt as fo
 
@@ -29,6 +29,25 @@ def test_leximin_equals_the_rational_one(notion: str, instance: fo.Instance) -> 
     """x[n] agrees with fractions to 1e-9, on instances with zero demands, constraints, counts, limits and weights."""
     expected = [float(x) for x in leximin(instance, notion)]
     np.testing.assert_allclose(fo.solve(instance, notion).tasks_per_user, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@given(instance=limited_instances(max_users=3, max_servers=3, max_resources=2, whole=True))
+@settings(max_examples=40)
+def test_leximin_of_limited_users_equals_the_rational_one(notion: str, instance: fo.Instance) -> None:
+    """The same where users are limited to some servers at once."""
+    expected = [float(x) for x in leximin(instance, notion)]
+    np.testing.assert_allclose(fo.solve(instance, notion).tasks_per_user, expected, rtol=1e-9, atol=1e-9)
+
+
+@given(instance=limited_instances(max_users=2, max_servers=2, max_resources=2, whole=True))
+@settings(max_examples=40)
+def test_whole_tasks_of_limited_users_equal_enumeration(instance: fo.Instance) -> None:
+    """Whole tasks, every one of which takes its part of the servers that the user may be on."""
+    share = shares_per_task(instance, "drfh")
+    tasks = fo.solve(instance, "drfh", integral=True).tasks_per_user
+    if instance.servable.any():
+        assert sorted(share[n] * int(tasks[n]) for n in np.flatnonzero(instance.servable)) == integral_outcomes(instance, "drfh")
 
 
 @pytest.mark.parametrize("notion", ["drfh", "cdrf"])

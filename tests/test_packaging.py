@@ -52,6 +52,7 @@ PUBLIC = {
     "edrf_rounds",
     "explain",
     "formulate",
+    "import_gavel",
     "import_google2011",
     "import_kubernetes",
     "import_openb",

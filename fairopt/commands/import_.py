@@ -182,17 +182,43 @@ def swf(
     )
 
 
+@_example("gavel throughputs.csv --gpus k80=36 --gpus v100=36 --jobs jobs.csv -o cluster.yaml")
+def gavel(
+    throughputs: Annotated[Path, typer.Argument(metavar="CSV", help="Columns job_type, scale, worker, thr (steps per second).")],
+    gpus: Annotated[list[str], typer.Option(metavar="KIND=N", help="How many accelerators of a kind (worker). Once for each kind.")],
+    jobs: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Columns job_type, scale_factor, priority_weight; default: one job of each.")
+    ] = None,
+    weight: Weights = None,
+    lenient: Lenient = False,
+    output: Output = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import jobs whose throughput on each kind of accelerator was measured: rates, and as many accelerators at once as a job is on."""
+    numbers = {kind: int(number) if number.is_integer() else number for kind, number in _assigned(gpus, "KIND", "--gpus", "v100=8").items()}
+    _run(
+        lambda: fo.import_gavel(throughputs, numbers, jobs, weights=_weights(weight), lenient=lenient),  # type: ignore[arg-type]
+        *(output, None, as_json, everything),
+    )
+
+
 def _weights(given: list[str] | None) -> dict[str, float]:
-    weights = {}
-    for text in given or []:
-        owner, equals, number = text.rpartition("=")
+    return _assigned(given or [], "OWNER", "--weight", "batch=2")
+
+
+def _assigned(given: list[str], what: str, option: str, example: str) -> dict[str, float]:
+    """Read options of the form NAME=NUMBER."""
+    numbers = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
         try:
-            if not (equals and owner):
+            if not (equals and name):
                 raise ValueError
-            weights[owner] = float(number)
+            numbers[name] = float(number)
         except ValueError:
-            raise typer.BadParameter(f'"{text}" is not OWNER=NUMBER, such as batch=2', param_hint="--weight") from None
-    return weights
+            raise typer.BadParameter(f'"{text}" is not {what}=NUMBER, such as {example}', param_hint=option) from None
+    return numbers
 
 
 def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | None, as_json: bool, everything: bool) -> None:

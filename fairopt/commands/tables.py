@@ -157,6 +157,8 @@ def _user_columns(instance: Instance) -> dict[str, Any]:
         columns["weight"] = instance.weights
     if np.isfinite(instance.tasks).any():
         columns["has"] = instance.tasks
+    if np.isfinite(instance.parallelism).any():
+        columns["at once"] = instance.parallelism
     if instance.placement is not None and not instance.placement.all():
         columns["runs on"] = [", ".join(np.array(instance.servers)[row]) for row in instance.placement]
     return columns

@@ -50,7 +50,7 @@ class Gain:
     change : str
         In words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
-        "capacity", "server" (one more of the row), "weight" or "placement".
+        "capacity", "server" (one more of the row), "weight", "parallelism" or "placement".
     by_price : float or None
         What the prices of the user's level say: how far they let the level rise, with the shares of a task as the change makes them and
         everybody at a lower level with the tasks that he has. An upper bound of the rise of that level, and the rise itself for small

@@ -62,16 +62,20 @@ def gains(
     prices = LevelPrices.of(allocation, user)
     changes = _placement(allocation, user)
     if allocation.instance.servable[user]:
-        changes += [*_weight(allocation, user), *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3))]
+        changes += [
+            *_weight(allocation, user),
+            *_parallelism(allocation, user),
+            *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
+        ]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
     own = float(allocation.tasks_per_user[user])
     found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
 
-    # One solve for the weight, some for constraints unless prices rule them out, and the others where they promise most.
+    # One solve each for weight and parallelism, some for constraints unless prices rule them out, the others where they promise most.
     promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
     hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
-    chosen = [*(j for j in promising if changes[j].kind == "weight"), *hopeful[:_FEW]][:resolves]
+    chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism")), *hopeful[:_FEW]][:resolves]
     rest = [j for j in promising if j not in chosen]
     chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
     results = []
@@ -124,6 +128,18 @@ def _weight(allocation: Allocation, user: int) -> list[_Change]:
         after, now = (joined([figure(float(weight)) for weight in each]) for each in (before + more, before))
         words = f"weights {after} instead of {now}"
     return [_Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
+
+
+def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
+    """Return one server more at once, where the user is limited."""
+    instance = allocation.instance
+    if not instance.limited[user]:
+        return []
+    before = float(instance.parallelism[user])
+    after = instance.parallelism.copy()
+    after[user] = before + float(_step(np.array([before]))[0])
+    words = f"parallelism {figure(float(after[user]))} instead of {figure(before)}"
+    return [_Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
 
 
 def _placement(allocation: Allocation, user: int) -> list[_Change]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Exact
 from fairopt.explanation import Blocker
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, servers_at_once
 
 __all__ = ["Room"]
 
@@ -39,8 +39,14 @@ class Room:
     capacity, used : arrays (servers, resources)
     demand : array (servers, resources)
         Of one task of the user.
+    at_once : float
+        How many servers the user is on.
+    at_its_limit : bool
+        Is that all that its parallelism allows? Then only servers that are faster for it than one it is on would give it more.
+    helps : bool array (servers,)
+        Where another task would be one more for the user.
     cells : list of (server, resource)
-        What leaves no room, the servers where the user runs most first.
+        What leaves no room there, the servers where the user runs most first.
     prices : array (servers, resources) or None
         Of a goal that is a sum, if everybody runs where tasks are cheapest, which is what prices of capacity alone prove.
     """
@@ -56,7 +62,14 @@ class Room:
         else:
             self.resources, self.capacity, self.used = instance.resources, instance.row_capacity, allocation.usage
             self.demand = np.broadcast_to(instance.demands[user], self.capacity.shape)
-        asks = (self.demand > 0) & instance.eligibility[user][:, None]
+        self.at_once = float(servers_at_once(instance, allocation.tasks)[user])
+        self.helps = instance.eligibility[user] & (instance.counts > 0)
+        self.at_its_limit = bool(instance.limited[user]) and self._fills_up()
+        if self.at_its_limit:
+            speed = instance.rates_of_one[user]
+            used = allocation.tasks[user] > _NOTHING * instance.rates[user]
+            self.helps &= speed > speed[used].min(initial=np.inf) * (1 + _SAME)
+        asks = (self.demand > 0) & self.helps[:, None]
         needs = self.demand * (1 - _FITS) if allocation.certificate.whole_tasks else self.capacity * _NOTHING
         blocked = asks & (self.capacity - self.used < needs)
         rows = np.lexsort((-instance.rates[user], -allocation.tasks[user]))
@@ -64,10 +77,17 @@ class Room:
 
         self.prices = _prices_of_a_sum(allocation)
 
+    def _fills_up(self) -> bool:
+        """Is less left of its parallelism than a whole task takes on its fastest server, or nothing?"""
+        instance, user = self.allocation.instance, self.user
+        parallelism, speed = float(instance.parallelism[user]), float(instance.rates_of_one[user][self.helps].max(initial=0.0))
+        needs = (1 - _FITS) / speed if self.allocation.certificate.whole_tasks and speed > 0 else parallelism * _NOTHING
+        return parallelism - self.at_once < needs
+
     @property
     def open_rows(self) -> list[int]:
-        """The server rows where the user may run and everything leaves room."""
-        return sorted(set(np.flatnonzero(self.allocation.instance.eligibility[self.user]).tolist()) - {i for i, _ in self.cells})
+        """The server rows where the user may run more and everything leaves room."""
+        return sorted(set(np.flatnonzero(self.helps).tolist()) - {i for i, _ in self.cells})
 
     def held(self, i: int, r: int) -> FloatArray:
         """Return what everybody holds of a resource of a row, (users,)."""

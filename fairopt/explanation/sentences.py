@@ -144,13 +144,17 @@ class Sentences:
         exists, own = instance.counts > 0, instance.eligibility[self.n]
         if self._sliced():
             return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
+        own = own & (room.helps | ~exists)
+        limit = [self._limit()] if room.at_its_limit else []
+        if limit and not own.any():
+            return limit
         stopping = [cell for cell in room.cells if room.bottleneck(*cell)]
         explained = {i for i, _ in stopping}
         by_resource: dict[int, list[int]] = {}
         for i, r in [*stopping, *(cell for cell in room.cells if cell[0] not in explained)]:
             by_resource.setdefault(r, []).append(i)
-        where = "" if own[exists].all() else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
-        sentences = [where.strip()] if where and not by_resource else []
+        where = "" if own[exists].all() or limit else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
+        sentences = limit + ([where.strip()] if where and not by_resource else [])
         if by_resource:
             ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
             everywhere = int(own.sum()) if own.sum() > _NAMES else 0
@@ -159,13 +163,20 @@ class Sentences:
             for r, rows in ordered[:_NAMES]:
                 parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == everywhere else self._rows(rows)}")
             left = "too little is left" if self.whole else "nothing is left"
-            stops = f"{where}What stops it{' there' if where else ''}: {left} {', and '.join(parts)}."
+            stops = f"{where}What stops it{' there' if where or limit else ''}: {left} {', and '.join(parts)}."
             sentences += [stops, self._holders(by_resource)]
         if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
             sentences.append("No single server where it may run is large enough for one of its tasks.")
         elif room.open_rows:
             sentences.append(self._left_over(room.open_rows))
         return sentences
+
+    def _limit(self) -> str:
+        """Its parallelism, and whether a better place would help."""
+        allowed = float(self.instance.parallelism[self.n])
+        opening = f"It is on {figure(self.room.at_once)} {'server' if allowed == 1 else 'servers'} at once, all that its parallelism allows"
+        faster = self.room.helps
+        return f"{opening}; more time on {self._rows(faster)}, where it is faster, would help." if faster.any() else f"{opening}."
 
     def _sliced(self) -> bool:
         """Are parts of servers set aside for each user? They have limits of their own, and no prices of capacity."""
@@ -251,7 +262,8 @@ class Sentences:
         if not found:
             return []
         capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
-        weight, placement = ([gain for gain in found if gain.kind == kind] for kind in ("weight", "placement"))
+        kinds = ("weight", "parallelism", "placement")
+        weight, parallelism, placement = ([gain for gain in found if gain.kind == kind] for kind in kinds)
         sentences = []
         if (best := _best(capacity)) is not None:
             equals = sum(gain.best_known >= best.best_known * (1 - _ALIKE) for gain in capacity) - 1
@@ -261,9 +273,11 @@ class Sentences:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         elif any(gain.by_solving == 0 for gain in weight):
             sentences.append("More weight would give it nothing.")
+        if (best := _best(parallelism)) is not None:
+            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         if (best := _best(placement)) is not None:
             sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
-        if not any(map(_best, (capacity, weight, placement))):
+        if not any(map(_best, (capacity, weight, parallelism, placement))):
             sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
         late = [gain.note for gain in found if gain.note]
         were = "was" if len(late) == 1 else "were"

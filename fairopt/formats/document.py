@@ -118,6 +118,8 @@ class User(_Entry):
     """Priority; a mapping gives one per resource, for all users then."""
     tasks: Annotated[float, Field(ge=0)] = math.inf
     """How many tasks it has; left out: no limit."""
+    parallelism: Annotated[float, Field(gt=0)] = math.inf
+    """On how many servers it can be at once (parts of servers, or of their time, add up); left out: no limit."""
     servers: list[str] | None = None
     """The only servers that it may use; left out: all that have what it needs."""
     requires: str | None = None
@@ -207,6 +209,7 @@ def instance_from(source: Source) -> Instance:
             counts=np.array([s.count for s in servers], float),
             tasks=np.array([u.tasks for u in users], float),
             rates=rates,
+            parallelism=np.array([u.parallelism for u in users], float),
             users=[u.name for u in users],
             servers=[s.name for s in servers],
             resources=resources,

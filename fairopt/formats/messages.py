@@ -127,7 +127,7 @@ def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tup
     if kind == "finite_number":
         return "a finite number", ""
     if isinstance(value, str):
-        return "a number", "leave it out for no limit" if key == "tasks" else "write digits without quotes or unit"
+        return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else "write digits without quotes or unit"
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that fits into 64 bits of floating point", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""

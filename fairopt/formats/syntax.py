@@ -182,7 +182,7 @@ class Parsed:
             root = self._tree()
             lines = [] if root is None else [n.start_mark.line + 1 for n in _scalars(root, set()) if n.value == name and not n.style]
             line = lines[0] if lines else None
-            self._refuse(f'{name} is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number', line)
+            self._refuse(f'{name} is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number', line)
 
         try:
             return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant)

@@ -2,8 +2,8 @@
 
 ===================  ==============================================================================================================
 ``servers.csv``      ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
-``users.csv``        ``name``, a column per resource, optional ``weight``, ``tasks`` (empty or inf: no limit), ``requires``, and ``servers``
-                     (names separated by ``|``; empty: all)
+``users.csv``        ``name``, a column per resource, optional ``weight``, ``tasks`` and ``parallelism`` (empty or inf: no
+                     limit), ``requires``, and ``servers`` (names separated by ``|``; empty: all)
 ``eligibility.csv``  optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates.csv``        optional: ``user``, a column per server, tasks on one server alone
 ``weights.csv``      optional: ``user``, a column per resource
@@ -37,7 +37,7 @@ from fairopt.wording import did_you_mean
 __all__ = ["folder_source", "read", "write"]
 
 OF_SERVERS = ("name", "count")
-OF_USERS = ("name", "weight", "tasks", "requires", "servers")
+OF_USERS = ("name", "weight", "tasks", "parallelism", "requires", "servers")
 MATRICES = ("eligibility.csv", "rates.csv", "weights.csv")
 LONGEST_CELL = 100_000  # Python's csv module stops reading at 131,072 characters
 
@@ -113,10 +113,17 @@ class _Folder:
         table = self._users
         names = [row[table.columns.index("name")] for row in table.rows]
         demands = zip(*(table.numbers(r) for r in self._resources), strict=True)
-        weights, tasks = table.numbers("weight", empty=1.0), table.numbers("tasks", empty=float("inf"))
+        weights, endless = table.numbers("weight", empty=1.0), float("inf")
+        tasks, at_once = table.numbers("tasks", empty=endless), table.numbers("parallelism", empty=endless)
         entries: list[dict[str, Any]] = [
-            {"name": name, "demand": dict(zip(self._resources, demand, strict=True)), "weight": weight, "tasks": number}
-            for name, demand, weight, number in zip(names, demands, weights, tasks, strict=True)
+            {
+                "name": name,
+                "demand": dict(zip(self._resources, demand, strict=True)),
+                "weight": weight,
+                "tasks": number,
+                "parallelism": servers_at_once,
+            }
+            for name, demand, weight, number, servers_at_once in zip(names, demands, weights, tasks, at_once, strict=True)
         ]
         for entry, requires, confined in zip(entries, table.cells("requires"), table.cells("servers"), strict=True):
             if requires:
@@ -198,6 +205,7 @@ def write(instance: Instance, folder: Path) -> None:
                 **{r: [user["demand"][r] for user in users] for r in instance.resources},
                 **_optional("weight", [] if per_resource else [user.get("weight", "") for user in users]),
                 **_optional("tasks", [user.get("tasks", "") for user in users]),
+                **_optional("parallelism", [user.get("parallelism", "") for user in users]),
                 **_optional("servers", ["|".join(names or ()) for names in confined] if by_name else []),
             }
         ),

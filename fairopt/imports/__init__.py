@@ -6,6 +6,7 @@
 `import_yarn`          the ResourceManager's REST answers
 `import_openb`         the tables of the Alibaba GPU cluster (2023)
 `import_google2011`    tables of the Google cluster (2011)
+`import_gavel`         a table of throughputs of jobs on kinds of accelerators (Gavel, 2020)
 `import_swf`           logs in the Standard Workload Format
 =====================  ==============================================================================================
 
@@ -16,6 +17,7 @@ running work holds, and an account of what was read and what was left out.
 
 from __future__ import annotations
 
+from fairopt.imports.gavel import import_gavel
 from fairopt.imports.google2011 import import_google2011, trace_google2011
 from fairopt.imports.kubernetes import import_kubernetes
 from fairopt.imports.openb import import_openb
@@ -27,6 +29,7 @@ from fairopt.imports.yarn import import_yarn
 __all__ = [
     "Import",
     "LeftOut",
+    "import_gavel",
     "import_google2011",
     "import_kubernetes",
     "import_openb",

@@ -46,7 +46,7 @@ class Import:
     Attributes
     ----------
     kind : str
-        "kubernetes", "slurm", "yarn", "openb", "google2011" or "swf".
+        "kubernetes", "slurm", "yarn", "openb", "google2011", "swf" or "gavel".
     instance : Instance
         A user for each owner and shape of its tasks, named ``owner/shape`` (``owner`` where it has one shape), or one for each owner.
     current : Allocation or None

@@ -10,6 +10,9 @@ server (``utility=``); then u[n,i] / max_j u[n,j], so that all is counted in tas
 R[n] what it could run alone and e the relative excess of the allocation over its limits, where that is itself rounding (below 1e-6). So an
 exact allocation whose certificate leaves 1e-9 violates nothing.
 
+*Parallelism.* What a user could run it runs on its fastest servers first, as many as it may be on at once. Where a task is worth more on
+one server than on another, too, that is no longer a matter of order, and what would need it does not apply (`Case.tangled`).
+
 *Tasks.* T[n] is what the notion counts: under "bbf" a user without a limit asks for one task.
 
 *Who counts.* Users who may run somewhere, demand something and have tasks. The others are left out.
@@ -35,8 +38,11 @@ from fairopt.measures import takes_part
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import Equalize, Leximin, LimitKind, Program
 
-__all__ = ["PATIENCE", "ROUNDED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
+__all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
 
+TANGLED = (
+    "Does not apply: users are limited in servers, and their tasks are worth more on one than on another: what they could run is a choice."
+)
 ROUNDED = 1e-6  # relative: numbers in files are rounded
 PATIENCE = 60.0  # seconds for each search, where no time limit is given
 
@@ -133,8 +139,13 @@ class Case:
         """Return the worth of what every user makes of so many possible tasks, (users, servers), with the tasks that it has, (users,)."""
         limits = self.instance.tasks
         if self.worth is None:
-            return np.asarray(np.minimum(possible.sum(axis=1), limits))
+            return np.asarray(np.minimum(self.instance.at_most(possible), limits))
         return np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
+
+    @property
+    def tangled(self) -> bool:
+        """Is what users could run, `at_most`, only a bound, since both worth and speed differ from server to server?"""
+        return self.worth is not None and bool(self.instance.limited.any())
 
     @cached_property
     def excess(self) -> float:

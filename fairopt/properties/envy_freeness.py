@@ -4,8 +4,9 @@ User n envies m by
 
     min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
 
-tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks count
-(Khamse-Ashari et al. 2017, section II-A, server by server; `fairopt.measures`).
+tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks
+count, and a user of limited parallelism fills no more servers than that (Khamse-Ashari et al. 2017, section II-A, server by server;
+`fairopt.measures`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.measures import with_what_others_hold
-from fairopt.properties.case import Case, amount, capped, listed, tasks_of
+from fairopt.properties.case import TANGLED, Case, amount, capped, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -29,6 +30,8 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if instance.weights.ndim == 2 and case.sharing == "tdm":
         return does_not_apply(NAME, "Does not apply: with weights per resource no one number scales what another holds of a server's time.")
+    if case.tangled:
+        return does_not_apply(NAME, TANGLED)
     best, pair, enviers = 0.0, (0, 0), 0
     for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
         users = np.arange(first, first + len(would))

@@ -25,7 +25,7 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import Notion
 from fairopt.models.notion import dominant_share
-from fairopt.program import LimitKind, Program, Solution, Stage
+from fairopt.program import Program, Solution, Stage
 from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.solve import notion_of, solve
@@ -129,7 +129,7 @@ def _proved(case: Case, program: Program) -> bool:
     for level in levels:
         members = np.array([position[user] for user in level.users], dtype=np.int64)
         prices = np.zeros(len(limits))
-        rows = np.flatnonzero(limits.kinds != LimitKind.TASKS)
+        rows = np.flatnonzero(limits.of_servers)
         assert level.prices is not None
         prices[rows] = level.prices[limits.keys[rows, 0], np.maximum(limits.keys[rows, 1], 0)]
         if members.size:

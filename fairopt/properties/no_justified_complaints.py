@@ -29,6 +29,8 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, "Does not apply: it is about resources, and time is shared.")
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: an entitlement is one weight, and there is one for each resource.")
+    if instance.limited.any():
+        return does_not_apply(NAME, "Does not apply: a user is limited to a part of the pool, which is no request.")
     pool = int(np.flatnonzero(instance.counts > 0)[0])
     capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
     entitled = (

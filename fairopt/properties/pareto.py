@@ -27,7 +27,7 @@ import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, servers_at_once
 from fairopt.merging import merge
 from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
@@ -146,6 +146,10 @@ def _whole(case: Case) -> Verdict:
         relaxed = _improvement(case, case.part.astype(float))
         if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
             return holds(NAME, f"{_WHOLE}even divisible tasks, a relaxation, could not be one more without another's loss.")
+    if case.instance.limited.any():
+        return does_not_apply(
+            NAME, f"{_WHOLE}undecided: they are limited in servers, which branch and cut cannot tell of two users for one."
+        )
     try:
         found, proved = _best_of_whole(case)
     except FairoptError as error:
@@ -183,6 +187,10 @@ def _one_more(case: Case) -> FloatArray | None:
     fits = np.where(
         single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + 1e-9), 0.0)[:, None]), 0.0
     )
+    some = np.flatnonzero(instance.limited)
+    if some.size:
+        left = np.maximum(instance.parallelism - servers_at_once(instance, tasks), 0.0)[some, None]
+        fits[some] = np.minimum(fits[some], np.floor(left * instance.rates_of_one[some] + 1e-9))
     if not fits.any():
         return None
     n, i = np.unravel_index(fits.argmax(), fits.shape)

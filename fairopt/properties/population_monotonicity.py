@@ -87,6 +87,7 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
         counts=instance.counts,
         tasks=instance.tasks[stay],
         rates=None if instance.rates_per_server is None else instance.rates_per_server[stay],
+        parallelism=instance.parallelism[stay],
         users=[instance.users[n] for n in stay],
         servers=instance.servers,
         resources=instance.resources,
@@ -130,6 +131,7 @@ def _leaving(case: Case) -> IntArray:
     if not case.exact:
         return order
     keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
+    keys.append(instance.parallelism[:, None])
     keys += [] if instance.rates_per_server is None else [instance.rates_per_server]
     question = case.allocation.question
     assert question is not None

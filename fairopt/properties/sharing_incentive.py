@@ -6,7 +6,8 @@ instance count in the sum. It runs, with weights per resource phi[n,r] / sum_m p
     min(T[n], sum over the servers i where n may run of min_r phi[n] / sum_m phi[m] counts[i] c[i,r] / d[n,r])
 
 tasks, and under time division phi[n] / sum_m phi[m] gamma[n,i] on each (Khamse-Ashari et al. 2017, section III-B; it is the notion
-"uniform"). The violation is what a user lacks of that, parts of tasks counted.
+"uniform"); with limited parallelism, what runs on the fastest servers of that. The violation is what a user lacks of that, parts of tasks
+counted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.properties.case import Case, amount, listed, tasks_of
+from fairopt.properties.case import TANGLED, Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
@@ -27,6 +28,8 @@ def check(case: Case) -> Verdict:
     instance = case.instance
     if instance.weights.ndim == 2 and case.sharing == "tdm":
         return does_not_apply(NAME, "Does not apply: with weights per resource nobody has one slice of a server's time.")
+    if case.tangled:
+        return does_not_apply(NAME, TANGLED)
     slices = _slices(case)
     owed = case.at_most(slices)
     lack = np.where(case.part, owed - case.value, 0.0)
@@ -39,6 +42,8 @@ def check(case: Case) -> Verdict:
     most = np.argsort(-slices[n], kind="stable")[: int((slices[n] > 0).sum())]
     where = listed([f"{amount(slices[n, i])} on {instance.servers[i]}" for i in most])
     limited = f", of which it has {amount(instance.tasks[n])}" if slices[n].sum() > instance.tasks[n] else ""
+    if instance.limited[n] and owed[n] < min(slices[n].sum(), instance.tasks[n]):
+        limited = f", of which it runs {amount(owed[n])} on {amount(instance.parallelism[n])} servers at once"
     counted = "" if case.worth is None else f", worth {amount(owed[n])}"
     witness = Witness(
         f"{case.name(n)} runs {tasks_of(case.value[n])}; {whose} of every server would run "

@@ -26,7 +26,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
-from fairopt.properties.case import Case, amount, listed, quietly, tasks_of
+from fairopt.properties.case import TANGLED, Case, amount, listed, quietly, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.question import rerun
 
@@ -93,6 +93,12 @@ def check(case: Case) -> Verdict:
     allocation = case.allocation
     if allocation.question is None:
         return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so no lie can be tried.")
+    if case.tangled:
+        return does_not_apply(NAME, TANGLED)
+    if case.whole and case.instance.limited.any():
+        return does_not_apply(
+            NAME, "Does not apply: which whole tasks a user runs with what it is given is a choice where it is limited in servers."
+        )
     liars = case.members[~case.complete[case.members]]
     if not liars.size:
         return Verdict(NAME, True, 0.0, "Everybody has all its tasks, so that nobody has anything to lie for.", searched=0)

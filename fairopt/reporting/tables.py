@@ -94,13 +94,17 @@ def server_table(instance: Instance) -> Table:
 
 
 def user_table(instance: Instance) -> Table:
-    """Return the users: weight, demand of a task, tasks, and the number of servers on which they may run."""
+    """Return the users: weight, demand of a task, tasks, the servers on which they may run, and how many at once where that is limited."""
+    limited = bool(np.isfinite(instance.parallelism).any())
     columns = ["user", "weight", *(f"{resource} of a task" for resource in instance.resources), "tasks", "servers"]
+    columns += ["at once"] if limited else []
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     eligible = instance.eligibility @ instance.counts
     rows = (
-        [name, ", ".join(map(number, weight)), *map(number, demand), number(tasks), number(servers)]
-        for name, weight, demand, tasks, servers in zip(instance.users, weights, instance.demands, instance.tasks, eligible, strict=True)
+        [name, ", ".join(map(number, weight)), *map(number, demand), number(tasks), number(servers), *([number(most)] if limited else [])]
+        for name, weight, demand, tasks, servers, most in zip(
+            instance.users, weights, instance.demands, instance.tasks, eligible, instance.parallelism, strict=True
+        )
     )
     return Table.of(plural(instance.n_users, "user"), columns, rows)
 

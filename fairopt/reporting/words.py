@@ -26,6 +26,7 @@ def about_instance(findings: Findings) -> list[str]:
     for count, what in (
         (confined, "may not run on every server"),
         (int(np.isfinite(instance.tasks).sum()), "have finitely many tasks"),
+        (int(instance.limited.sum()), "can be on some of their servers at once only"),
         (len(instance.unservable), "can run nowhere and get nothing"),
     ):
         if count:

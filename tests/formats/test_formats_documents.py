@@ -226,7 +226,7 @@ USERS = [
     ("{name: a, demnd: {cpu: 1}}", 'user "a", demnd: unknown key "demnd" (did you mean "demand"?) (and 1 more error in the file)'),
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
-        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, tasks, servers, requires, rates',
+        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, tasks, parallelism, servers, requires, rates',
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
     ("{name: a, demand: 3}", 'user "a", demand: expected a mapping such as {cpu: 1, memory: 2}, found 3'),
@@ -338,11 +338,11 @@ JSON = """{
         (JSON % (1, ', "weight": 2, "weight": 3'), 'c.json, line 5: the key "weight" occurs twice in one mapping; remove one'),
         (
             JSON % ("NaN", ""),
-            'c.json, line 4: NaN is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number',
+            'c.json, line 4: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
         (
             JSON % (1, ', "tasks": Infinity'),
-            'c.json, line 5: Infinity is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number',
+            'c.json, line 5: Infinity is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
         (JSON % ("1e999", ""), 'c.json, line 4: user "alice", demand, cpu: expected a finite number, found inf'),
         (
@@ -355,12 +355,12 @@ JSON = """{
         ('{"\\ud83d\\ude00": 1, "a": 1, "a": 1}', 'c.json: the key "a" occurs twice in one mapping; remove one'),
         (
             '{"\\ud83d\\ude00": NaN}',
-            'c.json: NaN is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number',
+            'c.json: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
         ("[" * 100_000, "c.json: lists or mappings inside each other without end; an instance has 4 levels"),
         (
             "[NaN, &a [*a]]",  # neither JSON nor, for the search of the line, a tree
-            'c.json, line 1: NaN is not JSON; for tasks without limit leave "tasks" out, elsewhere give a finite number',
+            'c.json, line 1: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
         ("", "c.json: the file is empty; describe the servers and the users in it"),
         ("[]", 'c.json: the file holds a list of 0, not a mapping; its outermost keys must be "servers" and "users"'),

@@ -1,0 +1,208 @@
+"""Throughputs as rates: Gavel's own programs, written down once more as they stand in the paper, and solved by scipy."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import LinearConstraint, linprog, minimize
+from typer.testing import CliRunner
+
+import fairopt as fo
+from fairopt.cli import app
+
+DATA = Path(os.environ.get("FAIROPT_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+TABLE = """job_type,scale,worker,thr
+lstm,1,k80,4
+lstm,1,v100,8
+lstm,2,k80,6
+lstm,2,v100,12
+translator,1,k80,1
+translator,1,v100,8
+translator,1,a100,90
+"""
+Array = NDArray[np.float64]
+
+
+def gavel_max_min(throughput: Array, scale: Array, weight: Array, workers: Array) -> float:
+    """Section 4.1: max over X of min_m (1/w_m) thr(m, X) / thr(m, X_equal) s_m; X[m,:] sums to <= 1, sum_m s_m X[m,j] <= workers[j]."""
+    jobs, kinds = throughput.shape
+    equal = throughput @ (workers / workers.sum())
+    columns = jobs * kinds
+    per_job, per_kind = np.zeros((jobs, columns + 1)), np.zeros((kinds, columns + 1))
+    level = np.zeros((jobs, columns + 1))
+    for m in range(jobs):
+        for j in range(kinds):
+            per_job[m, m * kinds + j] = 1.0
+            per_kind[j, m * kinds + j] = scale[m]
+            level[m, m * kinds + j] = -throughput[m, j] / equal[m] * scale[m] / weight[m]
+    level[:, -1] = 1.0
+    answer = linprog(
+        np.append(np.zeros(columns), -1.0),
+        A_ub=np.vstack([level, per_job, per_kind]),
+        b_ub=np.concatenate([np.zeros(jobs), np.ones(jobs), workers]),
+        method="highs-ds",
+    )
+    return -float(answer.fun)  # type: ignore[arg-type]
+
+
+def check_limits(allocation: fo.Allocation, throughput: Array, scale: Array, workers: Array) -> None:
+    """X = x / R keeps to Gavel's limits."""
+    part = np.divide(allocation.tasks, throughput, out=np.zeros_like(throughput), where=throughput > 0)
+    assert (part.sum(axis=1) <= 1 + 1e-9).all()
+    assert (scale @ part <= workers * (1 + 1e-9)).all()
+
+
+def write(folder: Path, jobs: int, kinds: int, seed: int) -> tuple[fo.Instance, Array, Array, Array, Array]:
+    """Write random tables, import them, and return the instance with what is in them."""
+    rng = np.random.default_rng(seed)
+    workers = rng.integers(2, 9, kinds).astype(float)
+    scale = rng.choice([1.0, 1.0, 2.0], jobs)
+    weight = rng.choice([0.5, 1.0, 3.0], jobs)
+    throughput = rng.uniform(1, 4, (jobs, 1)) * 10 ** rng.uniform(-0.7, 0.7, (jobs, kinds))
+    rows = [f"job {m},{scale[m]:g},kind {j},{throughput[m, j]!r}" for m in range(jobs) for j in range(kinds)]
+    (folder / "t.csv").write_text("\n".join(["job_type,scale,worker,thr", *rows]).replace("np.float64(", "").replace(")", "") + "\n")
+    listed = [f"job {m},{scale[m]:g},{weight[m]:g}" for m in range(jobs)]
+    (folder / "j.csv").write_text("\n".join(["job_type,scale_factor,priority_weight", *listed]) + "\n")
+    imported = fo.import_gavel(folder / "t.csv", {f"kind {j}": int(workers[j]) for j in range(kinds)}, folder / "j.csv")
+    return imported.instance, throughput, scale, weight, workers
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tsf_is_gavels_max_min(tmp_path: Path, seed: int) -> None:
+    """The smallest share of tsf, times the number of accelerators, is the optimum of Gavel's program, with scales and weights."""
+    jobs, kinds = (3, 2) if seed < 4 else (20, 3)
+    instance, throughput, scale, weight, workers = write(tmp_path, jobs, kinds, seed)
+    allocation = fo.solve(instance, "tsf")
+    assert allocation.shares.min() * workers.sum() == pytest.approx(gavel_max_min(throughput, scale, weight, workers), rel=1e-8)
+    check_limits(allocation, throughput, scale, workers)
+
+
+def test_the_limit_of_one_place_at_once_matters(tmp_path: Path) -> None:
+    """In some of these instances the optimum without sum_j X[m,j] <= 1 is larger: the test above would fail without that row."""
+    differ = 0
+    for seed in range(12):
+        instance = write(tmp_path, 3, 2, seed)[0]
+        free = fo.solve(instance.replace(parallelism=None), "tsf")
+        differ += free.shares.min() > fo.solve(instance, "tsf").shares.min() * (1 + 1e-6)
+    assert differ >= 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_proportional(tmp_path: Path, seed: int) -> None:
+    """max sum_m w_m log thr(m, X) with Gavel's limits, by sequential quadratic programs over X."""
+    instance, throughput, scale, weight, workers = write(tmp_path, 4, 2, seed)
+    shape = throughput.shape
+
+    def loss(flat: Array) -> float:
+        return float(-weight @ np.log((throughput * flat.reshape(shape)).sum(axis=1)))
+
+    def slope(flat: Array) -> Array:
+        total = (throughput * flat.reshape(shape)).sum(axis=1)
+        return np.asarray(-(weight / total)[:, None] * throughput).ravel()
+
+    reference = minimize(
+        loss,
+        np.full(throughput.size, 0.2),
+        jac=slope,
+        bounds=[(0, 1)] * throughput.size,
+        constraints=[
+            LinearConstraint(np.kron(np.eye(shape[0]), np.ones(shape[1])), ub=1.0),
+            LinearConstraint(np.kron(scale, np.eye(shape[1])), ub=workers),
+        ],
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    allocation = fo.solve(instance, "proportional")
+    check_limits(allocation, throughput, scale, workers)
+    expected = (throughput * reference.x.reshape(shape)).sum(axis=1)
+    np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=1e-4)
+    assert weight @ np.log(allocation.tasks_per_user) >= -reference.fun - 1e-9
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    """Rates of one accelerator, scales as parallelism; kinds that are not there are not used, and too few of one are none."""
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE)
+    imported = fo.import_gavel(path, {"k80": 1, "v100": 2}, weights={"lstm": 3})
+    instance = imported.instance
+    assert instance.users == ("lstm x 1", "lstm x 2", "translator x 1")
+    assert instance.rates_per_server is not None
+    assert instance.rates_per_server.tolist() == [[4, 8], [0, 6], [1, 8]]
+    assert instance.parallelism.tolist() == [1, 2, 1]
+    assert instance.weights.tolist() == [3, 3, 1]
+    assert imported.owners == ("lstm", "lstm", "translator")
+    assert len(imported.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("8\n", "fast\n", 1), r"t.csv, line 3.*fast"),
+        (lambda text: text.replace("lstm,1,v100,8", "lstm,1,v100,-8"), r"t.csv, line 3.*negative"),
+        (lambda text: text.replace("lstm,2", "lstm,1.5", 1), r"t.csv, line 4.*whole number"),
+        (lambda text: text + "lstm,1,k80,5\n", r"t.csv, line 9.*stands above"),
+        (lambda text: text.replace("v100", "V-100"), r'no row is of worker "v100" \(did you mean'),
+        (lambda text: text.replace("thr", "speed"), r'no column "thr"'),
+    ],
+)
+def test_bad_tables(tmp_path: Path, change: Callable[[str], str], message: str) -> None:
+    """The message names file and line."""
+    (tmp_path / "t.csv").write_text(change(TABLE))
+    with pytest.raises(fo.InvalidInstance, match=message):
+        fo.import_gavel(tmp_path / "t.csv", {"k80": 1, "v100": 2})
+
+
+def test_bad_jobs_and_numbers(tmp_path: Path) -> None:
+    """A job without a throughput is refused or left out, and numbers are whole."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    (tmp_path / "j.csv").write_text("job_type,scale_factor\nlstm,1\nlstm,4\n")
+    with pytest.raises(fo.InvalidInstance, match=r"j.csv, line 3.*no throughput of this job type and scale"):
+        fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, tmp_path / "j.csv")
+    imported = fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, tmp_path / "j.csv", lenient=True)
+    assert imported.instance.users == ("1: lstm x 1",)
+    assert len(imported.left_out) == 1
+    for number in (0, 1.5, True):
+        with pytest.raises(fo.InvalidInstance, match="give a whole number >= 1"):
+            fo.import_gavel(tmp_path / "t.csv", {"v100": number})  # type: ignore[dict-item]
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """The file that it writes is the instance, and bad options end with status 2."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    run = CliRunner().invoke
+    command = ["import", "gavel", str(tmp_path / "t.csv"), "--gpus", "k80=1", "--gpus", "v100=2"]
+    done = run(app, [*command, "-o", str(tmp_path / "c.yaml"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["servers"] == 3
+    assert fo.load(tmp_path / "c.yaml") == fo.import_gavel(tmp_path / "t.csv", {"k80": 1, "v100": 2}).instance
+    assert run(app, [*command[:-1], "v100"]).exit_code == 2
+    assert run(app, [*command[:-1], "v100=1.5"]).exit_code == 2
+
+
+@pytest.mark.skipif(not (DATA / "gavel").is_dir(), reason="the table of Gavel is not here; FAIROPT_DATA names its folder")
+@pytest.mark.parametrize("number", [4, 8, 36])
+def test_the_real_table(number: int) -> None:
+    """83 jobs, one of each type and scale, on K80, P100 and V100: the same optimum, with jobs of up to 8 cards."""
+    path = DATA / "gavel" / "gavel_isolated_throughputs_simulation.csv"
+    kinds = ("k80", "p100", "v100")
+    imported = fo.import_gavel(path, dict.fromkeys(kinds, number))
+    instance = imported.instance
+    assert instance.n_users == 83 if number >= 8 else len(instance.unservable) == 19
+    kept = np.flatnonzero(instance.servable)
+    assert instance.rates_per_server is not None
+    scale = instance.parallelism[kept]
+    throughput = instance.rates_per_server[kept] * scale[:, None]
+    workers = np.full(3, float(number))
+    allocation = fo.solve(instance, "tsf")
+    expected = gavel_max_min(throughput, scale, np.ones(kept.size), workers)
+    assert allocation.shares[kept].min() * workers.sum() == pytest.approx(expected, rel=1e-8)
+    for notion in ("tsf", "proportional"):
+        tasks = fo.solve(instance, notion).tasks[kept]
+        part = np.divide(tasks, throughput, out=np.zeros_like(tasks), where=throughput > 0)
+        assert (part.sum(axis=1) <= 1 + 1e-9).all()
+        assert (scale @ part <= workers * (1 + 1e-9)).all()
