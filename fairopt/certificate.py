@@ -19,7 +19,8 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
 for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
-it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
+it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
+The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
 the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
 rounding of the others. So that a price which is nothing but noise does not hide in these digits, and prove what it likes, the gap is at
@@ -58,7 +59,7 @@ from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, r
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance, servers_at_once
 from fairopt.own_limits import OwnLimits
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 

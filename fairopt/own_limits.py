@@ -49,6 +49,7 @@ class OwnLimits:
         entries = self.matrix.tocoo()
         self.row, self.pair = entries.row, entries.col
         self.worth = per_level[self.pair] / entries.data  # level per unit of the limit
+        self.per_level = per_level
         self.pair_users = program.pair_users
         self.n_pairs = program.n_pairs
         low, high = self._extremes(np.ones(self.row.size, bool))
@@ -79,15 +80,14 @@ class OwnLimits:
                 cap[self.users[k]], which[self.users[k]] = bound[k], k
         return cap, which
 
-    def price_beyond(self, k: int, cost: FloatArray, per_level: FloatArray, free: BoolArray) -> float:
+    def price_beyond(self, k: int, cost: FloatArray, free: BoolArray) -> float:
         """Return the largest price of limit ``rows[k]`` at which its user's cheapest level is still that of its free pairs.
 
         ``cost`` (pairs,) is what the shared limits cost; beyond its cap the user has to buy at that price. inf: nothing is left to buy.
         """
         span = slice(self.matrix.indptr[k], self.matrix.indptr[k + 1])
         pairs, use = self.matrix.indices[span], self.matrix.data[span]
-        worth = per_level[pairs]
+        worth = self.per_level[pairs]
         saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use  # of the limit, per task there instead of on the free pairs
         dearer = saved > _SAME * use
         return float((cost[pairs][dearer] / saved[dearer]).min(initial=np.inf))
-

@@ -1,4 +1,30 @@
-"""Leximin as a sequence of linear programs."""
+"""Leximin, and its first step, the equal level, as a sequence of warm-started linear programs.
+
+Level by level. With F the users already settled, at levels L[n], and c[n] the caps of the others, the next level is the largest t with
+
+    A x <= b,   U[n]/phi[n] >= min(t, c[n]) (n not in F),   U[n]/phi[n] >= L[n] (n in F),   x >= 0.
+
+Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest
+price of one unit of n's level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n
+above t + sigma gap / q[n]
+(sigma = sum of q over the users who rise; see ``fairopt.certificate``). So the users with sigma gap / q[n] below the
+tolerance are settled at t *in every* optimal solution, the others rise on. Settling a user takes t out of its row and
+raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
+
+Caps. A limit of a user's own, of its tasks or its parallelism, is a cap on its level (``fairopt.own_limits``), and where it takes the same
+for the same level on every pair, it is nothing else and needs no row. Caps make the program above one of t alone that is not linear, but
+for a guess g of t it is: the largest theta with U[n]/phi[n] >= theta min(g, c[n]). If theta < 1, g is too much, and the multipliers
+give a lower bound on t, from above: the largest t with sum of q min(t, c) <= p.b - sum over F of q L. That is Newton's method on
+a concave piecewise-linear function, so a few LPs pass any number of caps.
+
+After a level some limits have prices. A user who could still rise does so on pairs that are free, and its own limits cap what is to be had
+there: more would have to be bought from those who are settled. So its cap falls, without an LP. Beyond it, the same prices of the shared
+limits, with the price at which a unit of the user's own limit saves what it would have to buy, prove that it can have no more. Each level
+puts a price on some shared limit that had none, or settles users at a cap; so real LPs are as few as shared limits, levels as many as users.
+
+Columns are scaled to the user's own order of level and limits to a bound of 1, so that a user who can never get more than a
+billionth of what others get is still seen by the solver's tolerances.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +86,13 @@ class Levels:
         self.settle_at = min(tolerance * 0.1, 1e-9)
         self.equal = isinstance(goal, Equalize)
         n_users = len(program.users)
-        users, limits = program.pair_users, program.limits
-        self.per_level = program.utilities / goal.weights[users]  # level of the user per task on the pair
+        limits = program.limits
+        self.own = self.own_limits(program, goal)
+        self.per_level = self.own.per_level
         self.largest = largest = program.largest()
         reach = program.per_user(largest * self.per_level)  # no user's level can exceed this
 
         # Limits of a user's own are caps on its level. Where that is all they are, they need no row.
-        self.own = OwnLimits(program, self.per_level)
         self.cap, self.capped_by = np.full(n_users, np.inf), np.full(n_users, -1)
         rows = np.ones(len(limits), bool)
         if not self.equal:
@@ -91,6 +117,11 @@ class Levels:
         self.grew = False  # did the last LP show that the next one has to be larger?
         if self.member.any():
             self._prepare()
+
+    @staticmethod
+    def own_limits(program: Program, goal: Leximin | Equalize) -> OwnLimits:
+        """Return the limits of the users' own, in levels."""
+        return OwnLimits(program, program.utilities / goal.weights[program.pair_users])
 
     def _prepare(self) -> None:
         """Build the first LP."""
@@ -162,25 +193,28 @@ class Levels:
         self.x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
         return self._reached(outcome), self._proof(outcome)
 
-    def _run(self) -> Outcome:
-        known: dict[str, object] = {
+    def _known(self) -> dict[str, object]:
+        """Return what is final, for whom the time is too short."""
+        return {
             "levels": [stage.value for stage in self.stages],
             "users": [self.program.users[n] for stage in self.stages for n in stage.users],
         }
-        outcome = self._attempt(known)
+
+    def _run(self) -> Outcome:
+        outcome = self._attempt()
         # From here on the last point is feasible (or almost), and primal simplex carries on from it.
         self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
         t = float(outcome.x[-1])
         if t > 0 and not 1 / _OFF < t < _OFF and not self._caps_matter():
             self._rescale(self.t_unit * t, self.model.basis)  # the units were wrong by orders of magnitude: go on from the same basis
-            outcome = self._attempt(known)
+            outcome = self._attempt()
         sloppy = max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1)
         if max(sloppy, 1 - self._reached(outcome) / outcome.x[-1]) > _SLOPPY:
             outcome = self.model.refine(outcome, self.deadline.left)
         self.programs += 1
         return outcome
 
-    def _attempt(self, known: dict[str, object]) -> Outcome:
+    def _attempt(self) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
         for times, slack in _ATTEMPTS:
             outcome = self.model.run(self.deadline.left)
@@ -190,7 +224,7 @@ class Levels:
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
             self._rescale(self.t_unit * times, None)
-        return solved(outcome, self.deadline, known)
+        return solved(outcome, self.deadline, self._known())
 
     def _restart(self, t_unit: float) -> None:
         """Guess another level."""
@@ -278,7 +312,7 @@ class Levels:
         for together in np.split(order, new[1:]):
             rows, prices = [], []
             for n in together if cost is not None else ():
-                price = self.own.price_beyond(self.capped_by[n], cost, self.per_level, self.free)
+                price = self.own.price_beyond(self.capped_by[n], cost, self.free)
                 if np.isfinite(price):
                     rows.append(self.own.rows[self.capped_by[n]])
                     prices.append(price)
