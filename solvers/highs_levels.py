@@ -20,7 +20,8 @@ a concave piecewise-linear function, so a few LPs pass any number of caps.
 After a level some limits have prices. A user who could still rise does so on pairs that are free, and its own limits cap what is to be had
 there: more would have to be bought from those who are settled. So its cap falls, without an LP. Beyond it, the same prices of the shared
 limits, with the price at which a unit of the user's own limit saves what it would have to buy, prove that it can have no more. Each level
-puts a price on some shared limit that had none, or settles users at a cap; so real LPs are as few as shared limits, levels as many as users.
+puts a price on some shared limit that had none, or settles users at a cap; so programs are as few as shared limits, and levels may be as
+many as users.
 
 Columns are scaled to the user's own order of level and limits to a bound of 1, so that a user who can never get more than a
 billionth of what others get is still seen by the solver's tolerances.
@@ -84,7 +85,7 @@ class Levels:
     def __init__(self, program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
         self.settle_at = min(tolerance * 0.1, 1e-9)
-        self.equal = isinstance(goal, Equalize)
+        self.equal, self.weights = isinstance(goal, Equalize), goal.weights
         n_users = len(program.users)
         limits = program.limits
         self.own = self.own_limits(program, goal)
@@ -126,7 +127,7 @@ class Levels:
     def _prepare(self) -> None:
         """Build the first LP."""
         # The first level lies somewhere between everybody's slice by weight and what the least can reach alone.
-        weights, reach = self.program.goal.weights[self.member], self.reach[self.member]
+        weights, reach = self.weights[self.member], self.reach[self.member]
         self.t_unit = float(np.sqrt((reach * weights / weights.sum()).min() * reach.min()))
         if self._caps_matter():
             self.t_unit = self._guess()
@@ -308,7 +309,7 @@ class Levels:
         shared = np.where(limits.of_servers, self.prices, 0.0)
         order = users[np.argsort(self.cap[users], kind="stable")]
         new = np.flatnonzero(np.diff(self.cap[order], prepend=-1.0) > _SAME_CAP * self.cap[order])
-        cost = limits.matrix.T @ shared if shared.any() else None
+        cost: FloatArray | None = limits.matrix.T @ shared if shared.any() else None
         for together in np.split(order, new[1:]):
             rows, prices = [], []
             for n in together if cost is not None else ():

@@ -15,6 +15,7 @@ guess is already off by 1e-4 to 1e-8 of itself, so that two LPs of some hundred 
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -88,8 +89,8 @@ class _SiftedLevels(Levels):
         self.user = np.unique(program.pair_users[self.column], return_inverse=True)[1]
         self.shared = np.flatnonzero(limits.of_servers & (limits.bounds > 0))
         matrix = limits.matrix[:, self.column]
-        self.use = sp.csc_array(matrix[self.shared] / limits.bounds[self.shared][:, None] / per_level)
-        self.use_by_column = sp.csr_array(self.use.T)
+        self.use: Any = sp.csc_array(matrix[self.shared] / limits.bounds[self.shared][:, None] / per_level)
+        self.use_by_column: Any = sp.csr_array(self.use.T)
         uneven = self.own.rows[~self.own.even]
         uneven = uneven[self.member[limits.keys[uneven, 0]]]
         self.own_row = np.full(self.who.size, -1)
