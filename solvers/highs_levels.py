@@ -312,8 +312,8 @@ class Levels:
         cost: FloatArray | None = limits.matrix.T @ shared if shared.any() else None
         for together in np.split(order, new[1:]):
             rows, prices = [], []
-            for n in together if cost is not None else ():
-                price = self.own.price_beyond(self.capped_by[n], cost, self.free)
+            for n in together:
+                price = np.inf if cost is None else self.own.price_beyond(self.capped_by[n], cost, self.free)
                 if np.isfinite(price):
                     rows.append(self.own.rows[self.capped_by[n]])
                     prices.append(price)

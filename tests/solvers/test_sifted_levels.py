@@ -56,6 +56,11 @@ def sifted(program: Program) -> Solution:
     return solution
 
 
+def largest(goal: FloatArray, A: FloatArray, b: FloatArray) -> float:
+    """max goal x, A x <= b, x >= 0."""
+    return -float(linprog(-goal, A_ub=A, b_ub=b, method="highs").fun or 0.0)
+
+
 def reference(program: Program) -> FloatArray:
     """Levels by the definition: raise all, then ask for each user whether it could have more; plain LPs of SciPy's, (users,)."""
     n, pairs = len(program.users), program.n_pairs
@@ -70,10 +75,10 @@ def reference(program: Program) -> FloatArray:
         rows = -own.copy()
         rows[rising, -1] = 1.0
         bounds = np.append(program.limits.bounds, -held * (1 - 1e-11))
-        t = -linprog(-np.eye(pairs + 1)[-1], np.vstack([A, rows]), bounds, method="highs").fun
+        t = largest(np.eye(pairs + 1)[-1], np.vstack([A, rows]), bounds)
         rows[:, -1] = 0.0
         bounds = np.append(program.limits.bounds, -np.where(rising, t, held) * (1 - 1e-9))
-        most = [-linprog(-own[k], np.vstack([A, rows]), bounds, method="highs").fun if rising[k] else 0.0 for k in range(n)]
+        most = [largest(own[k], np.vstack([A, rows]), bounds) if rising[k] else 0.0 for k in range(n)]
         stopped = rising & (np.array(most) <= t * (1 + 1e-6))
         assert stopped.any()
         level[stopped] = t
@@ -93,8 +98,9 @@ def test_users_do_what_is_cheapest(seed: int) -> None:
     wanted = np.minimum(rng.uniform(0.1, 3, 5), np.where(np.isinf(bound), 3.0, bound / own.min(axis=1)))
     response = Users(np.repeat(np.arange(5), k), own.ravel(), bound).respond(cost.ravel(), wanted)
     for n in range(5):
-        limit = (own[[n]], [bound[n] * (1 + 1e-12)]) if np.isfinite(bound[n]) else (None, None)
-        least = linprog(cost[n], *limit, A_eq=np.ones((1, k)), b_eq=[wanted[n]], method="highs").fun
+        most = min(bound[n] * (1 + 1e-12), 1e6)
+        equal = np.ones((1, k))
+        least = linprog(cost[n], A_ub=own[[n]], b_ub=np.array([most]), A_eq=equal, b_eq=wanted[[n]], method="highs").fun
         chosen = response.level[n * k : (n + 1) * k]
         assert chosen.sum() == pytest.approx(wanted[n])
         assert own[n] @ chosen <= bound[n] * (1 + 1e-9)
@@ -139,7 +145,7 @@ def test_sifted_levels_agree_with_those_of_all_users(instance: fo.Instance, seed
     """On jobs, also where classes are as fast for everybody, and on instances without parallelism."""
     some = jobs(2 + seed % 30, 1 + seed % 5, load, seed)
     if alike:
-        some = some.replace(rates=some.rates_per_server[:, :1] * np.arange(1, some.n_servers + 1))
+        some = some.replace(rates=np.arange(1, some.n_servers + 1) * np.ones((some.n_users, 1)))
     for program in (fo.formulate(some, "tsf"), fo.formulate(instance, "drfh")):
         if program.n_pairs and program.limits.of_servers.any():
             solution = solve_sifted(program, leximin_of(program), 1e-8, NEVER)
