@@ -57,8 +57,9 @@ import numpy as np
 
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
-from fairopt.instance import FloatArray, Instance, servers_at_once
+from fairopt.instance import FloatArray, Instance
 from fairopt.own_limits import OwnLimits
+from fairopt.parallelism import servers_at_once
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]

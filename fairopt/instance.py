@@ -43,7 +43,7 @@ from fairopt.validation import (
 )
 from fairopt.wording import did_you_mean, plural
 
-__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "fastest_first", "safe_ratio", "servers_at_once"]
+__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "safe_ratio"]
 
 
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
@@ -55,34 +55,6 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
     a, b = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(a == 0, 0.0, a / b)
-
-
-def fastest_first(possible: FloatArray, rho: FloatArray, parallelism: npt.ArrayLike) -> FloatArray:
-    """Return how many of the possible tasks, (..., servers), run on so many servers at once; rho is those of one server.
-
-    max sum_i x[i] subject to x[i] <= possible[i] and sum_i x[i] / rho[i] <= parallelism: a knapsack of divisible things, filled by rho.
-
-    >>> float(fastest_first(np.array([4.0, 6.0]), np.array([2.0, 3.0]), 3.0))   # two servers of 3 each, and one of 2
-    8.0
-    """
-    order = np.argsort(-rho, axis=-1, kind="stable")
-    tasks = np.take_along_axis(possible, np.broadcast_to(order, possible.shape), axis=-1)
-    speed = np.take_along_axis(rho, order, axis=-1)
-    filled = np.minimum(np.cumsum(safe_ratio(tasks, speed), axis=-1), np.asarray(parallelism)[..., None])
-    part = np.diff(filled, axis=-1, prepend=0.0)
-    run: FloatArray = np.minimum(tasks, part * speed).sum(axis=-1)
-    return run
-
-
-def servers_at_once(instance: Instance, tasks: FloatArray) -> FloatArray:
-    """Return sum_i x[n,i] / rho[n,i], the servers that each user's tasks, (users, servers), are worth, (users,).
-
-    >>> servers_at_once(Instance([[4], [2]], [[1]]), np.array([[4.0, 1.0]]))
-    array([1.5])
-    """
-    rho = instance.rates_of_one
-    worth: FloatArray = np.divide(tasks, rho, out=np.zeros_like(tasks), where=(rho > 0) & np.isfinite(rho)).sum(axis=1)
-    return worth
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
@@ -282,27 +254,12 @@ class Instance:
         """Gamma, (users, servers): tasks that a user runs with the whole row to itself; 0 where it may not run."""
         return np.where(self.eligibility, self.unconstrained_rates, 0.0)
 
-    def at_most(self, possible: FloatArray) -> FloatArray:
-        """Return how many of so many possible tasks a user can run within its parallelism, (users,): on its fastest servers first.
-
-        ``possible``, (users, servers), is at most gamma. With gamma itself it is what each user runs alone in the whole cluster, as many
-        as its own tasks or not.
-
-        >>> instance = Instance([[4], [2]], [[1], [1]], parallelism=[1.5, float("inf")])
-        >>> instance.at_most(instance.rates)
-        array([5., 6.])
-        """
-        total: FloatArray = possible.sum(axis=1)
-        some = np.flatnonzero(self.limited)
-        if some.size:
-            total[some] = fastest_first(possible[some], self.rates_of_one[some], self.parallelism[some])
-        return total
-
     @property
     def limited(self) -> BoolArray:
         """Which users have a parallelism that is less than the number of servers where they may run, (users,): others never feel it."""
-        at_once: BoolArray = (self.parallelism < self.eligibility @ self.counts) & ~self.effortless
-        return at_once
+        limited = np.isfinite(self.parallelism) & ~self.effortless
+        limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
+        return limited
 
     @property
     def servable(self) -> BoolArray:

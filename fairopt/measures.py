@@ -32,8 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.instance import BoolArray, FloatArray, Instance, fastest_first, safe_ratio, servers_at_once
+from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
+from fairopt.parallelism import fastest_first, servers_at_once
 
 __all__ = [
     "Envy",

@@ -1,7 +1,7 @@
 """Containerised dominant resource fairness (CDRF).
 
 gamma[n,i] is what user n could run with row i to itself. Alone in the whole cluster, *within its placement constraints*, it would run
-sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `Instance.at_most`); CDRF is the leximin of
+sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `fairopt.parallelism`); CDRF is the leximin of
 the fraction of that which each user receives,
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
@@ -28,6 +28,7 @@ from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Condition, Property, ShareNotion
+from fairopt.parallelism import tasks_within
 from fairopt.wording import figure, percent
 
 __all__ = ["CDRF"]
@@ -57,10 +58,10 @@ class CDRF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / sum_i gamma[n,i], within its parallelism; inf for a user who cannot run anywhere, who has no column."""
-        return safe_ratio(1.0, instance.at_most(instance.rates))
+        return safe_ratio(1.0, tasks_within(instance, instance.rates))
 
     def yardstick(self, instance: Instance, user: int) -> str:
         """The tasks that it could run alone, within its constraints."""
-        alone = float(instance.at_most(instance.rates)[user])
+        alone = float(tasks_within(instance, instance.rates)[user])
         part = percent(float(safe_ratio(1.0, alone)))
         return f"the {figure(alone)} tasks that it could run alone, on the servers where it may run: each counts {part}"

@@ -46,7 +46,7 @@ class PerServerDRF(ShareNotion):
 
     def merges(self, instance: Instance) -> bool:
         """Only where no user runs out of tasks or parallelism: servers take them in order, and identical ones would all come first."""
-        return bool(np.isinf(instance.tasks).all() and np.isinf(instance.parallelism).all())
+        return bool(np.isinf(instance.tasks).all() and not instance.limited.any())
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""

@@ -50,7 +50,7 @@ class WaterFilling(Backend):
         bounds = limits.bounds[rows]
 
         level = np.zeros(users.size)
-        rising = np.ones(users.size, bool)
+        rising = program.largest() > 0  # the others stay at 0: some limit leaves them no room at all
         fills_at = np.array([_fills_at(per_unit, bounds, j, level, cap, rising) for j in range(rows.size)])
         stages: list[Stage] = []
         while rising.any():

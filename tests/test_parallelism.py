@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.certificate import allocation_excess
 from fairopt.measures import could_run_with, violations
 from fairopt.merging import expand, merge
+from fairopt.parallelism import tasks_within
 from fairopt.question import given as given_tasks
 
 
@@ -40,7 +41,7 @@ def test_rates_of_one_server() -> None:
 def test_alone_in_the_cluster() -> None:
     """The fastest server first: user a 4 on one; b 3 and one of 2; c all three."""
     instance = gpus()
-    assert instance.at_most(instance.rates).tolist() == [4.0, 5.0, 3.0]
+    assert tasks_within(instance, instance.rates).tolist() == [4.0, 5.0, 3.0]
     assert instance.limited.tolist() == [True, True, False]
 
 

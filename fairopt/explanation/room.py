@@ -18,7 +18,8 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Exact
 from fairopt.explanation import Blocker
-from fairopt.instance import FloatArray, servers_at_once
+from fairopt.instance import FloatArray
+from fairopt.parallelism import servers_at_once
 
 __all__ = ["Room"]
 

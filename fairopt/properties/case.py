@@ -36,6 +36,7 @@ from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.measures import takes_part
 from fairopt.models import NOTIONS, Notion
+from fairopt.parallelism import tasks_within
 from fairopt.program import Equalize, Leximin, LimitKind, Program
 
 __all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
@@ -139,7 +140,7 @@ class Case:
         """Return the worth of what every user makes of so many possible tasks, (users, servers), with the tasks that it has, (users,)."""
         limits = self.instance.tasks
         if self.worth is None:
-            return np.asarray(np.minimum(self.instance.at_most(possible), limits))
+            return np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
         return np.array([capped(row, worth, limit) for row, worth, limit in zip(possible, self.worth, limits, strict=True)])
 
     @property

@@ -27,8 +27,9 @@ import scipy.sparse as sp
 
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray, Instance, servers_at_once
+from fairopt.instance import FloatArray, Instance
 from fairopt.merging import merge
+from fairopt.parallelism import servers_at_once
 from fairopt.properties.case import Case, amount, listed, tasks_of
 from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.solve import formulate, solve

@@ -1,8 +1,8 @@
 """Strategy-proofness: nobody can run more of its true tasks by a lie. A *search*: a lie that pays refutes it, none found proves nothing.
 
 A liar n declares other demands (single entries up and down, nothing of a resource, more of one that it needs less, all together), hides
-servers, claims servers where it may not run, or declares fewer or more tasks; where the instance brings rates, it declares other rates. The
-notion or schedule is asked again.
+servers, claims servers where it may not run, or declares fewer or more tasks; where the instance brings rates, it declares other rates (but
+never another parallelism). The notion or schedule is asked again.
 What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its true tasks that runs
 
     sum over the servers i where n may run of  x'[n,i] min_r d'[n,r] / d[n,r],    under division of time  x'[n,i] gamma[n,i] / gamma'[n,i],

@@ -24,6 +24,8 @@ EXACT = ("water-filling", "highs", "interior-point")  # the engines of leximins 
 FIGURE_1 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
 MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
 POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+HALF_TIME = fo.Instance([[1], [1]], [[1], [1]], rates=[[1, 4], [1, 4]], parallelism=[0.5, np.inf])
+HALF = fo.Instance([[4], [8]], [[1], [1]], parallelism=[0.5, np.inf])
 CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "drf pool": (POOL, "drf", {}, [3, 2]),
     "drf pool, time": (POOL, "drf", {"sharing": "tdm"}, [2.25, 1.5]),
@@ -53,6 +55,15 @@ CASES: dict[str, tuple[fo.Instance, str, dict[str, Any], list[float]]] = {
     "fairness and total": (fo.Instance([[9, 100]], [[1, 4], [6, 1]]), "gfj", {"beta": 2, "lam": -1}, [4.5, 0.75]),
     # One resource that is all used: S = 1, so lambda does not count, and phi s^-beta is the same for all.
     "fairness alone": (fo.Instance([[12]], [[1], [1]], weights=[1, 4]), "fds", {"beta": 2, "lam": -3}, [4, 8]),
+    # User 1 can be on half a server: the faster one, with 2 and 4 tasks there; the rest is user 2's.
+    "half a server, time": (HALF_TIME, "tsf", {}, [2, 3]),
+    "half a server, proportional": (HALF_TIME, "proportional", {}, [2, 3]),
+    "half a server, both parts of a total": (HALF_TIME, "gfj", {"beta": 2, "lam": -1}, [2, 3]),
+    "half a server, resources": (HALF, "drfh", {}, [4, 8]),
+    "half a server, cdrf": (HALF, "cdrf", {}, [3, 9]),
+    "half a server, server by server": (HALF, "per-server-drf", {}, [2, 2 + 8]),  # the first server comes first
+    "half a server, slices": (HALF, "uniform", {}, [4, 6]),
+    "half a server, whole tasks": (HALF.replace(parallelism=[0.55, np.inf]), "drfh", {"integral": True}, [4, 8]),
     "efficiency": (POOL, "efficiency", {}, [45 / 11, 18 / 11]),
     "minute and huge": (fo.Instance([[1e-6, 1e12]], [[1e-9, 1e6], [1e-8, 1e10]]), "drf", {}, [500, 50]),
 }
