@@ -177,6 +177,9 @@ def _jobs(
     types = rows.text("job_type")
     column = "scale_factor" if "scale_factor" in rows or "scale" not in rows else "scale"
     scale = rows.numbers(column)
+    meant = "" if "priority_weight" in rows else did_you_mean("priority_weight", rows.names)
+    if meant:  # without the column all weights are 1, which is hardly what was meant
+        raise InvalidInstance(f'{jobs}: there is no column "priority_weight"{meant}; rename the one, or take it out for weights of 1')
     weight = rows.numbers("priority_weight", empty=1.0) if "priority_weight" in rows else np.ones(len(rows))
     rows.check(weight > 0, "the weight is 0; it must be > 0", "priority_weight" if "priority_weight" in rows else None)
     known = np.array([(name, size) in measured for name, size in zip(types, scale.tolist(), strict=True)], bool)

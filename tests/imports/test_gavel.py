@@ -166,6 +166,9 @@ def test_bad_jobs_and_numbers(tmp_path: Path) -> None:
     imported = fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, tmp_path / "j.csv", lenient=True)
     assert imported.instance.users == ("1: lstm x 1",)
     assert len(imported.left_out) == 1
+    (tmp_path / "j.csv").write_text("job_type,scale_factor,priority_wait\nlstm,1,2\n")
+    with pytest.raises(fo.InvalidInstance, match=r'no column "priority_weight" \(did you mean "priority_wait"\?\)'):
+        fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, tmp_path / "j.csv")
     for number in (0, 1.5, True):
         with pytest.raises(fo.InvalidInstance, match="give a whole number >= 1"):
             fo.import_gavel(tmp_path / "t.csv", {"v100": number})  # type: ignore[dict-item]
