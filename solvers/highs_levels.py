@@ -176,23 +176,26 @@ class Levels:
     def solve(self) -> Solution:
         """Raise levels until every user is settled, then give everybody exactly its level."""
         while self.rising.any():
-            part, proof = self._solve_lp()
-            if self.equal:
-                self._equal_level(part * self.t_unit, proof)
-            elif self._caps_matter():
-                self._next_guess(part, proof)
-            else:
-                self._settle_at_bottleneck(part * self.t_unit, proof)
+            self._settle_some()
         x = self.x
         reached = self.program.per_user(x * self.per_level)
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(reached > 0, self.level / reached, 0.0)
         return Solution(x * factor[self.program.pair_users], tuple(self.stages), iterations=self.iterations, programs_solved=self.programs)
 
+    def _settle_some(self) -> None:
+        """Solve an LP, and settle users by what it shows, or guess better."""
+        part, proof = self._solve_lp()
+        if self.equal:
+            self._equal_level(part * self.t_unit, proof)
+        elif self._caps_matter():
+            self._next_guess(part, proof)
+        else:
+            self._settle_at_bottleneck(part * self.t_unit, proof)
+
     def _solve_lp(self) -> tuple[float, Proof]:
         """Return the part of what they want that all who rise can have, and what proves that it is the largest; set ``x``, (pairs,)."""
         outcome = self._run()
-        self.x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
         return self._reached(outcome), self._proof(outcome)
 
     def _known(self) -> dict[str, object]:
@@ -215,6 +218,7 @@ class Levels:
         if sloppy > _SLOPPY or missing > _SLOPPY * outcome.x[-1]:
             outcome = self.model.refine(outcome, self.deadline.left)
         self.programs += 1
+        self.x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
         return outcome
 
     def _attempt(self) -> Outcome:
