@@ -56,7 +56,7 @@ class OwnLimits:
 
     @cached_property
     def even(self) -> BoolArray:
-        """Which limits are nothing but a cap on the level, (own,): every pair of the user takes the same part of them for the same level."""
+        """Which limits are nothing but a cap on the level, (own,): all pairs of the user take the same of them for the same level."""
         low, high = self._extremes(np.ones(self.row.size, bool))
         return self._covers(np.ones(self.n_pairs, bool)) & (high <= low * (1 + _SAME))
 

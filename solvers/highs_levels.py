@@ -15,7 +15,8 @@ Caps. A limit of a user's own, of its tasks or its parallelism, is a cap on its 
 for the same level on every pair, it is nothing else and needs no row. Caps make the program above one of t alone that is not linear, but
 for a guess g of t it is: the largest theta with U[n]/phi[n] >= theta min(g, c[n]). If theta < 1, g is too much, and the multipliers
 give a lower bound on t, from above: the largest t with sum of q min(t, c) <= p.b - sum over F of q L. That is Newton's method on
-a concave piecewise-linear function, so a few LPs pass any number of caps.
+a concave piecewise-linear function, so a few LPs pass any number of caps. Where all caps are such that need no row, the same from below: an
+LP that ignores them gives a t that is too low, and settling those with caps below it raises t.
 
 After a level some limits have prices. A user who could still rise does so on pairs that are free, and its own limits cap what is to be had
 there: more would have to be bought from those who are settled. So its cap falls, without an LP. Beyond it, the same prices of the shared
@@ -142,7 +143,7 @@ class Levels:
         program, column = self.program, self.column
         users = program.pair_users[column]
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        self.wanted = np.minimum(self.cap if self._caps_matter() else np.inf, np.full(self.cap.size, self.t_unit))
+        self.wanted = np.minimum(self.cap, self.t_unit) if self._caps_matter() else np.full(self.cap.size, self.t_unit)
         self.unit = np.where(self.rising, np.minimum(self.reach, self.wanted), np.where(self.level > 0, self.level, 1.0))
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
         self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
@@ -191,7 +192,7 @@ class Levels:
         elif self._caps_matter():
             self._next_guess(part, proof)
         else:
-            self._settle_at_bottleneck(part * self.t_unit, proof)
+            self._settle_lowest(part * self.t_unit, proof)
 
     def _solve_lp(self) -> tuple[float, Proof]:
         """Return the part of what they want that all who rise can have, and what proves that it is the largest; set ``x``, (pairs,)."""
@@ -258,7 +259,16 @@ class Levels:
     # Caps ------------------------------------------------------------------------------------------------------------------------
 
     def _caps_matter(self) -> bool:
-        return not self.equal and bool(np.isfinite(self.cap[self.rising]).any())
+        """Are there caps that are more than a bound on the level? The LPs can ignore the others."""
+        return not self.equal and not bool(self.own.even.all()) and bool(np.isfinite(self.cap[self.rising]).any())
+
+    def _settle_lowest(self, t: float, proof: Proof) -> None:
+        """Settle those whose caps lie below t, which can only rise by that; where there are none, those who are stopped at t."""
+        capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
+        if capped.size:
+            self._settle(capped, self.cap[capped])
+        else:
+            self._settle_at_bottleneck(t, proof)
 
     def _next_guess(self, part: float, proof: Proof) -> None:
         """Settle whoever has its cap at a level that all can reach; then settle those who are stopped there, or guess again."""

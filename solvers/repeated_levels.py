@@ -52,7 +52,7 @@ class RepeatedLevels(Levels):
 
     @staticmethod
     def suits(program: Program) -> bool:
-        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and none on its parallelism?"""
+        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and no other of its own?"""
         if not isinstance(program.goal, Leximin) or program.integral or not program.n_pairs:
             return False
         limits, own = program.limits, OwnLimits(program, program.utilities)
@@ -93,9 +93,6 @@ class RepeatedLevels(Levels):
     def _build(self) -> HighsModel:
         self.t_rises = self.rising.copy()  # in whose rows t stands
         return super()._build()
-
-    def _caps_matter(self) -> bool:
-        return False  # no level is guessed for their sake: users reach them, and then they are bounds of rows
 
     def _settle_some(self) -> None:
         """Solve an LP, and take back what was guessed wrongly; else settle users whose caps are reached, else go on as always."""
