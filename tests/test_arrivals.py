@@ -336,6 +336,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({"capacities": [[1.5], [4.0]]}, {"cards": "gpu"}, 'server "server-1" has 1.5 gpu, and cards are whole'),
         ({"demands": [[1.5], [2.0]]}, {"cards": "gpu"}, 'a task of user "part" asks for 1.5 gpu'),
         ({"rates": [[1, 1], [1, 1]]}, {}, "the instance gives rates"),
+        ({"parallelism": [1, np.inf]}, {}, "how many servers a user is on at once"),
         ({"tasks": [1e9, 1]}, {}, "tasks would arrive, more than"),
         ({}, {"placements": ["joint"]}, "tasks here come one by one"),
         ({}, {"placements": ["random-round-robin"]}, "tasks here come one by one"),
