@@ -226,7 +226,7 @@ def test_a_slice_of_the_day(quick: tuple[dict[str, Row], dict[str, Callable[[], 
     """What the paper says of the order of the schedulers holds; what differs is known, and the reason says that the trace is synthetic."""
     rows, pictures = quick
     assert not [row.id for row in rows.values() if row.verdict is Verdict.DIFFERS]
-    for name in ("over-slots", "over-first-fit", "large", "no-less"):
+    for name in ("over-slots", "over-first-fit", "large", "no-less", "higher"):
         assert rows[name].verdict is Verdict.AGREES, name
     assert (np.array(rows["best-fit"].ours) > rows["first-fit"].ours).all()
     assert all("synthetic" in row.note for row in rows.values() if row.verdict is Verdict.KNOWN)
@@ -274,7 +274,7 @@ def test_a_slice_of_the_public_trace() -> None:
     ((_, found),) = reproduce(["drfh-trace"], quick=True, jobs=2, data=DATA)
     rows = {row.id.removeprefix("drfh-trace-"): row for row in found}
     assert not [row.id for row in found if row.verdict is Verdict.DIFFERS]
-    for name in ("over-slots", "over-first-fit", "no-less"):
+    for name in ("over-slots", "over-first-fit", "no-less", "higher"):
         assert rows[name].verdict is Verdict.AGREES, name
     for name in ("large", "larger"):  # the largest jobs end later than with slots
         assert rows["reduction"].ours[-1] < 0
