@@ -57,7 +57,8 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
+_REFINEMENTS = 3
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
@@ -192,8 +193,21 @@ class Levels:
     def _solve_lp(self) -> tuple[float, Proof]:
         """Return the part of what they want that all who rise can have, and what proves that it is the largest; set ``x``, (pairs,)."""
         outcome = self._run()
-        self.x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
-        return self._reached(outcome), self._proof(outcome)
+        y, reached = self._point(outcome)
+        self.x[self.column] = y * self.scale
+        self._hold(reached)
+        return float((reached[self.rising] / self.wanted[self.rising]).min()), self._proof(outcome)
+
+    def _hold(self, reached: FloatArray) -> None:
+        """Hold those who are settled to what they have at this point, where that is less by its rounding, (users,).
+
+        A level that is a hair too high leaves the next program no solution, and HiGHS one that only its tolerance allows. Who rises next
+        may live on a thousandth of what the settled hold, and so feel that error a thousandfold, at every level anew.
+        """
+        short = np.flatnonzero(self.member & ~self.rising & (reached < self.level))
+        if short.size:
+            self.level[short] = reached[short]
+            self.model.set_row_bounds(self.user_rows[short], self.level[short] / self.unit[short], np.full(short.size, np.inf))
 
     def _known(self) -> dict[str, object]:
         """Return what is final, for whom the time is too short."""
@@ -210,12 +224,19 @@ class Levels:
         if t > 0 and not 1 / _OFF < t < _OFF and not self._caps_matter():
             self._rescale(self.t_unit * t, self.model.basis)  # the units were wrong by orders of magnitude: go on from the same basis
             outcome = self._attempt()
-        sloppy = max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1)
-        missing = outcome.x[-1] - self._reached(outcome)
-        if sloppy > _SLOPPY or missing > _SLOPPY * outcome.x[-1]:
+        for _ in range(_REFINEMENTS):
+            if self._error(outcome) <= _SLOPPY:
+                break
             outcome = self.model.refine(outcome, self.deadline.left)
         self.programs += 1
         return outcome
+
+    def _error(self, outcome: Outcome) -> float:
+        """Return the largest violation of the LP by its point, in its units."""
+        reached = self._point(outcome)[1]
+        owed = np.where(self.rising, outcome.x[-1] * self.wanted, self.level)[self.member]
+        missing = float(((owed - reached[self.member]) / np.where(owed > 0, owed, 1.0)).max())
+        return max(missing, -float(outcome.x.min()), float((self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
 
     def _attempt(self) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
@@ -240,16 +261,15 @@ class Levels:
             self.model.basis = basis
             self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
 
-    def _reached(self, outcome: Outcome) -> float:
-        """Return the part of what they want that the rising users reach at the solver's point, scaled back to exact feasibility.
+    def _point(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+        """Return the solver's point scaled back to exact feasibility, (columns,), and the levels there, (users,).
 
         The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it.
         """
         y = np.maximum(outcome.x[:-1], 0.0)
         y /= max(1.0, float((self.use @ y).max(initial=0.0)))
         gained = y * self.scale * self.per_level[self.column]
-        levels = np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
-        return float((levels[self.rising] / self.wanted[self.rising]).min())
+        return y, np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
 
     # Caps ------------------------------------------------------------------------------------------------------------------------
 
