@@ -57,8 +57,9 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
-_REFINEMENTS = 3
+_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_REFINEMENTS = 3  # of a program, at most
+_LOOSE, _SHARPER = 1e-11, 1e4  # prices that leave more of a level open are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
@@ -193,10 +194,15 @@ class Levels:
     def _solve_lp(self) -> tuple[float, Proof]:
         """Return the part of what they want that all who rise can have, and what proves that it is the largest; set ``x``, (pairs,)."""
         outcome = self._run()
+        part, proof = self._part(outcome), self._proof(outcome)
+        if not self._caps_matter() and proof.bound > part * self.t_unit * (1 + _LOOSE):
+            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
+            outcome = self.model.refine(outcome, self.deadline.left, of_prices=_SHARPER)
+            part, proof = self._part(outcome), self._proof(outcome)
         y, reached = self._point(outcome)
         self.x[self.column] = y * self.scale
         self._hold(reached)
-        return float((reached[self.rising] / self.wanted[self.rising]).min()), self._proof(outcome)
+        return part, proof
 
     def _hold(self, reached: FloatArray) -> None:
         """Hold those who are settled to what they have at this point, where that is less by its rounding, (users,).
@@ -260,6 +266,10 @@ class Levels:
         if basis is not None:
             self.model.basis = basis
             self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+
+    def _part(self, outcome: Outcome) -> float:
+        """Return the part of what they want that all who rise have at the solver's point."""
+        return float((self._point(outcome)[1][self.rising] / self.wanted[self.rising]).min())
 
     def _point(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         """Return the solver's point scaled back to exact feasibility, (columns,), and the levels there, (users,).
