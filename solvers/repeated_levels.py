@@ -97,7 +97,7 @@ class RepeatedLevels(Levels):
     def _settle_some(self) -> None:
         """Solve an LP, and take back what was guessed wrongly; else settle users whose caps are reached, else go on as always."""
         outcome = self._run()
-        t = self._reached(outcome) * self.t_unit
+        t = self._reached() * self.t_unit
         above = self.early & (self.cap > t)
         if above.any():
             self._release(above)
