@@ -151,14 +151,10 @@ class _Comparison:
     def row(self, id: str, what: str, citation: str, ours: Any, published: list[Any] | None = None, holds: bool | None = None) -> Row:
         """Return a row. ``holds``: is it as the paper says, where that is not that the numbers are equal as printed?"""
         values = [round(float(value), 1) for value in np.atleast_1d(ours)]
-        is_order = published is None and holds is not None  # which any trace must show
         if published is not None and holds is None:
             holds = bool(np.allclose(np.atleast_1d(ours), published, rtol=0, atol=0.05))
-        recorded = self.settings["ours"].get(self.kind)
-        known = None if recorded is None else recorded.get(id)
-        as_known = recorded is None and not is_order  # nothing is recorded of the whole day: another trace has other numbers
-        if known is not None and len(known) == len(values):
-            as_known = bool(np.allclose(values, known, rtol=0, atol=self.settings["tolerance"]))
+        known = self.settings["ours"][self.kind].get(id, [])
+        as_known = len(known) == len(values) and bool(np.allclose(values, known, rtol=0, atol=self.settings["tolerance"]))
         verdict = verdict_of(holds, as_known)
         return Row(
             id=f"{_NAME}-{id}",
