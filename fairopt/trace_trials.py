@@ -238,7 +238,7 @@ def _figure_7_rows(day: Day, best: str, settings: dict[str, Any], compare: _Comp
     only = 100 * float(((fit[known] == 1) & (slots[known] < 1)).mean())
     yield compare.row(
         "all-tasks",
-        "users with all tasks done only by best-fit, %",
+        f"users with all tasks done only by best-fit, % (20 within {settings['around']})",
         f"{place}: around 20 %",
         only,
         [20],

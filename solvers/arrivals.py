@@ -31,8 +31,8 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     Raises
     ------
     Unsupported
-        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates, or with limited
-        parallelism.
+        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates, or with users of
+        limited parallelism.
     InvalidInstance
         Cards that are not whole, or tasks that ask for one and a half.
     """
