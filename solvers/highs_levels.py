@@ -237,7 +237,7 @@ class Levels:
         levels = self._levels(np.maximum(outcome.x[:-1], 0.0))
         owed = np.where(self.rising, outcome.x[-1] * self.wanted, self.level)
         missing = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max())
-        return max(missing, -float(outcome.x.min()), float((self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
+        return max(missing, -float(outcome.x.min()), float(np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
 
     def _levels(self, y: FloatArray) -> FloatArray:
         """Return the levels at a point of the LP, (users,)."""

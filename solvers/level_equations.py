@@ -63,7 +63,7 @@ def on_level_sets(program: Program, solution: Solution) -> Solution:
     H = E @ D @ D @ E.T
     H = H + sp.diags_array(_SINGULAR * np.maximum(H.diagonal(), 1e-300))
     try:
-        system = splu(sp.csc_array(sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]])))
+        system = splu(sp.csc_array(sp.vstack([sp.hstack([H, B]), sp.hstack([B.T, -sp.eye_array(t.size)])])))
     except RuntimeError:  # singular
         return solution
     for _ in range(_ROUNDS):
