@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import DATA, needs
 from scipy.optimize import linprog
 from strategies import instances
 from typer.testing import CliRunner
@@ -22,7 +22,7 @@ from fairopt.cli import app
 from fairopt.solvers import Placement, place_arrivals
 from fairopt.specs import read_placement
 
-DATA = Path(os.environ.get("FAIROPT_DATA", Path(__file__).parents[1].parent / "shared" / "data")) / "openb"
+OPENB = DATA / "openb"
 RUNNER = CliRunner()
 
 GPUS = fo.generate("gpus", seed=1)
@@ -403,10 +403,10 @@ def test_the_command(tmp_path: Path) -> None:
 # The real cluster ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the openb tables are not here; FAIROPT_DATA names the folder of real exports")
+@needs("openb")
 def test_openb_by_other_means() -> None:
     """1,523 nodes and 6,212 GPUs: first-fit on cards with arrays of NumPy, all servers at once; no ratio above the bound."""
-    instance = fo.import_openb(DATA / "openb_nodes.csv.gz", DATA / "openb_pods_default_gpuspec33.csv.gz").instance
+    instance = fo.import_openb(OPENB / "openb_nodes.csv.gz", OPENB / "openb_pods_default_gpuspec33.csv.gz").instance
     gpu = instance.resources.index("gpu")
     found = fo.arrivals(instance, "gpu", cards="gpu", seeds=[0], step=0.13, jobs=1)
     assert found.instance.total_capacity[gpu] == 6212

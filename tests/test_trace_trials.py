@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from real_data import DATA, needs
 from reference_simulation import Reference, exact
 from strategies import instances, traces
 from typer.testing import CliRunner
@@ -30,7 +30,6 @@ from fairopt.reproduce import reproduce
 from fairopt.trace_trials import dedicated_clouds, every_tenth_user
 from fairopt.trials import Row, Run, Verdict
 
-DATA = Path(os.environ.get("FAIROPT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FIGURES = [f"drfh-figure-{number}" for number in (5, 6, 7, 8)]
 SMALL = fo.generate_trace(jobs=150, users=12, hours=2.0, seed=3)
 
@@ -268,7 +267,7 @@ def test_another_number_than_the_known_one_is_unexpected(monkeypatch: pytest.Mon
     assert verdicts["over-slots"] is Verdict.AGREES
 
 
-@pytest.mark.skipif(not (DATA / "google2011").is_dir(), reason="the public trace is not here; FAIROPT_DATA names its folder")
+@needs("google2011")
 def test_a_slice_of_the_public_trace() -> None:
     """The same statements; the slots with the highest utilization are neither the largest nor the smallest."""
     ((_, found),) = reproduce(["drfh-trace"], quick=True, jobs=2, data=DATA)

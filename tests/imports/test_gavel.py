@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from real_data import DATA, needs
 from scipy.optimize import LinearConstraint, linprog, minimize
 from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
 
-DATA = Path(os.environ.get("FAIROPT_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 TABLE = """job_type,scale,worker,thr
 lstm,1,k80,4
 lstm,1,v100,8
@@ -187,7 +186,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert run(app, [*command[:-1], "v100=1.5"]).exit_code == 2
 
 
-@pytest.mark.skipif(not (DATA / "gavel").is_dir(), reason="the table of Gavel is not here; FAIROPT_DATA names its folder")
+@needs("gavel")
 @pytest.mark.parametrize("number", [4, 8, 36])
 def test_the_real_table(number: int) -> None:
     """83 jobs, one of each type and scale, on K80, P100 and V100: the same optimum, with jobs of up to 8 cards."""

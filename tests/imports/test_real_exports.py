@@ -1,25 +1,20 @@
-"""Real exports, where they are: sums by a few lines of other code, and the whole way to a comparison.
-
-They lie in the folder that the environment variable FAIROPT_DATA names, or in ``shared/data`` beside the repository; elsewhere these tests
-are skipped.
-"""
+"""Real exports, where they are: sums by a few lines of other code, and the whole way to a comparison."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from real_data import DATA, needs
 
 import fairopt as fo
 
-DATA = Path(os.environ.get("FAIROPT_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real exports are not here; FAIROPT_DATA names their folder")
+pytestmark = needs()
 
 KUBERNETES, SLURM = DATA / "kubernetes", DATA / "slurm"
 OPENB, GOOGLE = DATA / "openb", DATA / "google2011"
