@@ -108,6 +108,14 @@ class UserTables:
         xp = self.arrays.xp
         return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
 
+    def fullest(self, use: FloatArray) -> Any:
+        """Return how full the fullest limit is that a pair uses, (servers, users); 0 for pairs that are not eligible."""
+        xp, part = self.arrays.xp, self.arrays.floats(use)[:, :, None]
+        most = xp.where(self.take[0, :, :] > 0, part[0, :, :], 0.0)
+        for r in range(1, use.shape[0]):
+            most = xp.maximum(most, xp.where(self.take[r, :, :] > 0, part[r, :, :], 0.0))
+        return most
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equilibrium:

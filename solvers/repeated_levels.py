@@ -52,7 +52,7 @@ class RepeatedLevels(Levels):
 
     @staticmethod
     def suits(program: Program) -> bool:
-        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and none on its parallelism?"""
+        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and none of another kind?"""
         if not isinstance(program.goal, Leximin) or program.integral or not program.n_pairs:
             return False
         limits, own = program.limits, OwnLimits(program, program.utilities)
