@@ -109,19 +109,19 @@ class InteriorPoint(Backend):
                 f'"{self.name}:{self.within}" is for alpha-fair goals of many users, few limits and no limits on tasks; '
                 f'"{program.name}" is another program here: leave ":{self.within}" out'
             )
-        if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
-            found = _on_tables(program, arrays, deadline)
-            if found is not None:
-                return found
-            log.info("the path on tables got lost; that in logarithms begins anew")
-            return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
         if isinstance(goal, AlphaFair | Tradeoff):
-            solution = _solve_alpha_fair(program, goal, deadline)
-            if tables and not certify(program, solution).worst <= tolerance:
+            if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
+                found = _on_tables(program, arrays, deadline)
+                if found is not None:
+                    return found
+                log.info("the path on tables got lost; that in logarithms begins anew")
+                return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
+            reached = _solve_alpha_fair(program, goal, deadline)
+            if tables and not certify(program, reached).worst <= tolerance:
                 log.info("the path in logarithms got lost; that on tables begins anew")
                 found = _on_tables(program, arrays, deadline)
-                return solution if found is None else replace(found, finished_by="path on tables")
-            return solution
+                return reached if found is None else replace(found, finished_by="path on tables")
+            return reached
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
