@@ -247,7 +247,7 @@ def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> 
 
 
 def fairopt_proportional(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "proportional").tasks_per_user
+    return fo.solve(instance, "proportional").tasks
 
 
 def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
@@ -255,8 +255,9 @@ def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
     import cvxpy as cp
 
     time = cp.Variable((instance.n_users, instance.n_servers), nonneg=True)
-    tasks = cp.sum(cp.multiply(instance.rates, time), axis=1)
-    cp.Problem(cp.Maximize(instance.weights @ cp.log(tasks)), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
+    tasks = cp.multiply(instance.rates, time)
+    worth = instance.weights @ cp.log(cp.sum(tasks, axis=1))
+    cp.Problem(cp.Maximize(worth), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
     return np.asarray(tasks.value)
 
 

@@ -26,6 +26,7 @@ import numpy as np
 import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
+_LIMIT = 120  # seconds for a contender
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def exactness(instance: fo.Instance, tasks: np.ndarray, name: str) -> dict[str, 
 def in_own_process(case: str, name: str) -> dict[str, object]:
     """Run one contender in a fresh interpreter."""
     command = [sys.executable, __file__, "--one", case, name]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT)
+    except subprocess.TimeoutExpired:
+        return {"contender": name, "failed": [f"not within {_LIMIT} s"]}
     if done.returncode:
         return {"contender": name, "failed": done.stderr.strip().splitlines()[-1:] or ["no message"]}
     return dict(json.loads(done.stdout.splitlines()[-1]))

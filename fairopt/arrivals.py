@@ -93,7 +93,7 @@ def arrivals(
     InvalidInstance
         A resource that there is not, or that nobody asks for; tasks without number; cards that are not whole.
     Unsupported
-        Placements that do not place tasks in order of arrival; an instance with rates.
+        Placements that do not place tasks in order of arrival; an instance with rates, or with users of limited parallelism.
 
     Examples
     --------
@@ -249,6 +249,7 @@ class _Bound:
                 weights=self.worth,
                 eligibility=holds[first],
                 tasks=np.zeros(first.size),
+                parallelism=None,
                 users=[instance.users[n] for n in first],
             )
             if first.size

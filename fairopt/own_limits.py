@@ -9,8 +9,9 @@ and while only some pairs are free of charge, a level above the same bound, take
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
-import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Program
@@ -35,25 +36,29 @@ class OwnLimits:
         Positions of the limits that belong to one user.
     users : int array (own,)
         That user.
-    even : bool array (own,)
-        Is the limit nothing but a cap on the level: does every pair of the user take the same part of it for the same level?
     """
 
     def __init__(self, program: Program, per_level: FloatArray) -> None:
         limits = program.limits
-        self.rows: IntArray = np.flatnonzero(~limits.of_servers)
+        own = ~limits.of_servers
+        self.rows: IntArray = np.flatnonzero(own)
         self.users: IntArray = limits.keys[self.rows, 0]
         self.number = len(program.users)
         self.bounds = limits.bounds[self.rows]
-        self.matrix = sp.csr_array(limits.matrix[self.rows])
-        entries = self.matrix.tocoo()
-        self.row, self.pair = entries.row, entries.col
-        self.worth = per_level[self.pair] / entries.data  # level per unit of the limit
+        entries = np.diff(limits.matrix.indptr)
+        here = np.repeat(own, entries)  # by hand: slicing would cost more than all the rest, at each of the events of a simulation
+        self.row: IntArray = np.repeat(np.arange(self.rows.size), entries[self.rows])
+        self.pair, self.use = limits.matrix.indices[here], limits.matrix.data[here]
+        self.worth = per_level[self.pair] / self.use  # level per unit of the limit
         self.per_level = per_level
         self.pair_users = program.pair_users
         self.n_pairs = program.n_pairs
+
+    @cached_property
+    def even(self) -> BoolArray:
+        """Which limits are nothing but a cap on the level, (own,): all pairs of the user take the same of them for the same level."""
         low, high = self._extremes(np.ones(self.row.size, bool))
-        self.even: BoolArray = self._covers(np.ones(self.n_pairs, bool)) & (high <= low * (1 + _SAME))
+        return self._covers(np.ones(self.n_pairs, bool)) & (high <= low * (1 + _SAME))
 
     def _extremes(self, kept: BoolArray) -> tuple[FloatArray, FloatArray]:
         low, high = np.full(self.rows.size, np.inf), np.zeros(self.rows.size)
@@ -75,9 +80,9 @@ class OwnLimits:
         _, high = self._extremes(free[self.pair])
         bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)
         cap, which = np.full(self.number, np.inf), np.full(self.number, -1)
-        for k in np.argsort(-bound, kind="stable"):  # the smallest last
-            if np.isfinite(bound[k]):
-                cap[self.users[k]], which[self.users[k]] = bound[k], k
+        order = np.flatnonzero(np.isfinite(bound))
+        order = order[np.argsort(-bound[order], kind="stable")]  # of several of a user the smallest comes last, and stays
+        cap[self.users[order]], which[self.users[order]] = bound[order], order
         return cap, which
 
     def price_beyond(self, k: int, cost: FloatArray, free: BoolArray) -> float:
@@ -85,8 +90,8 @@ class OwnLimits:
 
         ``cost`` (pairs,) is what the shared limits cost; beyond its cap the user has to buy at that price. inf: nothing is left to buy.
         """
-        span = slice(self.matrix.indptr[k], self.matrix.indptr[k + 1])
-        pairs, use = self.matrix.indices[span], self.matrix.data[span]
+        span = slice(*np.searchsorted(self.row, [k, k + 1]))
+        pairs, use = self.pair[span], self.use[span]
         worth = self.per_level[pairs]
         saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use  # of the limit, per task there instead of on the free pairs
         dearer = saved > _SAME * use

@@ -167,7 +167,7 @@ def simpler(instance: Instance) -> Iterator[Instance]:
 def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
     """Yield the arguments of the instance that a step changes."""
     yield from _without_a_row(instance)
-    plain: dict[str, Any] = {"eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf}
+    plain: dict[str, Any] = {"eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf, "parallelism": np.inf}
     given = {name: _given(instance, name) for name in plain}
     special = {name: value for name, value in given.items() if value is not None and not np.all(value == plain[name])}
     for name in special:
@@ -193,7 +193,7 @@ def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
 def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
     """Yield the arguments without one user, server or resource."""
     axes = {  # of each argument
-        "users": {"users": 0, "demands": 0, "weights": 0, "tasks": 0, "eligibility": 0, "rates": 0},
+        "users": {"users": 0, "demands": 0, "weights": 0, "tasks": 0, "parallelism": 0, "eligibility": 0, "rates": 0},
         "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1},
         "resources": {"resources": 0, "capacities": 1, "demands": 1} | ({"weights": 1} if instance.weights.ndim == 2 else {}),
     }

@@ -15,7 +15,8 @@ Caps. A limit of a user's own, of its tasks or its parallelism, is a cap on its 
 for the same level on every pair, it is nothing else and needs no row. Caps make the program above one of t alone that is not linear, but
 for a guess g of t it is: the largest theta with U[n]/phi[n] >= theta min(g, c[n]). If theta < 1, g is too much, and the multipliers
 give a lower bound on t, from above: the largest t with sum of q min(t, c) <= p.b - sum over F of q L. That is Newton's method on
-a concave piecewise-linear function, so a few LPs pass any number of caps.
+a concave piecewise-linear function, so a few LPs pass any number of caps. Where all caps are such that need no row, the same from below: an
+LP that ignores them gives a t that is too low, and settling those with caps below it raises t.
 
 After a level some limits have prices. A user who could still rise does so on pairs that are free, and its own limits cap what is to be had
 there: more would have to be bought from those who are settled. So its cap falls, without an LP. Beyond it, the same prices of the shared
@@ -58,6 +59,8 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
 _SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_REFINEMENTS = 3  # of a program, at most
+_LOOSE, _SHARPER = 1e-11, 1e4  # prices that leave more of a level open are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
@@ -115,6 +118,7 @@ class Levels:
         self.programs = 0
         self.slack = 0.0
         self.x = np.zeros(program.n_pairs)
+        self.has = np.zeros(n_users)  # the levels at x
         self.grew = False  # did the last LP show that the next one has to be larger?
         if self.member.any():
             self._prepare()
@@ -142,7 +146,7 @@ class Levels:
         program, column = self.program, self.column
         users = program.pair_users[column]
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        self.wanted = np.minimum(self.cap if self._caps_matter() else np.inf, np.full(self.cap.size, self.t_unit))
+        self.wanted = np.minimum(self.cap, self.t_unit) if self._caps_matter() else np.full(self.cap.size, self.t_unit)
         self.unit = np.where(self.rising, np.minimum(self.reach, self.wanted), np.where(self.level > 0, self.level, 1.0))
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
         self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
@@ -176,24 +180,33 @@ class Levels:
     def solve(self) -> Solution:
         """Raise levels until every user is settled, then give everybody exactly its level."""
         while self.rising.any():
-            part, proof = self._solve_lp()
-            if self.equal:
-                self._equal_level(part * self.t_unit, proof)
-            elif self._caps_matter():
-                self._next_guess(part, proof)
-            else:
-                self._settle_at_bottleneck(part * self.t_unit, proof)
+            self._settle_some()
         x = self.x
         reached = self.program.per_user(x * self.per_level)
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(reached > 0, self.level / reached, 0.0)
         return Solution(x * factor[self.program.pair_users], tuple(self.stages), iterations=self.iterations, programs_solved=self.programs)
 
+    def _settle_some(self) -> None:
+        """Solve an LP, and settle users by what it shows, or guess better."""
+        part, proof = self._solve_lp()
+        if self.equal:
+            self._equal_level(part * self.t_unit, proof)
+        elif self._caps_matter():
+            self._next_guess(part, proof)
+        else:
+            self._settle_lowest(part * self.t_unit, proof)
+
     def _solve_lp(self) -> tuple[float, Proof]:
         """Return the part of what they want that all who rise can have, and what proves that it is the largest; set ``x``, (pairs,)."""
         outcome = self._run()
-        self.x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
-        return self._reached(outcome), self._proof(outcome)
+        part, proof = self._reached(), self._proof(outcome)
+        t = part * self.t_unit
+        if proof.bound > t * (1 + _LOOSE) and not self._caps_matter() and t < self.cap[self.rising].min():
+            # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
+            outcome = self._take(self.model.refine(outcome, self.deadline.left, of_prices=_SHARPER))
+            part, proof = self._reached(), self._proof(outcome)
+        return part, proof
 
     def _known(self) -> dict[str, object]:
         """Return what is final, for whom the time is too short."""
@@ -210,12 +223,48 @@ class Levels:
         if t > 0 and not 1 / _OFF < t < _OFF and not self._caps_matter():
             self._rescale(self.t_unit * t, self.model.basis)  # the units were wrong by orders of magnitude: go on from the same basis
             outcome = self._attempt()
-        sloppy = max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1)
-        missing = outcome.x[-1] - self._reached(outcome)
-        if sloppy > _SLOPPY or missing > _SLOPPY * outcome.x[-1]:
+        error = self._error(outcome)
+        for _ in range(_REFINEMENTS):
+            if error <= _SLOPPY:
+                break
             outcome = self.model.refine(outcome, self.deadline.left)
+            error = self._error(outcome)
         self.programs += 1
+        return self._take(outcome)
+
+    def _error(self, outcome: Outcome) -> float:
+        """Return the largest violation of the LP by its point, in its units."""
+        levels = self._levels(np.maximum(outcome.x[:-1], 0.0))
+        owed = np.where(self.rising, outcome.x[-1] * self.wanted, self.level)
+        missing = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max())
+        return max(missing, -float(outcome.x.min()), float((self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
+
+    def _levels(self, y: FloatArray) -> FloatArray:
+        """Return the levels at a point of the LP, (users,)."""
+        gained = y * self.scale * self.per_level[self.column]
+        return np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size).astype(np.float64)
+
+    def _take(self, outcome: Outcome) -> Outcome:
+        """Keep the point of an outcome, scaled back to exact feasibility, and hold those who are settled to what they have there.
+
+        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is with the
+        levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no solution, and
+        HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold, and so feel
+        that error a thousandfold, and the next level again.
+        """
+        y = np.maximum(outcome.x[:-1], 0.0)
+        y /= max(1.0, float((self.use @ y).max(initial=0.0)))
+        self.x[self.column] = y * self.scale
+        self.has = self._levels(y)
+        short = np.flatnonzero(self.member & ~self.rising & (self.has < self.level))
+        if short.size:
+            self.level[short] = self.has[short]
+            self.model.set_row_bounds(self.user_rows[short], self.level[short] / self.unit[short], np.full(short.size, np.inf))
         return outcome
+
+    def _reached(self) -> float:
+        """Return the part of what they want that all who rise have."""
+        return float((self.has[self.rising] / self.wanted[self.rising]).min())
 
     def _attempt(self) -> Outcome:
         """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
@@ -240,21 +289,19 @@ class Levels:
             self.model.basis = basis
             self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
 
-    def _reached(self, outcome: Outcome) -> float:
-        """Return the part of what they want that the rising users reach at the solver's point, scaled back to exact feasibility.
-
-        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it.
-        """
-        y = np.maximum(outcome.x[:-1], 0.0)
-        y /= max(1.0, float((self.use @ y).max(initial=0.0)))
-        gained = y * self.scale * self.per_level[self.column]
-        levels = np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
-        return float((levels[self.rising] / self.wanted[self.rising]).min())
-
     # Caps ------------------------------------------------------------------------------------------------------------------------
 
     def _caps_matter(self) -> bool:
-        return not self.equal and bool(np.isfinite(self.cap[self.rising]).any())
+        """Are there caps that are more than a bound on the level? The LPs can ignore the others."""
+        return not self.equal and not bool(self.own.even.all()) and bool(np.isfinite(self.cap[self.rising]).any())
+
+    def _settle_lowest(self, t: float, proof: Proof) -> None:
+        """Settle those whose caps lie below t, which can only rise by that; where there are none, those who are stopped at t."""
+        capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
+        if capped.size:
+            self._settle(capped, self.cap[capped])
+        else:
+            self._settle_at_bottleneck(t, proof)
 
     def _next_guess(self, part: float, proof: Proof) -> None:
         """Settle whoever has its cap at a level that all can reach; then settle those who are stopped there, or guess again."""

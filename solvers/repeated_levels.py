@@ -24,7 +24,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_levels import Levels, Proof
+from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status
 
 __all__ = ["RepeatedLevels"]
@@ -52,7 +52,7 @@ class RepeatedLevels(Levels):
 
     @staticmethod
     def suits(program: Program) -> bool:
-        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and none of another kind?"""
+        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and no other of its own?"""
         if not isinstance(program.goal, Leximin) or program.integral or not program.n_pairs:
             return False
         limits, own = program.limits, OwnLimits(program, program.utilities)
@@ -94,11 +94,10 @@ class RepeatedLevels(Levels):
         self.t_rises = self.rising.copy()  # in whose rows t stands
         return super()._build()
 
-    def _caps_matter(self) -> bool:
-        return False  # no level is guessed for their sake: users reach them, and then they are bounds of rows
-
-    def _settle_at_bottleneck(self, t: float, proof: Proof) -> None:
-        """Take back what was guessed wrongly; else settle users whose caps are reached; else go on as always."""
+    def _settle_some(self) -> None:
+        """Solve an LP, and take back what was guessed wrongly; else settle users whose caps are reached, else go on as always."""
+        outcome = self._run()
+        t = self._reached() * self.t_unit
         above = self.early & (self.cap > t)
         if above.any():
             self._release(above)
@@ -110,7 +109,7 @@ class RepeatedLevels(Levels):
         if capped.size:
             self._settle(capped, self.cap[capped])
         else:
-            super()._settle_at_bottleneck(t, proof)
+            self._settle_at_bottleneck(t, self._proof(outcome))
 
     def _attempt(self) -> Outcome:
         if self.early.any():

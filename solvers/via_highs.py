@@ -16,6 +16,7 @@ from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.level_equations import on_level_sets
 from fairopt.solvers.sifted_levels import solve_sifted, wins
 from fairopt.solvers.whole_tasks import solve_whole
 
@@ -48,7 +49,10 @@ class HiGHS(Backend):
             if solution is not None and certify(program, solution).worst <= _DIGIT * tolerance:
                 return solution
             log.info("the LPs of torn users got lost; those of all users solve it from the beginning")
-        return Levels(program, program.goal, tolerance, deadline).solve()
+        solution = Levels(program, program.goal, tolerance, deadline).solve()
+        if certify(program, solution).worst <= _DIGIT * tolerance:
+            return solution
+        return min(solution, on_level_sets(program, solution), key=lambda each: certify(program, each).worst)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
