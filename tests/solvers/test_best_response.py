@@ -137,7 +137,7 @@ def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPa
     """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
     monkeypatch.setattr(best_response, "_SWEEPS", 1)
     monkeypatch.setattr(best_response._State, "finishes", lambda _: [])
-    instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]])
+    instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
     violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness
     assert 0.07 < violation <= 0.7
     with pytest.raises(fo.NoSolution, match="violates its condition"):
