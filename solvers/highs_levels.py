@@ -237,7 +237,7 @@ class Levels:
         levels = self._levels(np.maximum(outcome.x[:-1], 0.0))
         owed = np.where(self.rising, outcome.x[-1] * self.wanted, self.level)
         missing = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max())
-        return max(missing, -float(outcome.x.min()), float((self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
+        return max(missing, -float(outcome.x.min()), float(np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
 
     def _levels(self, y: FloatArray) -> FloatArray:
         """Return the levels at a point of the LP, (users,)."""
@@ -247,8 +247,8 @@ class Levels:
     def _take(self, outcome: Outcome) -> Outcome:
         """Keep the point of an outcome, scaled back to exact feasibility, and hold those who are settled to what they have there.
 
-        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is with the
-        levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no solution, and
+        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is with
+        the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no solution, and
         HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold, and so feel
         that error a thousandfold, and the next level again.
         """

@@ -4,12 +4,13 @@ A level of users who live on a millionth of what prices of the limits are paid b
 large, and where levels are many, each stands on the roundings of all before. What the linear programs settle is right long before that:
 which limits are full, which pairs are used and who shares a level. With these held, x and the levels t[k] solve linear equations,
 
-    A x = b on limits with a price,    U[n]/phi[n] = t[k] for users of level k,    x = 0 on pairs that cost more than their users pay elsewhere,
+    A x = b on limits with a price,    U[n]/phi[n] = t[k] for users of level k,
+    x = 0 on pairs that cost more than their users pay elsewhere,
 
 of all levels at once. Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one
 with the least sum of (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of the equations and D = diag(x, t),
-it is D^2 E'l with (E D^2 E') l = what is missing. A small multiple of the identity makes that definite, and a few repetitions take its effect
-away. Whether the answer is better, the certificate decides.
+it is D^2 E'l with (E D^2 E') l = what is missing. A small multiple of the identity makes that definite, and a few repetitions take its
+effect away. Whether the answer is better, the certificate decides.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def on_level_sets(program: Program, solution: Solution) -> Solution:
     H = E @ D @ D @ E.T
     H = H + sp.diags_array(_SINGULAR * np.maximum(H.diagonal(), 1e-300))
     try:
-        system = splu(sp.csc_array(sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]])))
+        system = splu(sp.csc_array(sp.vstack([sp.hstack([H, B]), sp.hstack([B.T, -sp.eye_array(t.size)])])))
     except RuntimeError:  # singular
         return solution
     for _ in range(_ROUNDS):

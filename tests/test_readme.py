@@ -69,3 +69,11 @@ def test_every_benchmark_is_in_the_table_and_run_by_make() -> None:
     assert {name for name, _ in rows} == scripts
     assert [result for _, result in rows if not (folder / result).exists()] == []
     assert set(re.findall(r"python benchmarks/(\w+\.py)", (ROOT / "Makefile").read_text())) == scripts
+
+
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
+def test_every_notebook_is_counted() -> None:
+    """So many studies, each with a few words."""
+    ((number, studies),) = re.findall(r"`notebooks/` \| (\w+) studies, each run by the tests: (.*) \|", README)
+    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    assert words.index(number) == len(studies.split("; ")) == len(list((ROOT / "notebooks").glob("*.ipynb")))

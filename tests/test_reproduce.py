@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from fairopt import reproduce as module
 from fairopt import schedule_trials
 from fairopt.cli import app
 from fairopt.papers import PAPERS, read
-from fairopt.reproduce import EXPERIMENTS, reproduce
+from fairopt.reproduce import EXPERIMENTS, Experiment, reproduce
 from fairopt.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -212,9 +213,26 @@ def test_json_has_every_row() -> None:
     assert set(first) == {field.name for field in dataclasses.fields(Row)}
 
 
+@pytest.fixture(scope="module")
+def everything() -> list[tuple[Experiment, list[Row]]]:
+    """All that ``fairopt reproduce --quick`` computes, once."""
+    return list(reproduce(quick=True, jobs=2))
+
+
+def test_the_readme_counts_what_comes_out(everything: list[tuple[Experiment, list[Row]]]) -> None:
+    """What it says of the end of ``fairopt reproduce --quick``."""
+    verdicts = Counter(row.verdict for _, rows in everything for row in rows)
+    assert set(verdicts) == {Verdict.AGREES, Verdict.KNOWN, Verdict.SILENT}
+    assert (
+        f"ends with {verdicts.total()} results: {verdicts[Verdict.AGREES]} agree, {verdicts[Verdict.KNOWN]} differ for reasons that are "
+        f"known and printed, and {verdicts[Verdict.SILENT]} are not printed by the paper."
+    ) in README
+
+
 @pytest.mark.parametrize("columns", [80, 120])
-def test_everything_quick(columns: int) -> None:
+def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[Row]]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every experiment is there and the lines fit; nothing differs unexpectedly."""
+    monkeypatch.setattr(module, "reproduce", lambda ids, **options: iter(everything))
     text = run("--quick", columns=columns).stdout
     assert max(map(len, text.splitlines())) <= columns
     assert all(f"[{name}]" in text for name in EXPERIMENTS)
