@@ -72,13 +72,13 @@ class OwnLimits:
         return np.asarray(np.bincount(self.row[free[self.pair]], minlength=self.rows.size) == pairs[self.users])
 
     def caps(self, free: BoolArray | None = None) -> tuple[FloatArray, IntArray]:
-        """Return the level that each user cannot pass on its free pairs (default: all), inf without a limit, and which of ``rows`` says so.
+        """Return the level that each user cannot pass on its free pairs (default: all), and which of ``rows`` says so.
 
-        Both have shape (users,); the second is -1 where there is none.
+        Both have shape (users,); inf and -1 where no limit does, or where the user has no free pair: what stops it then are prices.
         """
         free = np.ones(self.n_pairs, bool) if free is None else free
         _, high = self._extremes(free[self.pair])
-        bound = np.where(self._covers(free), self.bounds * high, np.inf)
+        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)
         cap, which = np.full(self.number, np.inf), np.full(self.number, -1)
         order = np.flatnonzero(np.isfinite(bound))
         order = order[np.argsort(-bound[order], kind="stable")]  # of several of a user the smallest comes last, and stays

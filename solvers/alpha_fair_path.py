@@ -53,9 +53,9 @@ _FALL = 0.8  # of alpha in a step on the way from 1
 _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
 _BOUNDARY = 0.95  # part of the way to the boundary
 _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
-_STALLED = 25  # steps that gain nothing
+_STALLED = 60  # steps that gain nothing: on capacities over nine orders a path may rest for long
 _POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
-_SLOWLY = 0.2  # part of its measure that is left in a step at least
+_SLOWLY = 0.5  # part of its measure that is left in a step at least
 _REGULAR = 1e-14  # of the unit diagonal
 _MOST_RAISES = 5
 
@@ -107,6 +107,14 @@ class UserTables:
         """Return the part of each limit that utilities (servers, users) take, (slots, servers)."""
         xp = self.arrays.xp
         return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
+
+    def fullest(self, use: FloatArray) -> Any:
+        """Return how full the fullest limit is that a pair uses, (servers, users); 0 for pairs that are not eligible."""
+        xp, part = self.arrays.xp, self.arrays.floats(use)[:, :, None]
+        most = xp.where(self.take[0, :, :] > 0, part[0, :, :], 0.0)
+        for r in range(1, use.shape[0]):
+            most = xp.maximum(most, xp.where(self.take[r, :, :] > 0, part[r, :, :], 0.0))
+        return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)

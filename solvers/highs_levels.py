@@ -441,11 +441,3 @@ class Levels:
             self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
         self.level[users] = levels
         self.rising[users] = False
-
-
-def _extremes(values: FloatArray, group: np.ndarray, number: int) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and largest value in each group."""
-    low, high = np.full(number, np.inf), np.full(number, -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    return low, high

@@ -29,7 +29,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
-from fairopt.solvers.array_namespace import array_namespace
+from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
@@ -109,17 +109,19 @@ class InteriorPoint(Backend):
                 f'"{self.name}:{self.within}" is for alpha-fair goals of many users, few limits and no limits on tasks; '
                 f'"{program.name}" is another program here: leave ":{self.within}" out'
             )
-        if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
-            assert isinstance(goal, AlphaFair)
-            # A point that overflows is lost, and says so. Small products, for which threads cost more than they give.
-            with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
-                found = solve_alpha_fair(program, goal, arrays, deadline)
-            if found is not None:
-                return found
-            log.info("the path on tables got lost; that in logarithms begins anew")
-            return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
         if isinstance(goal, AlphaFair | Tradeoff):
-            return _solve_alpha_fair(program, goal, deadline)
+            if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
+                found = _on_tables(program, arrays, deadline)
+                if found is not None:
+                    return found
+                log.info("the path on tables got lost; that in logarithms begins anew")
+                return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
+            reached = _solve_alpha_fair(program, goal, deadline)
+            if tables and not certify(program, reached).worst <= tolerance:
+                log.info("the path in logarithms got lost; that on tables begins anew")
+                found = _on_tables(program, arrays, deadline)
+                return reached if found is None else replace(found, finished_by="path on tables")
+            return reached
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
@@ -133,6 +135,16 @@ class InteriorPoint(Backend):
             HiGHS.require()
             return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
         return solution
+
+
+def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
+    """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
+    assert isinstance(program.goal, AlphaFair)
+    with (
+        np.errstate(all="ignore"),
+        threadpool_limits(limits=1, user_api="blas"),
+    ):  # small products, for which threads cost more than they give
+        return solve_alpha_fair(program, program.goal, arrays, deadline)
 
 
 def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:

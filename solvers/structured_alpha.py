@@ -66,6 +66,7 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
         found = walk(users, deadline)
     if found is None:
         return None
+    found = _filled(users, found)
     error = _error(users, found)
     log.info("%d steps, error %.1e", found.steps, error)
     v = arrays.numpy(found.v)
@@ -94,8 +95,21 @@ def _tables(pairs: Pairs, goal: AlphaFair, arrays: Arrays) -> UserTables:
     return UserTables(arrays, arrays.floats(take), arrays.booleans(may), arrays.floats(log_phi), goal.alpha, used)
 
 
+def _filled(users: UserTables, found: Equilibrium) -> Equilibrium:
+    """Return the point with the room used that was left: every pair has as much more as the fullest limit that it uses allows.
+
+    A limit that takes a small part of its users' money ends with s = mu m / p free, which is small as money, but it is room.
+    """
+    use = users.use(found.v)
+    fullest = users.fullest(use)
+    return replace(found, v=found.v / users.arrays.xp.where(fullest > 0, fullest, 1.0))
+
+
 def _error(users: UserTables, found: Equilibrium) -> float:
-    """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted."""
+    """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted.
+
+    Room that a pair has left, in all limits that it uses, counts as well: what is left free of little worth is free all the same.
+    """
     xp = users.arrays.xp
     use = users.use(found.v)
     idle = found.p * np.maximum(1 - use, 0.0)
@@ -104,7 +118,8 @@ def _error(users: UserTables, found: Equilibrium) -> float:
     dear = users.cost(found.p) / y - 1
     waste = xp.sum(found.v * xp.where(users.may & (dear > 0), dear, 0.0), axis=0) / t
     paid_for_nothing = xp.sum(found.v * users.of_prices(idle), axis=0) / (t * y)
-    return max(float((use - 1).max()), -float(xp.min(dear)), float(xp.max(waste)), float(xp.max(paid_for_nothing)))
+    room = 1 - float(xp.min(xp.where(users.may, users.fullest(use), 1.0)))
+    return max(float((use - 1).max()), room, -float(xp.min(dear)), float(xp.max(waste)), float(xp.max(paid_for_nothing)))
 
 
 # Users who are told where to buy ---------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from strategies import instances
 import fairopt as fo
 from fairopt.conditions import envy_of_servers
 from fairopt.program import Equilibrium
+from fairopt.solvers import best_response
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.best_response import BestResponse, Sweeps
 from fairopt.solvers.smoothed_equilibrium import _Pairs
@@ -130,3 +131,14 @@ def test_many_users_of_few_servers(sharing: str) -> None:
     if sharing == "tdm":
         market = fo.solve(instance, "psdsf", sharing="tdm", formulation="market")
         np.testing.assert_allclose(allocation.tasks_per_user, market.tasks_per_user, rtol=1e-7)
+
+
+def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
+    monkeypatch.setattr(best_response, "_SWEEPS", 1)
+    monkeypatch.setattr(best_response._State, "finishes", lambda _: [])
+    instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
+    violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness
+    assert 0.07 < violation <= 0.7
+    with pytest.raises(fo.NoSolution, match="violates its condition"):
+        fo.solve(instance, "psdsf", tolerance=0.9 * violation)

@@ -119,6 +119,9 @@ def test_caps_of_own_limits() -> None:
     np.testing.assert_allclose(own.caps()[0], [2 * 5 / 2, np.inf])
     only_first = program.pair_servers == 0
     np.testing.assert_allclose(own.caps(only_first)[0], [2 * 3 / 2, np.inf])
+    # Who has no free pair is stopped by prices: no limit of its own says where.
+    nothing_free = own.caps(np.zeros(program.n_pairs, bool))
+    assert (nothing_free[0].tolist(), nothing_free[1].tolist()) == ([np.inf, np.inf], [-1, -1])
     # Each task there instead of on the first server saves 1/3 - 1/5 of a server, and costs 1: so a server is worth 1 / (1/3 - 1/5).
     assert own.price_beyond(0, np.where(only_first, 0.0, 1.0), only_first) == pytest.approx(1 / (1 / 3 - 1 / 5))
     assert not own.even.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from importlib.util import find_spec
 from typing import Any
 
@@ -231,6 +232,18 @@ def test_arrays_for_another_goal_are_refused() -> None:
         fo.solve(instance.replace(tasks=np.ones(5)), "proportional", solver="interior-point:numpy")
 
 
+def test_room_of_little_worth_is_used_too() -> None:
+    """A server that takes next to nothing of anybody's money, among servers nine orders of magnitude apart, is full at the end too."""
+    for seed in (7, 13, 15, 37):
+        rng = np.random.default_rng(seed)
+        capacities, demands = rng.uniform(1, 10, (5, 1)) * 10 ** rng.uniform(0, 9, (5, 1)), rng.uniform(0.1, 1, (20, 1))
+        instance = fo.Instance(capacities, demands, weights=10 ** rng.uniform(-3, 3, 20))
+        program = fo.formulate(instance, "proportional", utility=rng.uniform(0.1, 3, (20, 5)))
+        solution = on_tables(program)
+        np.testing.assert_allclose(program.limits.matrix @ solution.x, program.limits.bounds, rtol=1e-10)
+        assert certify(program, solution).worst <= 1e-9
+
+
 # Ways out ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +255,18 @@ def test_a_lost_path_is_finished_in_logarithms(monkeypatch: pytest.MonkeyPatch) 
     allocation = fo.solve(instance, "proportional")
     assert allocation.details["finished_by"] == "path in logarithms"
     assert allocation.certificate.worst <= 1e-9
+
+
+def test_a_path_lost_in_logarithms_is_finished_on_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small programs go by logarithms first; where the certificate refuses that answer, tables have another."""
+    instance = by_rates(20, 3, seed=0)
+    expected = fo.solve(instance, "proportional")
+    assert "finished_by" not in expected.details
+    lost = interior_point._solve_alpha_fair
+    monkeypatch.setattr(interior_point, "_solve_alpha_fair", lambda *given: dataclasses.replace(lost(*given), prices=np.ones(3)))
+    allocation = fo.solve(instance, "proportional")
+    assert allocation.details["finished_by"] == "path on tables"
+    np.testing.assert_allclose(allocation.tasks_per_user, expected.tasks_per_user, rtol=1e-9)
 
 
 def test_the_time_limit_holds() -> None:
