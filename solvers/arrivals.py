@@ -31,7 +31,8 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     Raises
     ------
     Unsupported
-        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates or limits on parallelism.
+        Of placements: functions, and those that choose the server before the task or by a share. Instances with
+        rates or limits on parallelism.
     InvalidInstance
         Cards that are not whole, or tasks that ask for one and a half.
     """
