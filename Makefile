@@ -19,10 +19,11 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/test_architecture.py
 
-bench: $(INSTALLED)
+bench: $(INSTALLED)  ## time and memory against what one would use or write otherwise, into benchmarks/results
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/schedules.py
 	$(BIN)/python benchmarks/simulations.py
+	$(BIN)/python benchmarks/audit.py
 
 bench-growth: $(INSTALLED)  ## how time and memory grow with users, servers, resources, density and levels: about 40 minutes
 	$(BIN)/python benchmarks/growth.py

@@ -1,6 +1,7 @@
 """What a user would write without fairopt.
 
-Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n],
+Most contenders get an instance, solve weighted DRFH, s[n] = w[n] x[n] / phi[n]
+(where it has rates, TSF: s[n] is x[n] / phi[n] as a part of what n could run alone),
 and return tasks, (users, servers). The last one follows a trace.
 """
 
@@ -15,8 +16,13 @@ import scipy.sparse as sp
 import fairopt as fo
 
 
+def notion(instance: fo.Instance) -> str:
+    """Return the notion that the contenders solve."""
+    return "drfh" if instance.rates_per_server is None else "tsf"
+
+
 def fairopt_solve(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "drfh").tasks
+    return fo.solve(instance, notion(instance)).tasks
 
 
 def fairopt_by_highs(instance: fo.Instance) -> np.ndarray:
@@ -122,6 +128,50 @@ def highs_one_lp(instance: fo.Instance, method: str = "choose") -> np.ndarray:
     return _placed(instance, np.array(highs.getSolution().col_value)[:-1])
 
 
+def highs_leximin(instance: fo.Instance, primal: bool) -> np.ndarray:
+    """Jobs, level by level on one model: solve, fix the users whose rows have a positive dual, go on from the last basis.
+
+    ``primal``: by primal simplex after the first LP, for which the last basis stays feasible; else as HiGHS chooses.
+    """
+    import highspy
+
+    n, k = instance.n_users, instance.n_servers
+    rates, users, servers = instance.rates / instance.counts, np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
+    gain = (rates / (instance.rates.sum(axis=1) * instance.weights)[:, None]).ravel()  # of the share, per server
+    pairs, unit = n * k, float(instance.counts.sum() / n)
+    y = np.arange(pairs)
+    blocks = [
+        [sp.csr_matrix((1.0 / instance.counts[servers], (servers, y)), (k, pairs)), None],
+        [sp.csr_matrix((1.0 / instance.parallelism[users], (users, y)), (n, pairs)), None],
+        [sp.csr_matrix((gain / gain.mean(), (users, y)), (n, pairs)), -np.full((n, 1), unit)],
+    ]
+    matrix = sp.bmat(blocks, format="csc")
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = pairs + 1, matrix.shape[0]
+    lp.col_cost_ = np.append(np.zeros(pairs), 1.0)
+    lp.col_lower_, lp.col_upper_ = np.zeros(pairs + 1), np.full(pairs + 1, np.inf)
+    lp.row_lower_ = np.append(np.full(k + n, -np.inf), np.zeros(n))
+    lp.row_upper_ = np.append(np.ones(k + n), np.full(n, np.inf))
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    lp.sense_ = highspy.ObjSense.kMaximize
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.passModel(lp)
+    rising = np.ones(n, bool)
+    while rising.any():
+        highs.run()
+        solution = highs.getSolution()
+        x, dual = np.array(solution.col_value), np.abs(np.array(solution.row_dual)[k + n :])
+        for j in np.flatnonzero(rising & (dual > max(1e-9, 1e-7 * dual[rising].max()))):
+            highs.changeCoeff(int(k + n + j), pairs, 0.0)
+            highs.changeRowBounds(int(k + n + j), unit * x[-1] * (1 - 1e-9), np.inf)
+            rising[j] = False
+        if primal:
+            highs.setOptionValue("simplex_strategy", 4)
+    return (x[:-1] * rates.ravel()).reshape(n, k)
+
+
 def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> tuple[np.ndarray, np.ndarray]:
     """Best-fit DRFH over time without a compiler: a heap of ends, and a vector over all servers for each task that is tried.
 
@@ -197,7 +247,7 @@ def best_fit_over_time(trace: fo.Trace, cluster: fo.Instance, patient: bool) -> 
 
 
 def fairopt_proportional(instance: fo.Instance) -> np.ndarray:
-    return fo.solve(instance, "proportional").tasks_per_user
+    return fo.solve(instance, "proportional").tasks
 
 
 def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
@@ -205,8 +255,9 @@ def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
     import cvxpy as cp
 
     time = cp.Variable((instance.n_users, instance.n_servers), nonneg=True)
-    tasks = cp.sum(cp.multiply(instance.rates, time), axis=1)
-    cp.Problem(cp.Maximize(instance.weights @ cp.log(tasks)), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
+    tasks = cp.multiply(instance.rates, time)
+    worth = instance.weights @ cp.log(cp.sum(tasks, axis=1))
+    cp.Problem(cp.Maximize(worth), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
     return np.asarray(tasks.value)
 
 
@@ -237,4 +288,6 @@ CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "HiGHS simplex, one LP": lambda instance: highs_one_lp(instance, "simplex"),
     "HiGHS interior point, one LP": lambda instance: highs_one_lp(instance, "ipm"),
     "HiGHS PDLP, one LP": lambda instance: highs_one_lp(instance, "pdlp"),
+    "HiGHS, leximin as it comes": lambda instance: highs_leximin(instance, primal=False),
+    "HiGHS, leximin, primal simplex": lambda instance: highs_leximin(instance, primal=True),
 }

@@ -45,6 +45,16 @@ def rated(users: int, servers: int, seed: int = 0) -> fo.Instance:
     return fo.Instance(np.ones((servers, 1)), np.ones((users, 1)), weights=weights, rates=rates)
 
 
+def jobs(users: int, classes: int, load: float = 1.25, seed: int = 0) -> fo.Instance:
+    """Jobs on heterogeneous GPUs: speeds that differ by job and class, one GPU at a time, weights from 1 to 5, ``load`` jobs to a GPU."""
+    rng = np.random.default_rng(seed)
+    rates = np.linspace(1, 6, classes) * rng.lognormal(0, 0.5, (users, classes)) * rng.lognormal(0, 1, (users, 1))
+    counts = np.round(np.linspace(0.5, 0.2, classes) / np.linspace(0.5, 0.2, classes).sum() * users / load)
+    weights = rng.integers(1, 6, users)
+    one = np.ones(users)
+    return fo.Instance(np.ones((classes, 1)), one[:, None], rates=rates, counts=counts, parallelism=one, weights=weights)
+
+
 def google() -> fo.Instance:
     """The example file: 12,583 servers in ten rows, 900 users."""
     return fo.load(GOOGLE)

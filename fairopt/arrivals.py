@@ -93,7 +93,7 @@ def arrivals(
     InvalidInstance
         A resource that there is not, or that nobody asks for; tasks without number; cards that are not whole.
     Unsupported
-        Placements that do not place tasks in order of arrival; an instance with rates or limits on parallelism.
+        Placements that do not place tasks in order of arrival; an instance with rates, or with users of limited parallelism.
 
     Examples
     --------

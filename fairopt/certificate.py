@@ -18,8 +18,9 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. A user who runs all its tasks needs no proof. If every user is settled or has all its tasks,
-the allocation is the leximin, by induction over k. The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
+for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
+it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
+The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
 the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
 rounding of the others. So that a price which is nothing but noise does not hide in these digits, and prove what it likes, the gap is at
@@ -57,15 +58,16 @@ import numpy as np
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
+from fairopt.own_limits import OwnLimits
 from fairopt.parallelism import servers_at_once
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
-_FULL = 1e-9  # a user with this relative part of its tasks missing still has them all
+_FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,7 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
     open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
 
     value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
-    complete = ~open_to | _has_all_tasks(program, solution.x, per_level)
+    complete = ~open_to | _at_own_limit(program, levels, per_level)
     value[complete] = levels[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value
@@ -256,7 +258,7 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
         q = np.full(number, np.inf)
         np.minimum.at(q, users, cost / per_level)
         q[np.isinf(q)] = 0.0
-        # R: settled here or later. Who has all its tasks at a level below this one counts as settled before.
+        # R: settled here or later. Who is at a limit of its own at a level below this one counts as settled before.
         rising = value >= stage.value
         rising[stage.users] = True
         reached = float(levels[rising].min())
@@ -288,14 +290,6 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
     return optimality, fairness
 
 
-def _has_all_tasks(program: Program, x: FloatArray, per_level: FloatArray) -> np.ndarray:
-    """Which users run all the tasks that they have, where a task is worth the same on every server, (users,)."""
-    limits, users = program.limits, program.pair_users
-    rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
-    who = limits.keys[rows, 0]
-    low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-    np.minimum.at(low, users, per_level)
-    np.maximum.at(high, users, per_level)
-    complete = np.zeros(len(program.users), bool)
-    complete[who] = (program.per_user(x)[who] >= limits.bounds[rows] * (1 - _FULL)) & (low[who] == high[who])
-    return complete
+def _at_own_limit(program: Program, levels: FloatArray, per_level: FloatArray) -> np.ndarray:
+    """Which users are at the most that a limit of their own lets them have, whatever the others do, (users,)."""
+    return np.asarray(levels >= OwnLimits(program, per_level).caps()[0] * (1 - _FULL))

@@ -31,17 +31,18 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     Raises
     ------
     Unsupported
-        Of placements: functions, and those that choose the server before the task or by a share. Instances with
-        rates or limits on parallelism.
+        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates, or with users of
+        limited parallelism.
     InvalidInstance
         Cards that are not whole, or tasks that ask for one and a half.
     """
     if instance.rates_per_server is not None:
         raise Unsupported("the instance gives rates, so time is shared, and there is no room on a server; give an instance of resources")
     if instance.limited.any():
+        n = int(instance.limited.argmax())
         raise Unsupported(
-            "tasks arrive one by one, and nobody keeps an account of how many servers a user is on at once; "
-            "leave the parallelism of users out"
+            "tasks that arrive one by one are placed with no account of how many servers their user is on, and "
+            f'"{instance.users[n]}" is limited to {instance.parallelism[n]:g} at once; leave parallelism out'
         )
     if not isinstance(placement, Placement):
         raise Unsupported('a placement that is a function cannot be compiled; use one of fairopt, such as "best-fit"')

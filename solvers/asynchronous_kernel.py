@@ -3,6 +3,9 @@
 Between two actions everything is constant: who holds what, and so how fast each job's work goes on. The next thing to happen is an action,
 the end of a job, or what the caller waits for. The k-th action of server s is at ``origin + phases[s] + k period``: computed afresh, never
 summed up.
+
+An action is ``fairopt.solvers.server_sweep.fill_server``, of another file: numba keeps what it compiled until *this* file changes. Whoever
+changes that one saves this one too.
 """
 
 from __future__ import annotations

@@ -178,11 +178,11 @@ class HighsModel:
             max(0, int(info.simplex_iteration_count)) + max(0, int(info.ipm_iteration_count)),  # -1 where it does not apply
         )
 
-    def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5) -> Outcome:
+    def refine(self, outcome: Outcome, time_limit: float, factor: float = 1e5, of_prices: float = 1.0) -> Outcome:
         """Solve an LP again for the correction of its last point, magnified, so that tolerances shrink by ``factor``.
 
-        With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); costs and
-        basis stay. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
+        With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs
+        times ``of_prices`` shrink the tolerance of prices. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
         """
         lp = self._highs.getLp()
         before = [np.array(values) for values in (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]
@@ -192,11 +192,16 @@ class HighsModel:
         self._set_bounds(
             factor * (lower - point), factor * (upper - point), factor * (row_lower - activity), factor * (row_upper - activity)
         )
+        cost = np.array(lp.col_cost_)
+        if of_prices != 1.0:
+            self.set_costs(cost * of_prices)
         correction = self.run(time_limit)
         self._set_bounds(*before)
+        if of_prices != 1.0:
+            self.set_costs(cost)
         if correction.status is not Status.OPTIMAL:
             return outcome
-        return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals)
+        return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals / of_prices)
 
     def _set_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
         columns, rows = np.arange(lower.size, dtype=np.int32), np.arange(row_lower.size, dtype=np.int32)

@@ -1,7 +1,7 @@
 """One leximin after another on the same columns and limits, as users have more or fewer tasks: each from where the last one ended.
 
 What changes between two moments of a simulation is how many tasks users have, and sometimes weights. In the linear programs of
-`fairopt.solvers.via_highs` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
+`fairopt.solvers.highs_levels` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
 
 * the first program of a moment starts at the basis at which that of the last moment ended. As only bounds differ, its prices are still
   good, and dual simplex needs few pivots;
@@ -21,14 +21,16 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
+from fairopt.own_limits import OwnLimits
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status
-from fairopt.solvers.via_highs import Levels
 
 __all__ = ["RepeatedLevels"]
 
 _TOLERANCE = 1e-8
+_ROUNDING = 1e-15
 _DUAL = 1  # HiGHS's number for dual simplex
 
 
@@ -46,18 +48,16 @@ class RepeatedLevels(Levels):
         self.early = np.zeros(len(program.users), bool)  # settled by the guess
         self.first_level, self.first_basis = 0.0, None
         super().__init__(program, program.goal, _TOLERANCE, Deadline(None))
-        self.weights = program.goal.weights
         self.task_share = program.per_user(program.utilities) / np.maximum(program.per_user(np.ones(program.n_pairs)), 1.0)
 
     @staticmethod
     def suits(program: Program) -> bool:
-        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, which are worth the same on every server?"""
+        """Is the goal a leximin, and has each user in it a limit > 0 on its tasks, worth the same everywhere, and no other of its own?"""
         if not isinstance(program.goal, Leximin) or program.integral or not program.n_pairs:
             return False
-        limits, first = program.limits, np.flatnonzero(np.diff(program.pair_users, prepend=-1))
-        limited = limits.keys[(limits.kinds == LimitKind.TASKS) & (limits.bounds > 0), 0]
-        low, high = (extreme.reduceat(program.utilities, first) for extreme in (np.minimum, np.maximum))
-        return bool((low == high).all() and np.isin(program.members, limited).all())
+        limits, own = program.limits, OwnLimits(program, program.utilities)
+        of_tasks = (limits.kinds[own.rows] == LimitKind.TASKS) & own.even
+        return bool(of_tasks.all() and np.isin(program.members, own.users[own.bounds > 0]).all())
 
     def solve_again(self, tasks: FloatArray, weights: FloatArray) -> tuple[Program, Solution]:
         """Return the program with these tasks, finite and >= 0 and not all 0, and these weights, (users,), and its solution.
@@ -94,29 +94,31 @@ class RepeatedLevels(Levels):
         self.t_rises = self.rising.copy()  # in whose rows t stands
         return super()._build()
 
-    def _run(self) -> Outcome:
-        """Solve the next program; where the guess of who is settled was wrong, without those of whom it was."""
-        outcome = super()._run()
-        while True:
-            t = self._reached(outcome)
-            above = self.early & (self.cap > t)
-            if not above.any():
-                break
+    def _settle_some(self) -> None:
+        """Solve an LP, and take back what was guessed wrongly; else settle users whose caps are reached, else go on as always."""
+        outcome = self._run()
+        t = self._reached() * self.t_unit
+        above = self.early & (self.cap > t)
+        if above.any():
             self._release(above)
-            outcome = super()._run()
+            return
         self.early[:] = False
         if not self.stages:
             self.first_level, self.first_basis = t, self.model.basis
-        return outcome
+        capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
+        if capped.size:
+            self._settle(capped, self.cap[capped])
+        else:
+            self._settle_at_bottleneck(t, self._proof(outcome))
 
-    def _attempt(self, known: dict[str, object]) -> Outcome:
+    def _attempt(self) -> Outcome:
         if self.early.any():
             outcome = self.model.run(self.deadline.left)
             if outcome.status is Status.OPTIMAL:
                 self.iterations += outcome.iterations
                 return outcome
             self._release(self.early & (self.cap > 0))  # there is no such allocation
-        return super()._attempt(known)
+        return super()._attempt()
 
     def _release(self, users: BoolArray) -> None:
         """Let users rise who were settled by the guess."""
@@ -135,6 +137,6 @@ class RepeatedLevels(Levels):
         """Bring the rows of users up to date; t stands in a row, with another coefficient than before, where it changed."""
         rows = self.user_rows
         for n in users[changed[users]]:
-            self.model.set_coefficient(rows[n], self.column.size, -self.t_unit / self.unit[n] if self.rising[n] else 0.0)
+            self.model.set_coefficient(rows[n], self.column.size, -self.wanted[n] / self.unit[n] if self.rising[n] else 0.0)
         self.t_rises[users] = self.rising[users]
         self.model.set_row_bounds(rows[users], self.level[users] / self.unit[users], np.full(users.size, np.inf))

@@ -1,23 +1,7 @@
 """HiGHS: leximin as a sequence of warm-started linear programs on one model, the equal level and the total as one, all over
 whole tasks too.
 
-Leximin, level by level. With F the users already settled, at levels L[n], the next level is
-
-    maximise t   subject to   A x <= b,   U[n]/phi[n] >= t (n not in F),   U[n]/phi[n] >= L[n] (n in F),   x >= 0.
-
-Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest
-price of one unit of n's level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n
-above t + sigma gap / q[n]
-(sigma = sum of q over the users who rise; see ``fairopt.certificate``). So the users with sigma gap / q[n] below the
-tolerance are settled at t *in every* optimal solution, the others rise on. Settling a user takes t out of its row and
-raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
-
-A user with finitely many tasks has a cap, the level at which all its tasks run. Its row is not in the LPs: an LP that ignores the
-caps gives a level t that is too low if some caps lie below it; settling those users at their caps and solving again raises t, until
-no cap lies below. That is Newton's method on a concave piecewise-linear function, so a few LPs pass any number of caps.
-
-Columns are scaled to the user's own order of level and limits to a bound of 1, so that a user who can never get more than a
-billionth of what others get is still seen by the solver's tolerances.
+Leximins are those of ``highs_levels``; where many users with limits of their own share few limits, those of ``sifted_levels``.
 """
 
 from __future__ import annotations
@@ -27,34 +11,21 @@ import logging
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
-from fairopt.program import Equalize, Feature, Leximin, LimitKind, Program, Solution, Stage, Total
+from fairopt.certificate import certify
+from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
-from fairopt.solvers.starting_basis import greedy_columns
+from fairopt.solvers.highs_levels import Levels
+from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.level_equations import on_level_sets
+from fairopt.solvers.sifted_levels import solve_sifted, wins
 from fairopt.solvers.whole_tasks import solve_whole
 
-__all__ = ["HiGHS", "Levels"]
+__all__ = ["HiGHS"]
 
 log = logging.getLogger(__name__)
 
-# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point,
-# with crossover. Measured, in
-# this order against the simplex that HiGHS chooses: 10,000 columns and 20 limits 0.012 s, 0.22 s; 100,000 and 20 1.3 s, 16
-# s (interior point); 12,000 and
-# 120 0.16 s, 0.32 s; 100,000 and 300 8.4 s, 16 s (interior point 5.1 s).
-_MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
-_PRIMAL = 4  # HiGHS's number for primal simplex
-# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
-# the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
-# unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
-_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
-_OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
-_ROUNDING = 1e-15
-_NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
-_VANISHING = 1e-6  # part of a user's level
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
+
+_DIGIT = 0.1  # of the tolerance, for an answer of sifted LPs
 
 
 class HiGHS(Backend):
@@ -73,7 +44,15 @@ class HiGHS(Backend):
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
-        return Levels(program, program.goal, tolerance, deadline).solve()
+        if isinstance(program.goal, Leximin) and wins(program):
+            solution = solve_sifted(program, program.goal, tolerance, deadline)
+            if solution is not None and certify(program, solution).worst <= _DIGIT * tolerance:
+                return solution
+            log.info("the LPs of torn users got lost; those of all users solve it from the beginning")
+        solution = Levels(program, program.goal, tolerance, deadline).solve()
+        if certify(program, solution).worst <= _DIGIT * tolerance:
+            return solution
+        return min(solution, on_level_sets(program, solution), key=lambda each: certify(program, each).worst)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
@@ -96,224 +75,3 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     outcome = solved(model.run(deadline.left), deadline, {})
     prices = np.maximum(outcome.row_duals, 0.0) * unit / bounds
     return Solution(np.maximum(outcome.x, 0.0) * largest, prices=prices, iterations=outcome.iterations)
-
-
-class Levels:
-    """The state of one leximin (or of its first step, the equal level)."""
-
-    def __init__(self, program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> None:
-        self.program, self.deadline = program, deadline
-        self.settle_at = min(tolerance * 0.1, 1e-9)
-        self.equal = isinstance(goal, Equalize)
-        n_users = len(program.users)
-        users, limits = program.pair_users, program.limits
-        self.per_level = program.utilities / goal.weights[users]  # level of the user per task on the pair
-        self.largest = largest = program.largest()
-        reach = program.per_user(largest * self.per_level)  # no user's level can exceed this
-
-        # Caps. A limit on tasks is a cap on the level where a task is worth the same on every server; elsewhere it stays a row.
-        self.cap = np.full(n_users, np.inf)
-        rows = np.ones(len(limits), bool)
-        if not self.equal:
-            low, high = _extremes(self.per_level, users, n_users)
-            limited = np.flatnonzero(limits.kinds == LimitKind.TASKS)
-            even = limited[low[limits.keys[limited, 0]] == high[limits.keys[limited, 0]]]
-            self.cap[limits.keys[even, 0]] = limits.bounds[even] * low[limits.keys[even, 0]]
-            rows[even] = False
-        rows &= limits.bounds > 0
-        self.rows = np.flatnonzero(rows)
-
-        self.column = np.flatnonzero(largest > 0)
-        self.member = reach > 0  # the others stay at level 0: no tasks, or no room at all
-        self.rising = self.member.copy()
-        self.level = np.zeros(n_users)
-        self.reach = reach
-        self.stages: list[Stage] = []
-        self.iterations = 0
-        self.programs = 0
-        self.slack = 0.0
-        if self.member.any():
-            # The first level lies somewhere between everybody's slice by weight and what the least can reach alone.
-            weights = goal.weights[self.member]
-            slices = reach[self.member] * weights / weights.sum()
-            self.t_unit = float(np.sqrt(slices.min() * reach[self.member].min()))
-            self.model = self._build()
-            if self.column.size >= _MANY_COLUMNS and self.rows.size >= _MANY_LIMITS:
-                self.model.set_options(solver="ipm")
-            else:
-                self._start_greedily()
-
-    def _build(self) -> HighsModel:
-        """Columns: y, the pairs in units of their own, then t. Rows: limits with bound 1, then a row for each member."""
-        program, column = self.program, self.column
-        users = program.pair_users[column]
-        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        self.unit = np.where(self.rising, np.minimum(self.reach, self.t_unit), np.where(self.level > 0, self.level, 1.0))
-        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
-        self.scale = np.minimum(self.unit[users] / self.per_level[column], self.largest[column])
-        self.worth = self.scale * self.per_level[column] / self.unit[users]
-        bounds = program.limits.bounds[self.rows]
-        self.use = sp.csr_array(sp.csr_array(program.limits.matrix[self.rows][:, column] * self.scale) / bounds[:, None])
-        self.use_by_column = sp.csr_array(sp.csc_array(self.use).T)
-        member = np.flatnonzero(self.member)
-        self.user_rows = np.cumsum(self.member) - 1 + self.rows.size
-        by_user = sp.csr_array((self.worth, (self.user_rows[users] - self.rows.size, np.arange(column.size))), (member.size, column.size))
-        t = -self.t_unit / self.unit[member] * self.rising[member]  # entries of 0 too, which may be changed
-        level = sp.csr_array((t, (np.arange(member.size), np.zeros(member.size, int))), (member.size, 1))
-        return HighsModel(
-            np.append(np.zeros(column.size), 1.0),
-            np.zeros(column.size + 1),
-            np.full(column.size + 1, np.inf),
-            sp.block_array([[self.use, None], [by_user, level]], format="csc"),
-            np.concatenate([np.full(self.rows.size, -np.inf), self.level[member] / self.unit[member] * (1 - self.slack)]),
-            np.concatenate([np.ones(self.rows.size), np.full(member.size, np.inf)]),
-            tolerance=1e-10,
-        )
-
-    def _start_greedily(self) -> None:
-        """Give primal simplex a first basis."""
-        users = self.program.pair_users[self.column]
-        per_level = sp.csr_array(self.use_by_column / (self.worth * self.unit[users])[:, None])
-        if (np.diff(per_level.indptr) > 0).all():  # a column that uses no limit (of a user with a cap) has no place in it
-            self.model.start_from(greedy_columns(per_level, users), self.user_rows[self.member])
-            self.model.set_options(simplex_strategy=_PRIMAL)
-
-    def solve(self) -> Solution:
-        """Raise levels until every user is settled, then give everybody exactly its level."""
-        outcome: Outcome | None = None
-        while self.rising.any():
-            outcome = self._run()
-            t = self._reached(outcome)
-            capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
-            if capped.size:
-                self._settle(capped, self.cap[capped])
-                continue
-            if self.equal:
-                self._equal_level(t, outcome)
-                break
-            self._settle_at_bottleneck(t, outcome)
-        x = np.zeros(self.program.n_pairs)
-        if outcome is not None:
-            x[self.column] = np.maximum(outcome.x[:-1], 0.0) * self.scale
-        reached = self.program.per_user(x * self.per_level)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(reached > 0, self.level / reached, 0.0)
-        return Solution(x * factor[self.program.pair_users], tuple(self.stages), iterations=self.iterations, programs_solved=self.programs)
-
-    def _run(self) -> Outcome:
-        known: dict[str, object] = {
-            "levels": [stage.value for stage in self.stages],
-            "users": [self.program.users[n] for stage in self.stages for n in stage.users],
-        }
-        outcome = self._attempt(known)
-        # From here on the last point is feasible (or almost), and primal simplex carries on from it.
-        self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
-        t = float(outcome.x[-1])
-        if t > 0 and not 1 / _OFF < t < _OFF:  # the units were wrong by orders of magnitude: mend them, go on from the same basis
-            self._rescale(self.t_unit * t, self.model.basis)
-            outcome = self._attempt(known)
-        if max(-outcome.x.min(), np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0) - 1) > _SLOPPY:
-            outcome = self.model.refine(outcome, self.deadline.left)
-        self.programs += 1
-        return outcome
-
-    def _attempt(self, known: dict[str, object]) -> Outcome:
-        """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
-        for times, slack in _ATTEMPTS:
-            outcome = self.model.run(self.deadline.left)
-            self.iterations += outcome.iterations
-            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
-                break
-            log.info("HiGHS: %s; trying again in other units", outcome.status.value)
-            self.slack = slack
-            self._rescale(self.t_unit * times, None)
-        return solved(outcome, self.deadline, known)
-
-    def _rescale(self, t_unit: float, basis: object) -> None:
-        self.t_unit = t_unit
-        self.model = self._build()
-        if basis is not None:
-            self.model.basis = basis
-            self.model.set_options(solver="simplex", simplex_strategy=_PRIMAL)
-
-    def _reached(self, outcome: Outcome) -> float:
-        """Return the level that the rising users reach at the solver's point once it is scaled back to exact feasibility.
-
-        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it.
-        """
-        y = np.maximum(outcome.x[:-1], 0.0)
-        y /= max(1.0, float((self.use @ y).max(initial=0.0)))
-        gained = y * self.scale * self.per_level[self.column]
-        levels = np.bincount(self.program.pair_users[self.column], weights=gained, minlength=self.unit.size)
-        return float(levels[self.rising].min())
-
-    def _prices(self, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
-        """Return prices of the scaled limits, and q[n]: the cheapest price of one unit of the level's unit of each user, (users,)."""
-        prices = np.maximum(outcome.row_duals[: self.rows.size], 0.0)
-        users = self.program.pair_users[self.column]
-        cost = (self.use_by_column @ prices) / self.worth
-        # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
-        # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
-        wanted = np.zeros(len(self.program.users))
-        wanted[self.member] = np.maximum(-outcome.row_duals[self.user_rows[self.member]], 0.0)
-        for p in np.flatnonzero((self.worth < _VANISHING) & (cost < wanted[users])):
-            span = slice(self.use_by_column.indptr[p], self.use_by_column.indptr[p + 1])
-            limit, use = self.use_by_column.indices[span], self.use_by_column.data[span]
-            missing = wanted[users[p]] * self.worth[p] - use @ prices[limit]
-            if missing > 0:
-                prices[limit[use.argmax()]] += missing / use.max()
-        cost = (self.use_by_column @ prices) / self.worth
-        q = np.full(len(self.program.users), np.inf)
-        np.minimum.at(q, users, cost)
-        q[np.isinf(q)] = 0.0
-        return prices, q
-
-    def _stage(self, value: float, users: np.ndarray, prices: FloatArray) -> None:
-        full = np.zeros(len(self.program.limits))
-        full[self.rows] = prices * self.t_unit / self.program.limits.bounds[self.rows]  # what t gains per unit of each limit
-        self.stages.append(Stage(value, users, full))
-
-    def _settle_at_bottleneck(self, t: float, outcome: Outcome) -> None:
-        """Settle every user whom the prices prove to be at its level in all optimal solutions."""
-        prices, q = self._prices(outcome)
-        rising = np.flatnonzero(self.rising)
-        settled = ~self.rising & (q > 0)
-        weight = q[rising] / self.unit[rising]  # price of one unit of level
-        sigma = weight.sum()
-        bound = (
-            (prices.sum() * (1 - _DIGITS) - (q[settled] * self.level[settled] / self.unit[settled]).sum()) / sigma if sigma > 0 else np.inf
-        )
-        gap = max(bound - t, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rise = np.where(weight * t > _NOISE * prices.sum(), sigma * gap / weight, np.inf)
-        proved = rise <= self.settle_at * t
-        if not proved.any():  # the best proof there is; the certificate will judge it
-            proved = rise <= rise.min()
-        users = rising[proved]
-        self._stage(t, users, prices)
-        self._settle(users, np.full(users.size, t))
-        log.info("level %d: %.6g, %d users left", len(self.stages), t, int(self.rising.sum()))
-
-    def _equal_level(self, t: float, outcome: Outcome) -> None:
-        prices, _ = self._prices(outcome)
-        rising = np.flatnonzero(self.rising)
-        self._stage(t, rising, prices)
-        self.level[rising] = t
-        self.rising[:] = False
-
-    def _settle(self, users: np.ndarray, levels: FloatArray) -> None:
-        """Take t out of the rows of these users and bound them by their levels instead."""
-        rows = self.user_rows[users]
-        for row in rows:
-            self.model.set_coefficient(row, self.column.size, 0.0)
-        self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
-        self.level[users] = levels
-        self.rising[users] = False
-
-
-def _extremes(values: FloatArray, group: np.ndarray, number: int) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and largest value in each group."""
-    low, high = np.full(number, np.inf), np.full(number, -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    return low, high

@@ -15,7 +15,7 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +43,7 @@ class Question:
 
 @dataclass
 class Worst:
-    """The worst seen of one notion, sharing and engine."""
+    """The worst seen of one question and engine."""
 
     solved: int = 0
     by_another: int = 0  # of these, finished by another engine: no second opinion
@@ -52,6 +52,9 @@ class Worst:
     difference: float = 0.0
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
+
+
+Tally = dict[tuple[str, str, str], Worst]
 
 
 def random_instance(seed: int) -> fo.Instance:
@@ -110,9 +113,9 @@ def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
                 yield Question(notion, notion, sharing, limited, {}, notion)
 
 
-def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> dict[tuple[str, str, str], Worst]:
+def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> Tally:
     """Solve everything; return the worst of each (notion, sharing, engine)."""
-    table: dict[tuple[str, str, str], Worst] = {}
+    table: Tally = {}
     try:
         for seed in seeds:
             ask(seed, tolerance, table)
@@ -121,7 +124,7 @@ def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> dict[tuple[str, st
     return {key: worst for key, worst in table.items() if worst.solved or worst.failures}
 
 
-def ask(seed: int, tolerance: float, table: dict[tuple[str, str, str], Worst]) -> None:
+def ask(seed: int, tolerance: float, table: Tally) -> None:
     """Solve everything of one instance, and enter it in the table."""
     references: dict[tuple[str, str], fo.Allocation] = {}
     for question in questions(random_instance(seed), seed):
@@ -158,7 +161,7 @@ def difference(mine: np.ndarray, theirs: np.ndarray) -> float:
     return float((np.abs(mine - theirs) / np.where(scale > 1e-12, scale, 1.0)).max(initial=0.0))
 
 
-def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> None:
+def print_table(table: Tally, console: Console) -> None:
     """One line for each notion, sharing and engine, with its first failures below."""
     lines = Table(box=None, pad_edge=False)
     for column in ("notion", "sharing", "engine"):
@@ -173,18 +176,24 @@ def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> N
     for key, worst in sorted(table.items()):
         for failure in worst.failures[:3]:
             console.print(f"{' '.join(key)}: {failure}", markup=False)
+    print_totals(table.values(), console)
+
+
+def print_totals(found: Collection[Worst], console: Console) -> None:
+    """One line for the whole table."""
     console.print(
-        f"{sum(worst.solved for worst in table.values()):,} allocations certified, "
-        f"{sum(len(worst.failures) for worst in table.values()):,} failures; "
-        f"largest residual {max((worst.residual for worst in table.values()), default=0.0):.1e}, "
-        f"largest difference {max((worst.difference for worst in table.values()), default=0.0):.1e}"
+        f"{sum(worst.solved for worst in found):,} answers certified, "
+        f"{sum(worst.by_another for worst in found):,} of them finished by another engine, "
+        f"{sum(len(worst.failures) for worst in found):,} failures; "
+        f"largest residual {max((worst.residual for worst in found), default=0.0):.1e}, "
+        f"largest difference {max((worst.difference for worst in found), default=0.0):.1e}"
     )
 
 
-def main() -> int:
-    """Print the table; status 1 where an engine failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", type=int, default=500)
+def run(description: str | None, instances: int, compare: Callable[..., Tally], print_table: Callable[[Tally, Console], None]) -> int:
+    """Compare as many instances as the command line asks for, print the table, and return status 1 where something failed."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", type=int, default=instances)
     parser.add_argument("--seed", type=int, default=0, help="of the first instance")
     arguments = parser.parse_args()
     logging.getLogger("fairopt").setLevel(logging.ERROR)
@@ -195,4 +204,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(__doc__, 500, compare, print_table))

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from reference_simulation import exact
+from reference_simulation import exact, most_servers
 
 import fairopt as fo
 
@@ -54,13 +54,7 @@ class Reference:
         streams = sorted(set(keys), key=keys.index)
         self.stream = [streams.index(key) for key in keys]
         self.owner, self.d = [key[0] for key in streams], [key[1] for key in streams]
-        number = [int(count) for count in cluster.counts]
-        most = list(number)
-        for _, kind, name, amount in trace.events:
-            if kind in ("add", "remove"):
-                i = cluster.servers.index(name)
-                number[i] += amount if kind == "add" else -amount
-                most[i] = max(most[i], number[i])
+        most = most_servers(trace, cluster)
         self.row = [i for i, count in enumerate(most) for _ in range(count)]
         self.place = [k for count in most for k in range(count)]
         self.counts = [int(count) for count in cluster.counts]

@@ -13,6 +13,18 @@ def exact(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(10**6)
 
 
+def most_servers(trace: fo.Trace, cluster: fo.Instance) -> list[int]:
+    """Return how many servers of each row there are at most at a time."""
+    number = [int(count) for count in cluster.counts]
+    most = list(number)
+    for _, kind, name, amount in trace.events:
+        if kind in ("add", "remove"):
+            i = cluster.servers.index(name)
+            number[i] += amount if kind == "add" else -amount
+            most[i] = max(most[i], number[i])
+    return most
+
+
 class Reference:
     """Jobs, servers and users; ``simulate`` runs them all."""
 
@@ -23,13 +35,7 @@ class Reference:
         self.m = range(cluster.n_resources)
         self.d = [[exact(value) for value in row] for row in trace.demands]
         self.c = [[exact(value) for value in row] for row in cluster.capacities]
-        number = [int(count) for count in cluster.counts]
-        most = list(number)
-        for _, kind, name, amount in trace.events:
-            if kind in ("add", "remove"):
-                i = cluster.servers.index(name)
-                number[i] += amount if kind == "add" else -amount
-                most[i] = max(most[i], number[i])
+        most = most_servers(trace, cluster)
         self.row = [i for i, count in enumerate(most) for _ in range(count)]
         self.there = [k < int(cluster.counts[i]) for i, count in enumerate(most) for k in range(count)]
         self.total = [sum((self.c[i][r] for i in self.row), Fraction(0)) for r in self.m]

@@ -12,19 +12,16 @@ gradient, found by HiGHS as well: sum phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 is
 
 from __future__ import annotations
 
-import argparse
-import logging
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from agreement import difference
+from agreement import Tally, Worst, difference, print_totals, run
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 import fairopt as fo
@@ -39,18 +36,6 @@ ALPHAS = (0.5, 1.0, 2.0, 5.0)
 WAYS = ("default", "interior-point", "interior-point, unmerged")
 
 Drawn = dict[str, Any]
-
-
-@dataclass
-class Worst:
-    """The worst seen of one kind of instance, goal and way."""
-
-    solved: int = 0
-    by_another: int = 0
-    residual: float = 0.0
-    difference: float = 0.0
-    seconds: float = 0.0
-    failures: list[str] = field(default_factory=list)
 
 
 # Instances -----------------------------------------------------------------------------------------------------------------------
@@ -184,7 +169,7 @@ def questions(instance: fo.Instance, seed: int) -> dict[str, tuple[str, dict[str
 # Answers -------------------------------------------------------------------------------------------------------------------------
 
 
-def ask(seed: int, table: dict[tuple[str, str, str], Worst]) -> None:
+def ask(seed: int, table: Tally) -> None:
     """Solve everything of one instance, and enter it in the table."""
     kind, instance = degenerate_instance(seed)
     for goal, (notion, options) in questions(instance, seed).items():
@@ -250,9 +235,9 @@ def _better(program: Program, goal: AlphaFair, answer: Any) -> float:
     return float(worth @ best.x / (worth @ x) - 1)
 
 
-def compare(seeds: Iterable[int]) -> dict[tuple[str, str, str], Worst]:
+def compare(seeds: Iterable[int]) -> Tally:
     """Solve everything; return the worst of each (kind, goal, way)."""
-    table: dict[tuple[str, str, str], Worst] = {}
+    table: Tally = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # an overflow is a failure, too
         try:
@@ -263,7 +248,7 @@ def compare(seeds: Iterable[int]) -> dict[tuple[str, str, str], Worst]:
     return table
 
 
-def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> None:
+def print_table(table: Tally, console: Console) -> None:
     """One line for each kind, goal and way, with its first failures below."""
     lines = Table(box=None, pad_edge=False)
     for column in ("instance", "goal", "engine"):
@@ -277,27 +262,8 @@ def print_table(table: dict[tuple[str, str, str], Worst], console: Console) -> N
     for key, worst in sorted(table.items()):
         for failure in worst.failures[:5]:
             console.print(f"{', '.join(key)}: {failure}", markup=False)
-    console.print(
-        f"{sum(worst.solved for worst in table.values()):,} answers certified, "
-        f"{sum(worst.by_another for worst in table.values()):,} of them finished by HiGHS, "
-        f"{sum(len(worst.failures) for worst in table.values()):,} failures; "
-        f"largest residual {max((worst.residual for worst in table.values()), default=0.0):.1e}, "
-        f"largest difference {max((worst.difference for worst in table.values()), default=0.0):.1e}"
-    )
-
-
-def main() -> int:
-    """Print the table; status 1 where something failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--instances", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first instance")
-    arguments = parser.parse_args()
-    logging.getLogger("fairopt").setLevel(logging.ERROR)
-    seeds = range(arguments.seed, arguments.seed + arguments.instances)
-    table = compare(track(seeds, "instances", console=Console(stderr=True)))
-    print_table(table, Console(highlight=False, width=None if sys.stdout.isatty() else 140))
-    return int(any(worst.failures for worst in table.values()))
+    print_totals(table.values(), console)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run(__doc__, 2000, compare, print_table))

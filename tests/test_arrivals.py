@@ -336,7 +336,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({"capacities": [[1.5], [4.0]]}, {"cards": "gpu"}, 'server "server-1" has 1.5 gpu, and cards are whole'),
         ({"demands": [[1.5], [2.0]]}, {"cards": "gpu"}, 'a task of user "part" asks for 1.5 gpu'),
         ({"rates": [[1, 1], [1, 1]]}, {}, "the instance gives rates"),
-        ({"parallelism": [1, np.inf]}, {}, "how many servers a user is on at once"),
+        ({"parallelism": [np.inf, 1]}, {}, 'of how many servers their user is on, and "two" is limited to 1 at once'),
         ({"tasks": [1e9, 1]}, {}, "tasks would arrive, more than"),
         ({}, {"placements": ["joint"]}, "tasks here come one by one"),
         ({}, {"placements": ["random-round-robin"]}, "tasks here come one by one"),
@@ -355,6 +355,13 @@ def test_bad_input_says_what_to_do(changes: dict[str, object], arguments: dict[s
     with pytest.raises(fo.FairoptError) as caught:
         fo.arrivals(TWO_SERVERS.replace(**changes), **({"resource": "gpu", "jobs": 1} | arguments))  # type: ignore[arg-type]
     assert message in str(caught.value)
+
+
+def test_parallelism_that_nobody_feels_changes_nothing() -> None:
+    """A limit of as many servers as there are, on users of whom one alone has tasks that fit."""
+    cluster = fo.Instance([[4.0], [2.0]], [[5.0], [0.6], [2.0]], tasks=[1, 9, 9], resources=["gpu"])
+    found, same = (fo.arrivals(each, "gpu", seeds=[1], jobs=1) for each in (cluster, cluster.replace(parallelism=[2.0, 2.0, 3.0])))
+    np.testing.assert_array_equal(same.bound, found.bound)
 
 
 def test_a_placement_of_your_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

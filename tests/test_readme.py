@@ -65,4 +65,15 @@ def test_links_and_targets_of_make_exist() -> None:
     targets = re.findall(r"\]\(([^)#]+)\)", README)
     assert [target for target in targets if not target.startswith("http") and not (ROOT / target).exists()] == []
     makefile = (ROOT / "Makefile").read_text()
-    assert all(f"\n{name}:" in makefile for name in re.findall(r"make (\w+)", README))
+    assert all(f"\n{name}:" in makefile for name in re.findall(r"make ([\w-]+)", README))
+
+
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
+def test_every_benchmark_is_in_the_table_and_run_by_make() -> None:
+    """Each script that writes results is a row of benchmarks/README.md, beside its results, and a line of the Makefile."""
+    folder = ROOT / "benchmarks"
+    scripts = {path.name for path in folder.glob("*.py") if "RESULTS" in path.read_text()}
+    rows = re.findall(r"^\| `(\w+\.py)` \|.*\]\((results/\w+\.md)\)", (folder / "README.md").read_text(), re.MULTILINE)
+    assert {name for name, _ in rows} == scripts
+    assert [result for _, result in rows if not (folder / result).exists()] == []
+    assert set(re.findall(r"python benchmarks/(\w+\.py)", (ROOT / "Makefile").read_text())) == scripts

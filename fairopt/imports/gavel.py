@@ -100,26 +100,7 @@ def import_gavel(
     if not kinds:
         raise InvalidInstance('gpus names no kind of accelerator; give how many there are of each, such as {"v100": 8}')
     account = Account(lenient)
-    table = Columns(throughputs, "job_type", "row", account)
-    types, workers = table.text("job_type"), table.text("worker")
-    scale, speed = table.numbers("scale"), table.numbers("thr")
-    table.check(np.array([bool(name) for name in types], bool), "the cell is empty; every row is of a job type", "job_type")
-    table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number >= 1, of accelerators", "scale")
-    for kind in kinds:
-        if kind not in workers:
-            hint = did_you_mean(kind, set(workers)) or f"; there are {', '.join(sorted(set(workers)))}"
-            raise InvalidInstance(f'{throughputs}: no row is of worker "{kind}"{hint}')
-
-    column = {kind: j for j, kind in enumerate(kinds)}
-    measured: dict[tuple[str, int], FloatArray] = {}
-    for row in np.flatnonzero(table.good).tolist():
-        if workers[row] not in column:
-            continue
-        found = measured.setdefault((types[row], int(scale[row])), np.full(len(kinds), np.nan))
-        if np.isnan(found[column[workers[row]]]):
-            found[column[workers[row]]] = speed[row]
-        else:
-            account.bad("row", table.place(row), f'{types[row]} x {scale[row]:g} on "{workers[row]}" stands above already; remove one')
+    measured = _measured(throughputs, kinds, account)
     names, asked, phi = _jobs(jobs, measured, account)
     if not asked:
         raise InvalidInstance(f"{jobs or throughputs}: no job is left to allocate anything to")
@@ -166,6 +147,31 @@ def _whole(kind: str, number: object) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float | np.integer) or not 1 <= number < np.inf or number % 1:
         raise InvalidInstance(f'the number of "{kind}" is {number!r}; give a whole number >= 1')
     return float(number)
+
+
+def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Account) -> dict[tuple[str, int], FloatArray]:
+    """Return R[m], the throughput of each (job type, scale) on each kind, (kinds,); nan: no row says."""
+    table = Columns(throughputs, "job_type", "row", account)
+    types, workers = table.text("job_type"), table.text("worker")
+    scale, speed = table.numbers("scale"), table.numbers("thr")
+    table.check(np.array([bool(name) for name in types], bool), "the cell is empty; every row is of a job type", "job_type")
+    table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number >= 1, of accelerators", "scale")
+    for kind in kinds:
+        if kind not in workers:
+            hint = did_you_mean(kind, set(workers)) or f"; there are {', '.join(sorted(set(workers)))}"
+            raise InvalidInstance(f'{throughputs}: no row is of worker "{kind}"{hint}')
+
+    column = {kind: j for j, kind in enumerate(kinds)}
+    measured: dict[tuple[str, int], FloatArray] = {}
+    for row in np.flatnonzero(table.good).tolist():
+        if workers[row] not in column:
+            continue
+        found = measured.setdefault((types[row], int(scale[row])), np.full(len(kinds), np.nan))
+        if np.isnan(found[column[workers[row]]]):
+            found[column[workers[row]]] = speed[row]
+        else:
+            account.bad("row", table.place(row), f'{types[row]} x {scale[row]:g} on "{workers[row]}" stands above already; remove one')
+    return measured
 
 
 def _jobs(

@@ -87,6 +87,6 @@ def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequ
     for j, value in enumerate(reduction):
         text = f"{100 * value:.0f} %\n{jobs[j]:,}".replace("-", "\N{MINUS SIGN}") if np.isfinite(value) else "no job"
         axes.annotate(text, (j, max(shown[j], 0.0)), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=8.5, color=GREY)
-    axes.set_xticks(place, names, fontsize=8.5)
+    axes.set_xticks(place, names, fontsize=8)
     axes.set_xlabel("tasks of a job (below each per cent: how many jobs)")
     percent_labels(axes.yaxis)

@@ -28,7 +28,7 @@ import numpy as np
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.models import Sharing
-from fairopt.simulation.fluid import MOST_SAMPLES, Flow, Optimum, tasks_of
+from fairopt.simulation.fluid import MOST_SAMPLES, Flow, Optimum, no_closer, tasks_of
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solve import notion_of
@@ -85,10 +85,9 @@ def run_asynchronous(
 
 
 class _Run:
-    def __init__(self, streams: Streams, turns: Turns, sharing: Sharing, until: float, step: float | None) -> None:
-        import pandas as pd
+    """Servers on their way through a trace, beside the exact allocation of each moment."""
 
-        self.pandas = pd
+    def __init__(self, streams: Streams, turns: Turns, sharing: Sharing, until: float, step: float | None) -> None:
         self.streams, self.turns, self.until = streams, turns, until
         self.situation = Situation(streams)
         whole = streams.instance
@@ -226,6 +225,8 @@ class _Run:
 
     def followed(self, known: float) -> Followed:
         """Return what came of it."""
+        import pandas as pd
+
         self._settled(known)
         kept = self.samples.arrays()
         users, (rows, m) = len(self.streams.users), self.streams.cluster.capacities.shape
@@ -247,8 +248,8 @@ class _Run:
         return Followed(
             flow,
             exact,
-            self.pandas.DataFrame({"time_s": kept["times"], "distance": regret[:, 0], "condition": regret[:, 1]}),
-            self.pandas.DataFrame(self.changes, columns=["time_s", "until_s", "distance", *words]),
+            pd.DataFrame({"time_s": kept["times"], "distance": regret[:, 0], "condition": regret[:, 1]}),
+            pd.DataFrame(self.changes, columns=["time_s", "until_s", "distance", *words]),
             self.servers.acted,
         )
 
@@ -282,10 +283,7 @@ class _Samples:
             self.kept.append(values)
         if len(self.times) > 2 * MOST_SAMPLES:
             self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
-            chosen = [0]
-            for j, time in enumerate(self.times):
-                if time >= self.times[chosen[-1]] + self.spacing:
-                    chosen.append(j)
+            chosen = no_closer(self.times, self.spacing)
             self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
         rounds = np.floor((max(now, self.times[-1] + self.spacing - self.period) - self.origin) / self.period) + 1
         while self.origin + rounds * self.period <= now:  # rounding

@@ -17,28 +17,27 @@ certificate of its own, as each has.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
-from fairopt.events import Change
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.merging import number_distinct
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Program
+from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solve import solve
 from fairopt.solvers import RepeatedLevels, choose
 
-__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "run_fluid", "tasks_of"]
+__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "no_closer", "run_fluid", "tasks_of"]
 
 log = logging.getLogger(__name__)
 
-_DONE = 1e-9  # part of a job's work that is rounding
 _SLACK = 1e-9
 _MOST_PAIRS = 20_000  # of streams and groups of servers, in a model of all of them
 MOST_SAMPLES = 1_000
@@ -92,68 +91,42 @@ def run_fluid(
     stopped: Callable[[], bool],
 ) -> Flow:
     """Follow the exact allocation from event to event; keep what there is every ``step`` seconds, or at events (of many, some)."""
-    trace = streams.trace
-    jobs = trace.n_jobs
-    takes_part = streams.instance.servable[streams.stream]
-    left, work = np.array(trace.job_work), trace.job_work
-    started, finished = np.full(jobs, np.nan), np.full(jobs, np.nan)
-    present = streams.present.copy()
-    counts = np.array(streams.cluster.counts)
-    optimum = Optimum(streams, notion)
-    here = np.empty(0, np.int64)  # unfinished jobs, stream by stream
-    record = _Record(streams, step)
-    event, now, at = 0, -np.inf, 0
-    ending = np.inf
-    rate, has, x, rows = np.empty(0), np.zeros(streams.owner.size), *optimum.at(here, counts)
+    trace, situation = streams.trace, Situation(streams)
+    optimum, record = Optimum(streams, notion), _Record(streams, step)
+    now, ending, moments = -np.inf, np.inf, 0
+    active, rate, has = situation.active, np.empty(0), np.zeros(streams.owner.size)
+    x, rows = optimum.at(active, situation.counts)
     while True:
-        then = min(ending, streams.times[event] if event < streams.times.size else np.inf)
+        then = min(ending, situation.coming)
         if np.isinf(then) or then > until or stopped():
             break
-        if at and then > now:
-            left[here] -= rate * (then - now)
+        if moments and then > now:
+            situation.left[active] -= rate * (then - now)
             record.interval(now, then, x, has, rows)
         now = then
-        over = here[np.isfinite(work[here]) & (left[here] <= _DONE * work[here])]
-        new: list[int] = []
-        while event < streams.times.size and streams.times[event] == now:
-            kind, subject, amount = streams.changes[event], int(streams.subjects[event]), streams.amounts[event]
-            if kind == Change.SUBMIT:
-                if takes_part[subject]:
-                    new.append(subject)
-            elif kind in (Change.JOIN, Change.LEAVE):
-                present[subject] = kind == Change.JOIN
-            else:
-                counts[subject] += amount if kind == Change.ADD else -amount
-            event += 1
-        at_once = np.array([j for j in new if left[j] == 0], np.int64)
-        started[at_once] = now
-        finished[over], finished[at_once] = now, now
-        here = np.union1d(here[~np.isin(here, over)], np.array([j for j in new if left[j] > 0], np.int64)).astype(np.int64)
-        here = here[np.argsort(streams.stream[here], kind="stable")]
-        active = present[streams.job_owner[here]]
-        rate = np.zeros(here.size)
-        x, rows = optimum.at(here[active], counts)
-        rate[active] = _in_turn(x, streams.stream[here[active]], trace.tasks[here[active]])
-        begun = here[(rate > 0) & np.isnan(started[here])]
-        started[begun] = now
-        runs = rate > 0
-        ending = now + float(np.min(left[here[runs]] / rate[runs], initial=np.inf))
+        situation.advance(now)
+        active = situation.active
+        x, rows = optimum.at(active, situation.counts)
+        rate = _in_turn(x, streams.stream[active], trace.tasks[active])
+        running = active[rate > 0]
+        situation.started[running[np.isnan(situation.started[running])]] = now
+        ending = now + float(np.min(situation.left[running] / rate[rate > 0], initial=np.inf))
         if ending == now and not np.isinf(ending):  # less than the clock can tell: rounding
             ending = np.nextafter(now, np.inf)
-        has = tasks_of(streams, here)
-        at += 1
-        if at % 20 == 0:
-            done(now, int(trace.tasks[np.isfinite(finished)].sum()))
+        has = tasks_of(streams, situation.here)
+        moments += 1
+        if moments % 20 == 0:
+            done(now, int(trace.tasks[np.isfinite(situation.finished)].sum()))
     known = until if np.isinf(then) or then > until else float(then)
-    if at:
+    if moments:
         if known > now and np.isfinite(known):
-            left[here] -= rate * (known - now)
+            situation.left[active] -= rate * (known - now)
         record.interval(now, np.nextafter(known, np.inf) if np.isfinite(known) else np.nextafter(now, np.inf), x, has, rows)
     return Flow(
         **record.arrays(),
-        started=started,
-        finished=finished,
-        left=np.maximum(left, 0.0),
+        started=situation.started,
+        finished=situation.finished,
+        left=np.maximum(situation.left, 0.0),
         known=known,
         solved=optimum.solved,
         residual=optimum.residual,
@@ -203,10 +176,7 @@ class _Record:
         self.kept += [(running, waiting, held, rows)] * len(times)
         if self.step is None and len(self.times) > 2 * MOST_SAMPLES:
             self.spacing = (self.times[-1] - self.times[0]) / MOST_SAMPLES
-            chosen = [0]
-            for j, time in enumerate(self.times):
-                if time >= self.times[chosen[-1]] + self.spacing:
-                    chosen.append(j)
+            chosen = no_closer(self.times, self.spacing)
             self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
 
     def arrays(self) -> dict[str, FloatArray]:
@@ -215,6 +185,19 @@ class _Record:
         shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
         return {"times": np.array(self.times), **columns}
+
+
+def no_closer(times: Sequence[float], spacing: float) -> list[int]:
+    """Return which of the times to keep, the first and then each that is so much later than the one kept before.
+
+    >>> no_closer([0, 1, 2, 5, 6, 9], 2)
+    [0, 2, 3, 5]
+    """
+    chosen = [0]
+    for j, time in enumerate(times):
+        if time >= times[chosen[-1]] + spacing:
+            chosen.append(j)
+    return chosen
 
 
 def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:

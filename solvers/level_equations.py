@@ -1,0 +1,94 @@
+"""From a leximin whose levels are known nearly to the last digit to one that fulfils their equations to it.
+
+A level of users who live on a millionth of what prices of the limits are paid by others shows a rounding of the others a million times as
+large, and where levels are many, each stands on the roundings of all before. What the linear programs settle is right long before that:
+which limits are full, which pairs are used and who shares a level. With these held, x and the levels t[k] solve linear equations,
+
+    A x = b on limits with a price,    U[n]/phi[n] = t[k] for users of level k,    x = 0 on pairs that cost more than their users pay elsewhere,
+
+of all levels at once. Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one
+with the least sum of (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of the equations and D = diag(x, t),
+it is D^2 E'l with (E D^2 E') l = what is missing. A small multiple of the identity makes that definite, and a few repetitions take its effect
+away. Whether the answer is better, the certificate decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.program import Equalize, Leximin, Program, Solution
+
+__all__ = ["on_level_sets"]
+
+_DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
+_PRICED = 1e-12  # a limit with a smaller part of all spending has no price
+_SINGULAR = 1e-13  # the multiple of the identity
+_ROUNDS = 4
+
+
+def on_level_sets(program: Program, solution: Solution) -> Solution:
+    """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved."""
+    assert isinstance(program.goal, Leximin | Equalize)
+    per_level = program.utilities / program.goal.weights[program.pair_users]
+    levels = program.per_user(solution.x * per_level)
+    used, full = _sets(program, solution, per_level, levels)
+    pairs, rows, users = np.flatnonzero(used), np.flatnonzero(full), np.flatnonzero(levels > 0)
+    limits = program.limits.matrix[rows][:, pairs] / program.limits.bounds[rows][:, None]
+    by_user = sp.csr_array((per_level[pairs], (program.pair_users[pairs], np.arange(pairs.size))), (levels.size, pairs.size))
+    E = sp.csr_array(sp.vstack([limits, by_user[users] / levels[users][:, None]]))
+
+    # Each column of B is a level; users of none (at limits of their own) keep what they have.
+    stage = np.full(levels.size, -1)
+    for k, each in enumerate(solution.stages):
+        stage[each.users] = k
+    of_level = np.flatnonzero(stage[users] >= 0)
+    B = sp.csr_array(
+        (np.ones(of_level.size), (rows.size + of_level, stage[users[of_level]])), (rows.size + users.size, len(solution.stages))
+    )
+    x, t = solution.x[pairs], np.ones(len(solution.stages))  # t in parts of what the level is now
+    t_of = np.array([each.value for each in solution.stages])
+    scale = np.ones(rows.size + users.size)
+    scale[rows.size + of_level] = t_of[stage[users[of_level]]] / levels[users[of_level]]
+    B = sp.csr_array(B * scale[:, None])
+    fixed = np.ones(rows.size + users.size)
+    fixed[rows.size + of_level] = 0.0
+
+    D = sp.diags_array(x)
+    H = E @ D @ D @ E.T
+    H = H + sp.diags_array(_SINGULAR * np.maximum(H.diagonal(), 1e-300))
+    try:
+        system = splu(sp.csc_array(sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]])))
+    except RuntimeError:  # singular
+        return solution
+    for _ in range(_ROUNDS):
+        missing = fixed + B @ t - E @ x
+        step = system.solve(np.concatenate([missing, np.zeros(t.size)]))
+        x = np.maximum(x + solution.x[pairs] ** 2 * (E.T @ step[: missing.size]), 0.0)
+        t = t - step[missing.size :]
+    answer = np.zeros(program.n_pairs)
+    answer[pairs] = x
+    if not np.isfinite(answer).all():
+        return solution
+    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, t * t_of, strict=True))
+    return replace(solution, x=answer, stages=stages)
+
+
+def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:
+    """Return which pairs are used, (pairs,), and which limits have a price at some level, (limits,)."""
+    used, full = solution.x > 0, np.zeros(len(program.limits), bool)
+    for stage in solution.stages:
+        assert stage.prices is not None
+        prices = np.maximum(stage.prices, 0.0)
+        cost = (program.limits.matrix.T @ prices) / per_level
+        q = np.full(levels.size, np.inf)
+        np.minimum.at(q, program.pair_users, cost)
+        spent = float(prices @ program.limits.bounds)
+        level = np.minimum(levels, stage.value)[program.pair_users]
+        used &= (cost - q[program.pair_users]) * level <= _DEAR * spent
+        full |= prices * program.limits.bounds > _PRICED * spent
+    return used, full

@@ -1,0 +1,201 @@
+"""Leximins of users with limits of their own: responses to prices, caps, LPs of torn users, and their way out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from strategies import instances
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.instance import FloatArray
+from fairopt.own_limits import OwnLimits
+from fairopt.program import Leximin, LimitKind, Program, Solution
+from fairopt.solvers import sifted_levels
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_levels import Levels
+from fairopt.solvers.responses import Users
+from fairopt.solvers.sifted_levels import solve_sifted, wins
+
+NEVER = Deadline(None)
+
+
+def jobs(number: int, classes: int = 3, load: float = 1.3, seed: int = 0) -> fo.Instance:
+    """Jobs with speeds of their own on every class, on one server at a time, weights from 1 to 5, ``load`` jobs to a server."""
+    rng = np.random.default_rng(seed)
+    rates = np.linspace(1, 6, classes) * rng.lognormal(0, 0.5, (number, classes)) * rng.lognormal(0, 1, (number, 1))
+    counts = np.maximum(np.round(np.full(classes, number / classes / load)), 1)
+    return fo.Instance(
+        np.ones((classes, 1)),
+        np.ones((number, 1)),
+        rates=rates,
+        counts=counts,
+        parallelism=np.ones(number),
+        weights=rng.integers(1, 6, number),
+    )
+
+
+def leximin_of(program: Program) -> Leximin:
+    """Return the goal of a leximin."""
+    assert isinstance(program.goal, Leximin)
+    return program.goal
+
+
+def levels(program: Program, solution: Solution) -> FloatArray:
+    """Return U[n] / phi[n], (users,)."""
+    return program.per_user(program.utilities * solution.x) / leximin_of(program).weights
+
+
+def sifted(program: Program) -> Solution:
+    """Solve by LPs of torn users alone."""
+    solution = solve_sifted(program, leximin_of(program), 1e-8, NEVER)
+    assert solution is not None
+    return solution
+
+
+def largest(goal: FloatArray, A: FloatArray, b: FloatArray) -> float:
+    """max goal x, A x <= b, x >= 0."""
+    return -float(linprog(-goal, A_ub=A, b_ub=b, method="highs").fun or 0.0)
+
+
+def reference(program: Program) -> FloatArray:
+    """Levels by the definition: raise all, then ask for each user whether it could have more; plain LPs of SciPy's, (users,)."""
+    n, pairs = len(program.users), program.n_pairs
+    A = np.hstack([program.limits.matrix.toarray(), np.zeros((len(program.limits), 1))])
+    own = np.zeros((n, pairs + 1))
+    own[program.pair_users, np.arange(pairs)] = program.utilities / leximin_of(program).weights[program.pair_users]
+    level = np.full(n, np.nan)
+    level[np.setdiff1d(np.arange(n), program.members)] = 0.0
+    while np.isnan(level).any():
+        rising = np.isnan(level)
+        held = np.where(rising, 0.0, level)
+        rows = -own.copy()
+        rows[rising, -1] = 1.0
+        bounds = np.append(program.limits.bounds, -held * (1 - 1e-11))
+        t = largest(np.eye(pairs + 1)[-1], np.vstack([A, rows]), bounds)
+        rows[:, -1] = 0.0
+        bounds = np.append(program.limits.bounds, -np.where(rising, t, held) * (1 - 1e-9))
+        most = [largest(own[k], np.vstack([A, rows]), bounds) if rising[k] else 0.0 for k in range(n)]
+        stopped = rising & (np.array(most) <= t * (1 + 1e-6))
+        assert stopped.any()
+        level[stopped] = t
+    return level
+
+
+# What users do at prices -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_users_do_what_is_cheapest(seed: int) -> None:
+    """The cost of the response is that of the user's own linear program, solved by SciPy, and q, y are its multipliers: qL - yP = e(L)."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 6))
+    cost, own = rng.integers(0, 4, (5, k)) / 2.0, rng.integers(1, 5, (5, k)) / 3.0
+    bound = np.where(rng.random(5) < 0.8, rng.uniform(1, 3, 5), np.inf)
+    wanted = np.minimum(rng.uniform(0.1, 3, 5), np.where(np.isinf(bound), 3.0, bound / own.min(axis=1)))
+    response = Users(np.repeat(np.arange(5), k), own.ravel(), bound).respond(cost.ravel(), wanted)
+    for n in range(5):
+        most = min(bound[n] * (1 + 1e-12), 1e6)
+        equal = np.ones((1, k))
+        least = linprog(cost[n], A_ub=own[[n]], b_ub=np.array([most]), A_eq=equal, b_eq=wanted[[n]], method="highs").fun
+        chosen = response.level[n * k : (n + 1) * k]
+        assert chosen.sum() == pytest.approx(wanted[n])
+        assert own[n] @ chosen <= bound[n] * (1 + 1e-9)
+        assert cost[n] @ chosen == pytest.approx(least, abs=1e-9)
+        y = response.y[n]
+        assert y >= 0
+        assert (response.q[n] <= cost[n] + y * own[n] + 1e-12).all()
+        assert response.q[n] * wanted[n] - (y * bound[n] if y else 0.0) == pytest.approx(least, abs=1e-9)
+
+
+def test_caps_of_own_limits() -> None:
+    """P max_i u[n,i] / (phi[n] a[n,i]) over the pairs that are free: 2 servers at once, on which a user runs 3 and 5 tasks, phi = 2."""
+    instance = fo.Instance([[1.0], [1.0]], [[1.0], [1.0]], rates=[[3, 5], [1, 1]], counts=[9, 9], parallelism=[2, np.inf], weights=[2, 1])
+    program = fo.formulate(instance, "max-min")
+    own = OwnLimits(program, program.utilities / leximin_of(program).weights[program.pair_users])
+    np.testing.assert_allclose(own.caps()[0], [2 * 5 / 2, np.inf])
+    only_first = program.pair_servers == 0
+    np.testing.assert_allclose(own.caps(only_first)[0], [2 * 3 / 2, np.inf])
+    # Each task there instead of on the first server saves 1/3 - 1/5 of a server, and costs 1: so a server is worth 1 / (1/3 - 1/5).
+    assert own.price_beyond(0, np.where(only_first, 0.0, 1.0), only_first) == pytest.approx(1 / (1 / 3 - 1 / 5))
+    assert not own.even.any()
+    assert OwnLimits(fo.formulate(instance.replace(tasks=[4, 4], parallelism=None), "max-min"), own.per_level).even.all()
+
+
+# Answers ---------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("load", [0.4, 1.0, 2.0])
+def test_levels_by_definition(seed: int, load: float) -> None:
+    """Both kinds of LPs against the definition of a leximin."""
+    program = fo.formulate(jobs(6, load=load, seed=seed), "tsf")
+    expected = reference(program)
+    for solution in (sifted(program), Levels(program, leximin_of(program), 1e-8, NEVER).solve()):
+        np.testing.assert_allclose(levels(program, solution), expected, rtol=1e-6)
+        assert certify(program, solution).worst <= 1e-8
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=instances(), seed=st.integers(0, 1000), load=st.sampled_from([0.3, 1.0, 3.0]), alike=st.booleans())
+def test_sifted_levels_agree_with_those_of_all_users(instance: fo.Instance, seed: int, load: float, alike: bool) -> None:
+    """On jobs, also where classes are as fast for everybody, and on instances without parallelism."""
+    some = jobs(2 + seed % 30, 1 + seed % 5, load, seed)
+    if alike:
+        some = some.replace(rates=np.arange(1, some.n_servers + 1) * np.ones((some.n_users, 1)))
+    for program in (fo.formulate(some, "tsf"), fo.formulate(instance, "drfh")):
+        if program.n_pairs and program.limits.of_servers.any():
+            solution = solve_sifted(program, leximin_of(program), 1e-8, NEVER)
+            if solution is None or not certify(program, solution).worst <= 1e-8:
+                continue  # lost, and the engine would go on to the LPs of all users
+            other = Levels(program, leximin_of(program), 1e-8, NEVER).solve()
+            np.testing.assert_allclose(levels(program, solution), levels(program, other), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("load", [0.5, 1.3])
+def test_many_levels_take_few_programs(load: float) -> None:
+    """There are not more real levels than shared limits, here three classes; the others are caps."""
+    program = fo.formulate(jobs(400, load=load), "tsf")
+    solution = sifted(program)
+    assert certify(program, solution).worst <= 1e-8
+    assert np.unique(levels(program, solution).round(9)).size > 20
+    assert solution.programs_solved <= 15
+
+
+def test_dispatch() -> None:
+    """Sifted LPs where users with parallelism are many and shared limits few; not for one total, nor without such limits."""
+    assert wins(fo.formulate(jobs(300), "tsf"))
+    assert not wins(fo.formulate(jobs(30), "tsf"))
+    assert not wins(fo.formulate(jobs(300, 20), "tsf"))
+    assert not wins(fo.formulate(jobs(300).replace(parallelism=None), "tsf"))
+    assert not wins(fo.formulate(jobs(300), "efficiency"))
+
+
+def test_a_lost_way_ends_in_the_lps_of_all_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no LP allowed, the answer is the same."""
+    instance = jobs(220, seed=3)
+    expected = fo.solve(instance, "tsf", solver="highs")
+    monkeypatch.setattr(sifted_levels, "_MOST_LPS", 0)
+    program = fo.formulate(instance, "tsf")
+    assert solve_sifted(program, leximin_of(program), 1e-8, NEVER) is None
+    again = fo.solve(instance, "tsf", solver="highs")
+    np.testing.assert_allclose(again.tasks_per_user, expected.tasks_per_user, rtol=1e-7)
+
+
+def test_time_limit_says_what_is_final() -> None:
+    """No time: no level is known."""
+    with pytest.raises(fo.NoSolution, match="time limit"):
+        fo.solve(jobs(300), "tsf", time_limit=1e-6)
+
+
+def test_a_user_at_a_limit_of_its_own_needs_no_proof() -> None:
+    """The certificate takes the cap instead of a level, and only where the cap is reached."""
+    program = fo.formulate(jobs(8, load=0.05), "tsf")  # servers for all
+    assert (program.limits.kinds == LimitKind.PARALLELISM).sum() == 8
+    solution = sifted(program)
+    assert solution.stages == ()
+    assert certify(program, solution).worst <= 1e-12
+    assert certify(program, Solution(solution.x * 0.999)).worst == np.inf
