@@ -196,7 +196,7 @@ def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row
     memory = float(min(parts[:, :, 1].min() for parts in used.values()))
     cpu = float(min(parts[0, rest, 0].min() for parts in used.values()))
     for id, what, ours, least, reason in (
-        ("gain", "PS-DSF over the others: points, >= 0", gain, 0.0, ""),
+        ("gain", "PS-DSF over the others: points, >= 0 (D: while user 4 is there)", round(gain, 9), 0.0, ""),
         ("memory", "least use of memory, %", memory, 100.0, ""),
         ("cpu", "least use of CPU of A, B, %", cpu, 100.0, figure["differs"]),
     ):

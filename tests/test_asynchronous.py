@@ -289,6 +289,7 @@ def test_stopped_early_it_keeps_what_it_has() -> None:
     assert not part.complete
     part = fo.simulate(*some(), "psdsf:period=0.5", done=lambda now, tasks: told.append((now, 0)), stopped=lambda: told[-1] >= (10, 0))
     assert 10 <= part.until < 11
+    assert json.loads(json.dumps(part.to_dict()))["complete"] is False
     known = whole.finished <= part.until
     np.testing.assert_array_equal(part.finished[known], whole.finished[known])
     assert known.any()

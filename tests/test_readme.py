@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from pages import blocks, run_command, run_python
+from typer.main import get_command
 
 import fairopt as fo
+from fairopt.cli import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -52,6 +54,12 @@ def test_tables_are_complete(title: str, registry: dict[str, object]) -> None:
 
 
 @pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
+def test_every_command_is_named() -> None:
+    """In the section on the command line."""
+    section = README.split("\n## On the command line\n")[1].split("\n## ")[0]
+    assert set(get_command(app).commands) <= set(re.findall(r"(?:fairopt |`)([a-z-]+)", section))  # type: ignore[attr-defined]
+
+
 def test_links_and_targets_of_make_exist() -> None:
     """Files that the text points to, and what it says make can do."""
     targets = re.findall(r"\]\(([^)#]+)\)", README)

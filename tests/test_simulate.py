@@ -427,6 +427,7 @@ def test_stopped_early_it_keeps_what_it_has(scheduler: str, jobs: int) -> None:
     np.testing.assert_allclose(part.finished[known], whole.finished[known])
     assert not np.isfinite(part.finished[~known]).any()
     assert "stopped early" in repr(part)
+    assert json.loads(json.dumps(part.to_dict()))["complete"] is False
 
 
 def test_a_picture_of_many_users_shows_those_that_hold_most() -> None:

@@ -26,6 +26,7 @@ from fairopt.completion import completion_ratios, reduction_by_size, tasks_that_
 from fairopt.generators import google_servers
 from fairopt.papers import read
 from fairopt.plots import plot_completion_ratios, plot_completion_times, plot_utilization_over_time
+from fairopt.plots.style import percent_labels
 from fairopt.reproduce import reproduce
 from fairopt.trace_trials import dedicated_clouds, every_tenth_user
 from fairopt.trials import Row, Run, Verdict
@@ -198,6 +199,21 @@ def test_bars_are_the_reductions() -> None:
     left, right = plot_completion_times({"a": [10, 30, 100, math.nan], "b": [10, 10, 40, 1]}, [1, 5, 60, 7], [4, 50]).axes
     assert [patch.get_height() for patch in right.patches] == pytest.approx([0, 2 / 3, 0.6])  # type: ignore[attr-defined]
     assert [len(line.get_xdata()) for line in left.lines] == [3, 3]  # type: ignore[arg-type]
+
+
+def test_names_of_sizes_do_not_touch() -> None:
+    """Those of the paper: five classes, "501 to 1,000" the longest."""
+    figure = plot_completion_times({"a": [10, 30, 100], "b": [10, 10, 40]}, [1, 600, 5000], [50, 100, 500, 1000])
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[1].get_xticklabels()]
+    assert all(left.x1 + 2 < right.x0 for left, right in itertools.pairwise(boxes))
+
+
+def test_marks_in_per_cent() -> None:
+    """With as many digits as they need, and a minus sign."""
+    axis = Figure().subplots().yaxis
+    percent_labels(axis)
+    assert axis.get_major_formatter().format_ticks([-0.1, 0.0, 0.3, 0.025]) == ["\N{MINUS SIGN}10 %", "0", "30 %", "2.5 %"]
 
 
 @pytest.mark.parametrize("ratios", [[0.5, 1.0, 0.2], [0.5, 0.5, math.nan], [math.nan] * 3])

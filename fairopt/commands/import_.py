@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -209,15 +210,18 @@ def _weights(given: list[str] | None) -> dict[str, float]:
 
 def _assigned(given: list[str], what: str, option: str, example: str) -> dict[str, float]:
     """Read options of the form NAME=NUMBER."""
-    numbers = {}
+    numbers: dict[str, float] = {}
     for text in given:
         name, equals, number = text.rpartition("=")
         try:
             if not (equals and name):
                 raise ValueError
-            numbers[name] = float(number)
+            value = float(number)
         except ValueError:
             raise typer.BadParameter(f'"{text}" is not {what}=NUMBER, such as {example}', param_hint=option) from None
+        if name in numbers:
+            raise typer.BadParameter(f'"{name}" is given twice; give each {what} once', param_hint=option)
+        numbers[name] = value
     return numbers
 
 
@@ -258,27 +262,30 @@ def _print(console: Console, imported: fo.Import, everything: bool) -> None:
     users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
     console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")
 
+    endless = bool(np.isinf(instance.tasks).all())  # so that nobody asks for a part of the cluster, or holds one
     table = simple_table("resource", "unit")
-    add_numbers(table, "capacity", "asked", "", "held", " ")
+    add_numbers(table, "capacity", *(() if endless else ("asked", "", "held", " ")))
     for name, each in data["resources"].items():
         parts = [(each[key], each[key] / each["capacity"] if each["capacity"] else 0.0) for key in ("asked", "held")]
         cells = [text for value, part in parts for text in (f"{value:,.6g}", f"{100 * part:.1f} %")]
-        table.add_row(label(name), each["unit"], f"{each['capacity']:,.6g}", *cells)
+        table.add_row(label(name), each["unit"], f"{each['capacity']:,.6g}", *(() if endless else cells))
     console.print(table)
     console.print()
 
     owners = sorted(data["owners"], key=lambda owner: -owner["asks"])
     shown = owners if everything else owners[:_ROWS]
     table = simple_table("owner")
-    add_numbers(table, "weight", "users", "tasks", "running", "asks", "holds")
+    add_numbers(table, "weight", "users", "tasks", *(() if endless else ("running", "asks", "holds")))
     for owner in shown:
         number = "no limit" if owner["tasks"] is None else f"{owner['tasks']:,.6g}"
-        asks, holds = (f"{100 * owner[key]:.2f} %" for key in ("asks", "holds"))
-        table.add_row(label(owner["owner"]), f"{owner['weight']:.4g}", f"{owner['users']}", number, f"{owner['running']:,.6g}", asks, holds)
+        cells = [f"{owner['running']:,.6g}", *(f"{100 * owner[key]:.2f} %" for key in ("asks", "holds"))]
+        table.add_row(label(owner["owner"]), f"{owner['weight']:.6g}", f"{owner['users']:,}", number, *(() if endless else cells))
     console.print(table)
     if len(shown) < len(owners):
-        console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} that ask for less (--all shows them)"))
-    console.print(Text("asks, holds: the largest part of any resource of the cluster, over all tasks of the owner"))
+        less = "more" if endless else "that ask for less"
+        console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} {less} (--all shows them)"))
+    if not endless:
+        console.print(Text("asks, holds: the largest part of any resource of the cluster, over all tasks of the owner"))
     _print_account(console, data)
 
 

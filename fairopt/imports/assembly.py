@@ -38,7 +38,7 @@ from fairopt.merging import number_distinct
 from fairopt.question import given
 from fairopt.wording import did_you_mean, plural, some
 
-__all__ = ["Account", "Demand", "Nodes", "Tasks", "assemble", "natural"]
+__all__ = ["Account", "Demand", "Nodes", "Tasks", "assemble", "check_weights", "natural"]
 
 Demand: TypeAlias = Literal["shapes", "mean"]
 
@@ -356,13 +356,18 @@ def _means(shapes: _Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArra
 
 
 def _owner_weights(owners: set[str], given: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
-    for owner, weight in own.items():
+    check_weights(owners, own)
+    return {owner: own.get(owner, given.get(owner, 1.0)) for owner in owners}
+
+
+def check_weights(owners: set[str], weights: Mapping[str, float]) -> None:
+    """Refuse a weight of an owner that there is not, and one that is no weight."""
+    for owner, weight in weights.items():
         if owner not in owners:
             hint = did_you_mean(owner, owners) or f"; the owners are {some(sorted(owners), 8)}"
             raise InvalidInstance(f'a weight is given for "{owner}", and there is no such owner{hint}')
         if not (np.isfinite(weight) and weight > 0):
             raise InvalidInstance(f'the weight of "{owner}" is {weight:g}; it must be finite and > 0')
-    return {owner: own.get(owner, given.get(owner, 1.0)) for owner in owners}
 
 
 def _labels(owners: list[str], demands: FloatArray, resources: list[str]) -> list[str]:

@@ -37,7 +37,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import Account
+from fairopt.imports.assembly import Account, check_weights
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
 from fairopt.instance import FloatArray, Instance
@@ -117,6 +117,7 @@ def import_gavel(
             "jobs of several accelerators share their time; that they are all free at once is left to the scheduler's rounds: a relaxation"
         )
     owners = tuple(name for name, _ in asked)
+    check_weights(set(owners), weights or {})
     instance = Instance(
         np.ones((len(kinds), 1)),
         np.ones((len(asked), 1)),
@@ -143,7 +144,7 @@ def import_gavel(
 
 
 def _whole(kind: str, number: object) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float | np.integer) or number < 1 or number != int(number):
+    if isinstance(number, bool) or not isinstance(number, int | float | np.integer) or not 1 <= number < np.inf or number % 1:
         raise InvalidInstance(f'the number of "{kind}" is {number!r}; give a whole number >= 1')
     return float(number)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.plots.style import COLOURS, GREY, STYLES, short_label
+from fairopt.plots.style import COLOURS, GREY, STYLES, percent_labels, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def plot_arrivals(found: Arrivals) -> Figure:
     ['fluid bound', 'first-fit', 'best-fit']
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(8.0, 7.0), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
@@ -57,7 +57,7 @@ def plot_arrivals(found: Arrivals) -> Figure:
         axes.set_axisbelow(True)
     for axis, marks in ((upper.yaxis, 6), (lower.yaxis, 4), (lower.xaxis, 8)):
         axis.set_major_locator(MaxNLocator(marks, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        percent_labels(axis)
     lower.set_xlim(0.0, float(points[-1]))
     name = short_label(found.resource)
     upper.set_ylabel(f"{name} allocated")

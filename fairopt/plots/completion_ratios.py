@@ -70,6 +70,7 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
     for axis, name in ((axes.xaxis, first), (axes.yaxis, second)):
         percent_axis(axis)
         axis.set_label_text(f"tasks completed, {name}")
+    axes.annotate("the larger a circle, the more tasks of the user (logarithmic)", (0.99, 0.02), ha="right", fontsize=8.5, color=GREY)
     axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(
         frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.03), ncols=3, fontsize=9, handletextpad=0.2, columnspacing=1.0

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fairopt.completion import reduction_by_size
 from fairopt.instance import FloatArray
-from fairopt.plots.style import COLOURS, GREY, STYLES, caption_below, percent_axis
+from fairopt.plots.style import COLOURS, GREY, STYLES, caption_below, percent_axis, percent_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +77,6 @@ def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:
 
 def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequence[int]) -> None:
     """Draw a bar for each class, with the reduction and the number of its jobs."""
-    from matplotlib.ticker import PercentFormatter
-
     place = np.arange(reduction.size)
     low = [1, *(bound + 1 for bound in bounds)]
     names = [f"{a:,} to {b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
@@ -87,8 +85,8 @@ def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequ
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set_ylim(min(1.3 * float(shown.min()), 0.0) - 0.02, max(1.15 * float(shown.max()), 0.1))
     for j, value in enumerate(reduction):
-        text = f"{100 * value:.0f} %\n{jobs[j]:,}" if np.isfinite(value) else "no job"
+        text = f"{100 * value:.0f} %\n{jobs[j]:,}".replace("-", "\N{MINUS SIGN}") if np.isfinite(value) else "no job"
         axes.annotate(text, (j, max(shown[j], 0.0)), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=8.5, color=GREY)
     axes.set_xticks(place, names, fontsize=8)
     axes.set_xlabel("tasks of a job (below each per cent: how many jobs)")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    percent_labels(axes.yaxis)

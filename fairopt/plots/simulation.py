@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, short_label
+from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, percent_labels, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -70,14 +70,15 @@ def plot_simulation(simulation: Simulation) -> Figure:
         axes.margins(x=0.0)
     top.set_ylim(0, max(1.05, 1.05 * float(series.utilization.max(initial=0.0))))
     percent_axis(top.yaxis)
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
     middle.set_ylim(bottom=0)
     middle.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    middle.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+    percent_labels(middle.yaxis)
     bottom.set_ylim(0, max(1.0, 1.08 * float(waiting.max(initial=0.0))))
     bottom.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     bottom.yaxis.set_major_formatter("{x:,.0f}")
+    bottom.xaxis.set_major_formatter("{x:,g}")
     bottom.set_xlabel(word)
     where = f"{plural(len(simulation.users), 'user')} on {plural(simulation.cluster.counts.sum(), 'server')}"
     text = f"{simulation.scheduler} ({simulation.kind}): {where}, {plural(simulation.trace.n_jobs, 'job')}"

@@ -35,6 +35,7 @@ __all__ = [
     "figure_format",
     "headline",
     "percent_axis",
+    "percent_labels",
     "save_figure",
     "short_label",
 ]
@@ -50,6 +51,7 @@ LABEL = 22  # characters of a label that are shown
 LOG_FROM = 50  # ratio of the largest share to the smallest from which an axis is logarithmic
 _FORMATS = ("svg", "png", "pdf")
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
+_ROUNDING = 1e-12  # of a mark at 0
 _FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
 
 
@@ -119,10 +121,15 @@ def caption_below(figure: Figure, text: str) -> None:
 
 def percent_axis(axis: Axis) -> None:
     """Mark parts of a whole at every quarter; on an axis that goes far beyond the whole, at a few round numbers."""
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
     if axis.get_view_interval()[1] > _FAR_BEYOND:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        percent_labels(axis)
         return
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0], ["0", "25 %", "50 %", "75 %", "100 %"])
+
+
+def percent_labels(axis: Axis) -> None:
+    """Write the marks of an axis of parts as per cent, without needless digits: "2.5 %", but "10 %" and "0"."""
+    axis.set_major_formatter(lambda part, _: "0" if abs(part) < _ROUNDING else f"{100 * part:,.6g} %".replace("-", "\N{MINUS SIGN}"))

@@ -30,6 +30,7 @@ def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "
     ['cpu', 'memory']
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     resources = next(iter(found.values())).cluster.resources
     figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(resources)), layout="constrained")
@@ -44,6 +45,8 @@ def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "
         percent_axis(axes.yaxis)
         axes.margins(x=0.0)
         axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 3, 4, 5, 6, 10]))
+    panels[-1].xaxis.set_major_formatter("{x:,g}")
     panels[-1].set_xlabel("hours")
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0.3, 1.0), ncols=len(found), fontsize=9, borderaxespad=0.2)
     figure.suptitle("Utilization over time", fontweight="bold", x=0.01, horizontalalignment="left")

@@ -168,9 +168,15 @@ def test_bad_jobs_and_numbers(tmp_path: Path) -> None:
     (tmp_path / "j.csv").write_text("job_type,scale_factor,priority_wait\nlstm,1,2\n")
     with pytest.raises(fo.InvalidInstance, match=r'no column "priority_weight" \(did you mean "priority_wait"\?\)'):
         fo.import_gavel(tmp_path / "t.csv", {"v100": 2}, tmp_path / "j.csv")
-    for number in (0, 1.5, True):
+    for number in (0, 1.5, True, np.inf, np.nan):
         with pytest.raises(fo.InvalidInstance, match="give a whole number >= 1"):
             fo.import_gavel(tmp_path / "t.csv", {"v100": number})  # type: ignore[dict-item]
+    for weights, message in (
+        ({"lstn": 2.0}, r'"lstn", and there is no such owner \(did you mean "lstm"\?\)'),
+        ({"lstm": 0.0}, "finite and > 0"),
+    ):
+        with pytest.raises(fo.InvalidInstance, match=message):
+            fo.import_gavel(tmp_path / "t.csv", {"v100": 1}, weights=weights)
 
 
 def test_command_line(tmp_path: Path) -> None:
@@ -182,8 +188,17 @@ def test_command_line(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["servers"] == 3
     assert fo.load(tmp_path / "c.yaml") == fo.import_gavel(tmp_path / "t.csv", {"k80": 1, "v100": 2}).instance
-    assert run(app, [*command[:-1], "v100"]).exit_code == 2
-    assert run(app, [*command[:-1], "v100=1.5"]).exit_code == 2
+    for bad in ("v100", "v100=1.5", "v100=1e400", "k80=2"):
+        refused = run(app, [*command[:-1], bad])
+        assert (refused.exit_code, type(refused.exception)) == (2, SystemExit)
+
+
+def test_jobs_without_limit_ask_for_no_part(tmp_path: Path) -> None:
+    """The account of them has no columns of what is asked for and held, which would be zeros."""
+    (tmp_path / "t.csv").write_text(TABLE)
+    shown = CliRunner().invoke(app, ["import", "gavel", str(tmp_path / "t.csv"), "--gpus", "v100=2"]).output
+    assert "no limit" in shown
+    assert not {"asked", "held", "asks", "holds", "running", "%"} & set(shown.split())
 
 
 @needs("gavel")
