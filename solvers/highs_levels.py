@@ -237,7 +237,7 @@ class Levels:
         levels = self._levels(np.maximum(outcome.x[:-1], 0.0))
         owed = np.where(self.rising, outcome.x[-1] * self.wanted, self.level)
         missing = float(((owed - levels) / np.where(owed > 0, owed, 1.0)).max())
-        return max(missing, -float(outcome.x.min()), float((self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
+        return max(missing, -float(outcome.x.min()), float(np.asarray(self.use @ outcome.x[:-1]).max(initial=1.0)) - 1)
 
     def _levels(self, y: FloatArray) -> FloatArray:
         """Return the levels at a point of the LP, (users,)."""
@@ -247,10 +247,10 @@ class Levels:
     def _take(self, outcome: Outcome) -> Outcome:
         """Keep the point of an outcome, scaled back to exact feasibility, and hold those who are settled to what they have there.
 
-        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is with the
-        levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no solution, and
-        HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold, and so feel
-        that error a thousandfold, and the next level again.
+        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is
+        with the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no
+        solution, and HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold, and
+        so feel that error a thousandfold, and the next level again.
         """
         y = np.maximum(outcome.x[:-1], 0.0)
         y /= max(1.0, float((self.use @ y).max(initial=0.0)))
@@ -441,11 +441,3 @@ class Levels:
             self.model.set_row_bounds(rows, levels / self.unit[users], np.full(users.size, np.inf))
         self.level[users] = levels
         self.rising[users] = False
-
-
-def _extremes(values: FloatArray, group: np.ndarray, number: int) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and largest value in each group."""
-    low, high = np.full(number, np.inf), np.full(number, -np.inf)
-    np.minimum.at(low, group, values)
-    np.maximum.at(high, group, values)
-    return low, high
