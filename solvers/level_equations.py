@@ -29,19 +29,26 @@ __all__ = ["on_level_sets"]
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
 _SINGULAR = 1e-13  # the multiple of the identity
+_SAME = 1e-10  # levels that differ by a smaller part are one
 _ROUNDS = 4
 
 
 def on_level_sets(program: Program, solution: Solution) -> Solution:
     """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved."""
     assert isinstance(program.goal, Leximin | Equalize)
+    if not solution.stages:
+        return solution
     per_level = program.utilities / program.goal.weights[program.pair_users]
     levels = program.per_user(solution.x * per_level)
     used, full = _sets(program, solution, per_level, levels)
-    stage = np.full(levels.size, -1)  # of each user; who is in none, at a limit of its own, keeps what it has
+    told = np.array([each.value for each in solution.stages])
+    order = np.argsort(told, kind="stable")
+    level_of = np.zeros(told.size, np.int64)  # of each stage; those that rounding tells apart are one level
+    level_of[order] = np.append(0, np.cumsum(np.diff(told[order]) > _SAME * told[order][1:]))
+    values = told[order][np.flatnonzero(np.diff(level_of[order], prepend=-1))]
+    stage = np.full(levels.size, -1)  # the level of each user; who is in none, at a limit of its own, keeps what it has
     for k, each in enumerate(solution.stages):
-        stage[each.users] = k
-    values = np.array([each.value for each in solution.stages])
+        stage[each.users] = level_of[k]
 
     # Every row in parts of its right-hand side: A x / b = 1, then U / (phi t) = t' for users of a level, 1 for the others.
     pairs, rows, users = np.flatnonzero(used), np.flatnonzero(full), np.flatnonzero(levels > 0)
@@ -71,7 +78,7 @@ def on_level_sets(program: Program, solution: Solution) -> Solution:
     answer[pairs] = x
     if not np.isfinite(answer).all():
         return solution
-    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, t * values, strict=True))
+    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, (t * values)[level_of], strict=True))
     return replace(solution, x=answer, stages=stages)
 
 

@@ -67,3 +67,12 @@ def test_users_who_differ_by_less_than_a_solver_sees(noise: float, seed: int) ->
     allocation = fo.solve(fo.Instance([[5.0], [7.0], [1.0]], demands), "drfh", solver="highs")
     np.testing.assert_allclose(allocation.tasks_per_user, 13 / demands[:, 0] / 12, rtol=1e-8)
     assert allocation.certificate.worst <= 1e-8
+
+
+def test_users_with_no_free_pair_have_no_cap_from_one() -> None:
+    """User 3 is stopped by its parallelism; users 1 and 2 share the 5 tasks' room that is left, 1 to 10,000."""
+    instance = fo.Instance([[7.0], [5.0]], [[1.0], [1.0], [3.0]], weights=[1e-3, 10, 1e3], parallelism=[1, 3.5, 1.5])
+    allocation = fo.solve(instance, "drfh", solver="highs")
+    tasks = allocation.tasks_per_user
+    np.testing.assert_allclose(tasks, [2.5 / 10_001, 2.5 * 10_000 / 10_001, 19 / 6], rtol=1e-8)
+    assert allocation.certificate.worst <= 1e-8
