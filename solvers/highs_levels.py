@@ -58,7 +58,7 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
 _REFINEMENTS = 3  # of a program, at most
 _LOOSE, _SHARPER = 1e-11, 1e4  # prices that leave more of a level open are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
