@@ -78,7 +78,7 @@ class OwnLimits:
         """
         free = np.ones(self.n_pairs, bool) if free is None else free
         _, high = self._extremes(free[self.pair])
-        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)
+        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)  # who has no free pair buys all, and has no cap
         cap, which = np.full(self.number, np.inf), np.full(self.number, -1)
         order = np.flatnonzero(np.isfinite(bound))
         order = order[np.argsort(-bound[order], kind="stable")]  # of several of a user the smallest comes last, and stays

@@ -58,7 +58,7 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-13  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
 _REFINEMENTS = 3  # of a program, at most
 _LOOSE, _SHARPER = 1e-11, 1e4  # prices that leave more of a level open are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
@@ -247,10 +247,10 @@ class Levels:
     def _take(self, outcome: Outcome) -> Outcome:
         """Keep the point of an outcome, scaled back to exact feasibility, and hold those who are settled to what they have there.
 
-        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is with
-        the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no solution, and
-        HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold, and so feel
-        that error a thousandfold, and the next level again.
+                The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is
+        with the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no
+        solution, and HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold,
+        and so feel that error a thousandfold, and the next level again.
         """
         y = np.maximum(outcome.x[:-1], 0.0)
         y /= max(1.0, float((self.use @ y).max(initial=0.0)))

@@ -1,21 +1,21 @@
 """From a leximin whose levels are known nearly to the last digit to one that fulfils their equations to it.
 
-A level of users who live on a millionth of what prices of the limits are paid by others shows a rounding of the others a million times as
-large, and where levels are many, each stands on the roundings of all before. What the linear programs settle is right long before that:
-which limits are full, which pairs are used and who shares a level. With these held, x and the levels t[k] solve linear equations,
+A user who lives on a millionth of what others pay for the same limits feels a rounding of theirs a million times as large, and where levels
+are many, each stands on the roundings of all before. What the linear programs settle is right long before that: which limits are
+full, which pairs are used and who shares a level. With these held, x and the levels t[k] solve linear equations, of all levels at once,
 
-    A x = b on limits with a price,    U[n]/phi[n] = t[k] for users of level k,
-    x = 0 on pairs that cost more than their users pay elsewhere,
+    A x = b on limits with a price,    U[n]/phi[n] = t[k] for users n of level k,    x = 0 on pairs dearer than others of their user.
 
-of all levels at once. Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one
-with the least sum of (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of the equations and D = diag(x, t),
-it is D^2 E'l with (E D^2 E') l = what is missing. A small multiple of the identity makes that definite, and a few repetitions take its
-effect away. Whether the answer is better, the certificate decides.
+Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one with the least sum of
+(dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the
+symmetric system of E D^2 E' bordered by the levels. A small multiple of the identity makes it regular, and a few repetitions, each from
+what is still missing, take its effect away. Whether the answer is better, the certificate decides.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,53 +29,56 @@ __all__ = ["on_level_sets"]
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
 _SINGULAR = 1e-13  # the multiple of the identity
+_SAME = 1e-10  # levels that differ by a smaller part are one
 _ROUNDS = 4
 
 
 def on_level_sets(program: Program, solution: Solution) -> Solution:
     """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved."""
     assert isinstance(program.goal, Leximin | Equalize)
+    if not solution.stages:
+        return solution
     per_level = program.utilities / program.goal.weights[program.pair_users]
     levels = program.per_user(solution.x * per_level)
     used, full = _sets(program, solution, per_level, levels)
+    told = np.array([each.value for each in solution.stages])
+    order = np.argsort(told, kind="stable")
+    level_of = np.zeros(told.size, np.int64)  # of each stage; those that rounding tells apart are one level
+    level_of[order] = np.append(0, np.cumsum(np.diff(told[order]) > _SAME * told[order][1:]))
+    values = told[order][np.flatnonzero(np.diff(level_of[order], prepend=-1))]
+    stage = np.full(levels.size, -1)  # the level of each user; who is in none, at a limit of its own, keeps what it has
+    for k, each in enumerate(solution.stages):
+        stage[each.users] = level_of[k]
+
+    # Every row in parts of its right-hand side: A x / b = 1, then U / (phi t) = t' for users of a level, 1 for the others.
     pairs, rows, users = np.flatnonzero(used), np.flatnonzero(full), np.flatnonzero(levels > 0)
+    aim = np.where(stage >= 0, values[stage], levels)[users]
     limits = program.limits.matrix[rows][:, pairs] / program.limits.bounds[rows][:, None]
     by_user = sp.csr_array((per_level[pairs], (program.pair_users[pairs], np.arange(pairs.size))), (levels.size, pairs.size))
-    E = sp.csr_array(sp.vstack([limits, by_user[users] / levels[users][:, None]]))
+    E = sp.csr_array(sp.vstack([limits, by_user[users] / aim[:, None]]))
+    levelled = np.flatnonzero(stage[users] >= 0)
+    B = sp.csr_array((np.ones(levelled.size), (rows.size + levelled, stage[users[levelled]])), (E.shape[0], values.size))
+    fixed = np.ones(E.shape[0])
+    fixed[rows.size + levelled] = 0.0
 
-    # Each column of B is a level; users of none (at limits of their own) keep what they have.
-    stage = np.full(levels.size, -1)
-    for k, each in enumerate(solution.stages):
-        stage[each.users] = k
-    of_level = np.flatnonzero(stage[users] >= 0)
-    B = sp.csr_array(
-        (np.ones(of_level.size), (rows.size + of_level, stage[users[of_level]])), (rows.size + users.size, len(solution.stages))
-    )
-    x, t = solution.x[pairs], np.ones(len(solution.stages))  # t in parts of what the level is now
-    t_of = np.array([each.value for each in solution.stages])
-    scale = np.ones(rows.size + users.size)
-    scale[rows.size + of_level] = t_of[stage[users[of_level]]] / levels[users[of_level]]
-    B = sp.csr_array(B * scale[:, None])
-    fixed = np.ones(rows.size + users.size)
-    fixed[rows.size + of_level] = 0.0
-
-    D = sp.diags_array(x)
-    H = E @ D @ D @ E.T
-    H = H + sp.diags_array(_SINGULAR * np.maximum(H.diagonal(), 1e-300))
+    x, t, weight = solution.x[pairs], np.ones(values.size), solution.x[pairs] ** 2
+    H: Any = E @ sp.diags_array(weight) @ E.T
+    H = H + sp.diags_array(_SINGULAR * H.diagonal())
+    bordered: Any = sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]], format="csc")
     try:
-        system = splu(sp.csc_array(sp.vstack([sp.hstack([H, B]), sp.hstack([B.T, -sp.eye_array(t.size)])])))
+        system = splu(bordered)
     except RuntimeError:  # singular
         return solution
     for _ in range(_ROUNDS):
         missing = fixed + B @ t - E @ x
-        step = system.solve(np.concatenate([missing, np.zeros(t.size)]))
-        x = np.maximum(x + solution.x[pairs] ** 2 * (E.T @ step[: missing.size]), 0.0)
+        step = system.solve(np.append(missing, np.zeros(t.size)))
+        x = np.maximum(x + weight * (E.T @ step[: missing.size]), 0.0)
         t = t - step[missing.size :]
     answer = np.zeros(program.n_pairs)
     answer[pairs] = x
     if not np.isfinite(answer).all():
         return solution
-    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, t * t_of, strict=True))
+    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, (t * values)[level_of], strict=True))
     return replace(solution, x=answer, stages=stages)
 
 

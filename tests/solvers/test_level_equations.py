@@ -1,0 +1,78 @@
+"""Leximins of many levels, each of users who live on what those below them leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Program, Solution
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.level_equations import on_level_sets
+from fairopt.solvers.via_highs import HiGHS
+
+
+def many_levels(servers: int, seed: int) -> fo.Instance:
+    """Return thirty users to a server, each on one to three of them, with three tenths of the demands 0."""
+    rng = np.random.default_rng(seed)
+    users = 30 * servers
+    capacities = rng.uniform(1, 10, (servers, 2))
+    demands = rng.uniform(0.01, 0.1, (users, 2)) * (rng.random((users, 2)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 0.05
+    weights = rng.uniform(1, 5, users)
+    eligibility = np.zeros((users, servers), bool)
+    for n in range(users):
+        eligibility[n, rng.choice(servers, rng.integers(1, 4), replace=False)] = True
+    return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
+
+
+def solved(servers: int, seed: int) -> tuple[Program, Solution]:
+    """Return a program and its solution by HiGHS."""
+    program = fo.formulate(many_levels(servers, seed), "drfh")
+    return program, HiGHS().solve(program, tolerance=1e-8, deadline=Deadline(None))
+
+
+@pytest.mark.parametrize(("servers", "seed"), [(25, 2), (30, 1), (35, 2), (45, 0)])
+def test_every_level_is_proved(servers: int, seed: int) -> None:
+    """The levels above rest on a millionth of what is spent; the proof of each still has eight digits."""
+    program, solution = solved(servers, seed)
+    values = [stage.value for stage in solution.stages]
+    assert len(values) >= 15
+    assert values == sorted(values)
+    assert certify(program, solution).worst <= 1e-8
+
+
+def test_errors_of_the_last_digits_are_mended() -> None:
+    """Of x moved by up to 1e-9 of itself, and levels by as much, nothing is left."""
+    program, solution = solved(10, 0)
+    rng = np.random.default_rng(0)
+    moved = solution.x * (1 + 1e-9 * rng.uniform(-1, 1, solution.x.size))
+    stages = tuple(replace(stage, value=stage.value * (1 + 1e-9 * rng.uniform(-1, 1))) for stage in solution.stages)
+    rough = replace(solution, x=moved, stages=stages)
+    mended = on_level_sets(program, rough)
+    assert certify(program, rough).worst > 1e-8
+    assert certify(program, mended).worst <= 1e-9
+    assert certify(program, mended).feasibility <= 1e-14
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-10, 1e-12])
+@pytest.mark.parametrize("seed", range(4))
+def test_users_who_differ_by_less_than_a_solver_sees(noise: float, seed: int) -> None:
+    """One server, one resource, all the same up to noise: by hand, each has the same share of it."""
+    rng = np.random.default_rng(seed)
+    demands = 1 + noise * rng.random((12, 1))
+    allocation = fo.solve(fo.Instance([[5.0], [7.0], [1.0]], demands), "drfh", solver="highs")
+    np.testing.assert_allclose(allocation.tasks_per_user, 13 / demands[:, 0] / 12, rtol=1e-8)
+    assert allocation.certificate.worst <= 1e-8
+
+
+def test_users_with_no_free_pair_have_no_cap_from_one() -> None:
+    """User 3 is stopped by its parallelism; users 1 and 2 share the 5 tasks' room that is left, 1 to 10,000."""
+    instance = fo.Instance([[7.0], [5.0]], [[1.0], [1.0], [3.0]], weights=[1e-3, 10, 1e3], parallelism=[1, 3.5, 1.5])
+    allocation = fo.solve(instance, "drfh", solver="highs")
+    tasks = allocation.tasks_per_user
+    np.testing.assert_allclose(tasks, [2.5 / 10_001, 2.5 * 10_000 / 10_001, 19 / 6], rtol=1e-8)
+    assert allocation.certificate.worst <= 1e-8
