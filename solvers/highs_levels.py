@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
@@ -247,9 +247,9 @@ class Levels:
     def _take(self, outcome: Outcome) -> Outcome:
         """Keep the point of an outcome, scaled back to exact feasibility, and hold those who are settled to what they have there.
 
-                The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it is
-        with the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program no
-        solution, and HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold,
+        The solver's own t may be a tolerance too high, and then no point would satisfy the rows of the users settled at it. So it
+        is with the levels of those settled before, where rounding leaves them less. Levels a hair too high leave the next program
+        no solution, and HiGHS one that only its tolerance allows; who rises then may live on a thousandth of what the settled hold,
         and so feel that error a thousandfold, and the next level again.
         """
         y = np.maximum(outcome.x[:-1], 0.0)
@@ -318,6 +318,8 @@ class Levels:
         capped = np.flatnonzero(self.rising & (self.cap <= reached * (1 + _ROUNDING)))
         log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, part, reached, bound, capped.size)
         self._settle_at_caps(capped)
+        if capped.size and self.proof is not None and not self._stops(self.proof, reached).any():
+            self.proof, bound = None, np.inf  # it was they whom these prices stopped
         if self.rising.any() and self.proof is not None and (stalled or bound <= reached * (1 + _REACHED)):
             self._settle_at_bottleneck(reached, self.proof)
             self.proof = None
@@ -408,13 +410,17 @@ class Levels:
         spent = float(prices.sum())
         return Proof(full, q, spent, self._bound(spent * (1 - _DIGITS), q))
 
+    def _stops(self, proof: Proof, t: float) -> BoolArray:
+        """Say of each user who rises whether what it pays at t is more than noise in these prices."""
+        return np.asarray(proof.q[self.rising] * t > _NOISE * proof.spent)
+
     def _settle_at_bottleneck(self, t: float, proof: Proof) -> None:
         """Settle every user whom the prices prove to be at its level in all optimal solutions."""
         rising = np.flatnonzero(self.rising)
         weight = proof.q[rising]
         gap = max(proof.bound - t, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            rise = np.where(weight * t > _NOISE * proof.spent, weight.sum() * gap / weight, np.inf)
+            rise = np.where(self._stops(proof, t), weight.sum() * gap / weight, np.inf)
         proved = rise <= self.settle_at * t
         if not proved.any():  # the best proof there is; the certificate will judge it
             proved = rise <= rise.min()

@@ -128,6 +128,14 @@ def test_caps_of_own_limits() -> None:
     assert OwnLimits(fo.formulate(instance.replace(tasks=[4, 4], parallelism=None), "max-min"), own.per_level).even.all()
 
 
+def test_prices_that_stop_who_is_at_its_cap_stop_nobody_else() -> None:
+    """Both reach what they can run alone at once: one by its own limit, the other by a server, which needs prices of its own."""
+    instance = fo.Instance([[7], [7], [3]], [[2], [1]], eligibility=[[1, 0, 1], [0, 0, 1]], parallelism=[0.5, np.inf])
+    allocation = fo.solve(instance, "cdrf")
+    np.testing.assert_allclose(allocation.tasks_per_user, [1.75, 3])
+    assert allocation.certificate.worst < 1e-12
+
+
 # Answers ---------------------------------------------------------------------------------------------------------------------------
 
 
