@@ -354,6 +354,8 @@ def test_an_end_must_be_given_where_there_is_none() -> None:
         fo.simulate(endless(FIGURE_2), FIGURE_2, "psdsf:period=1")
     with pytest.raises(fo.Unsupported, match="compared with the exact allocation at every sample; leave regret out"):
         fo.simulate(*some(), "psdsf:period=1", regret=3)
+    with pytest.raises(fo.Unsupported, match=r"that act every 1e-12 s would act more than 1,000,000,000 times"):
+        fo.simulate(*some(), "psdsf:period=1e-12")
 
 
 def test_nothing_to_do() -> None:

@@ -41,6 +41,7 @@ __all__ = ["TOLERANCES", "Followed", "run_asynchronous"]
 
 TOLERANCES = (1e-3, 1e-6)
 _MOST_NUMBERS = 100_000_000  # of what each server gives to each stream
+_MOST_ACTIONS = 1_000_000_000  # most of an hour
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +102,12 @@ class _Run:
             raise Unsupported(
                 f"{row.size:,} servers for {streams.owner.size:,} kinds of tasks: what each gives to each is too much to keep; "
                 "take a part of the trace, or the exact fluid of fewer rows"
+            )
+        span = float(np.ptp(np.minimum(streams.times, until))) if streams.times.size else 0.0
+        if span / turns.period * row.size > _MOST_ACTIONS:
+            raise Unsupported(
+                f"{row.size:,} servers that act every {turns.period:g} s would act more than {_MOST_ACTIONS:,} times in {span:g} s; "
+                "give a longer period, or end it earlier"
             )
         self.within = np.arange(row.size) - np.repeat(np.cumsum(single) - single, single)  # first, second, ... of its row
         self.origin = float(streams.times[0]) if streams.times.size else 0.0
