@@ -26,7 +26,7 @@ import numpy as np
 import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
-_LIMIT = 120  # seconds for a contender
+_LIMIT = 60  # seconds for a contender
 
 
 @dataclass(frozen=True)

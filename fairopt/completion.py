@@ -6,8 +6,9 @@ A task that could not have ended by then, however early it was started, says not
 >>> trace = Trace(["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1], [2], [3]], durations=[10, 100, 10])
 >>> completion_ratios(trace, ended=[3, 0, 2], until=50)
 array([0.75, 1.  ])
->>> reduction_by_size(before=[10, 30, 100], after=[10, 10, 40], tasks=[1, 5, 60], bounds=[4])
-(array([0. , 0.6]), array([1, 2]))
+>>> reduction, jobs = reduction_by_size(before=[10, 30, 100], after=[10, 10, 40], tasks=[1, 5, 60], bounds=[4])
+>>> reduction.round(3).tolist(), jobs.tolist()
+([0.0, 0.615], [1, 2])
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Simulation(drf:first-fit, greedy: 2 users on 1 server; 2 of 2 jobs ended; mean u
 >>> fo.simulate(trace, cluster, "drf").jobs["finished_s"].round(1).tolist()
 [211.1, 150.0]
 >>> fo.simulate(trace, cluster, "psdsf:period=5").jobs["finished_s"].round(1).tolist()
-[212.9, 152.9]
+[214.3, 153.2]
 """
 
 from __future__ import annotations

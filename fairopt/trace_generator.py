@@ -72,7 +72,7 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
     >>> trace.n_jobs, len(trace.users) <= 50, trace.resources
     (1000, True, ('cpu', 'memory'))
     >>> round(float((trace.tasks == 1).mean()), 2)
-    0.75
+    0.74
     """
     for word, number in (("jobs", jobs), ("users", users)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:

@@ -126,7 +126,7 @@ def test_nobody_envies_under_psdsf(instance: fo.Instance) -> None:
 
 def only_first(instance: fo.Instance) -> dict[str, Any]:
     """Return the changes that leave the first user only."""
-    one = {name: getattr(instance, name)[:1] for name in ("demands", "weights", "tasks", "users")}
+    one = {name: getattr(instance, name)[:1] for name in ("demands", "weights", "tasks", "parallelism", "users")}
     return one | {"eligibility": instance.eligibility[:1]}
 
 
