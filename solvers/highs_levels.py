@@ -60,7 +60,7 @@ _PRIMAL = 4  # HiGHS's number for primal simplex
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
 _SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
 _REFINEMENTS = 3  # of a program, at most
-_LOOSE, _SHARPER = 1e-11, 1e4  # prices that leave more of a level open are refined, by this factor
+_SHARPER = 1e4  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
@@ -202,7 +202,7 @@ class Levels:
         outcome = self._run()
         part, proof = self._reached(), self._proof(outcome)
         t = part * self.t_unit
-        if proof.bound > t * (1 + _LOOSE) and not self._caps_matter() and t < self.cap[self.rising].min():
+        if self._rises(proof, t).min() > self.settle_at * t and not self._caps_matter() and t < self.cap[self.rising].min():
             # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
             outcome = self._take(self.model.refine(outcome, self.deadline.left, of_prices=_SHARPER))
             part, proof = self._reached(), self._proof(outcome)
@@ -414,13 +414,17 @@ class Levels:
         """Say of each user who rises whether what it pays at t is more than noise in these prices."""
         return np.asarray(proof.q[self.rising] * t > _NOISE * proof.spent)
 
+    def _rises(self, proof: Proof, t: float) -> FloatArray:
+        """Return by how much each user who rises could rise above t at most."""
+        weight = proof.q[self.rising]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gap = weight.sum() * max(proof.bound - t, 0.0) / weight
+        return np.where(self._stops(proof, t), gap, np.inf)
+
     def _settle_at_bottleneck(self, t: float, proof: Proof) -> None:
         """Settle every user whom the prices prove to be at its level in all optimal solutions."""
         rising = np.flatnonzero(self.rising)
-        weight = proof.q[rising]
-        gap = max(proof.bound - t, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rise = np.where(self._stops(proof, t), weight.sum() * gap / weight, np.inf)
+        rise = self._rises(proof, t)
         proved = rise <= self.settle_at * t
         if not proved.any():  # the best proof there is; the certificate will judge it
             proved = rise <= rise.min()
