@@ -53,13 +53,13 @@ def test_tables_are_complete(title: str, registry: dict[str, object]) -> None:
     assert re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE) == list(registry)
 
 
-@pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
 def test_every_command_is_named() -> None:
     """In the section on the command line."""
     section = README.split("\n## On the command line\n")[1].split("\n## ")[0]
     assert set(get_command(app).commands) <= set(re.findall(r"(?:fairopt |`)([a-z-]+)", section))  # type: ignore[attr-defined]
 
 
+@pytest.mark.skipif(not (ROOT / "pyproject.toml").exists(), reason="about the repository, and this is a copy of the tests")
 def test_links_and_targets_of_make_exist() -> None:
     """Files that the text points to, and what it says make can do."""
     targets = re.findall(r"\]\(([^)#]+)\)", README)
