@@ -31,27 +31,25 @@ billionth of what others get is still seen by the solver's tolerances.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.level_proofs import Proof, proof_of
 from fairopt.solvers.starting_basis import greedy_columns
 
-__all__ = ["Levels", "Proof"]
+__all__ = ["Levels"]
 
 log = logging.getLogger(__name__)
 
-# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point,
-# with crossover. Measured, in
-# this order against the simplex that HiGHS chooses: 10,000 columns and 20 limits 0.012 s, 0.22 s; 100,000 and 20 1.3 s, 16
-# s (interior point); 12,000 and
-# 120 0.16 s, 0.32 s; 100,000 and 300 8.4 s, 16 s (interior point 5.1 s).
+# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover.
+# Measured, in this order against the simplex that HiGHS chooses: 10,000 columns and 20 limits 0.012 s, 0.22 s; 100,000 and 20 1.3 s, 16 s
+# (interior point); 12,000 and 120 0.16 s, 0.32 s; 100,000 and 300 8.4 s, 16 s (interior point 5.1 s).
 _MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
 _PRIMAL = 4  # HiGHS's number for primal simplex
 # Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
@@ -63,23 +61,10 @@ _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e4  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
 _ROUNDING = 1e-15
-_NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
 _REACHED = 1e-11  # a guess that all reach but for this part is reached
-_GUESSES = 50  # rounds of prices that follow the crowd
 _SAME_CAP = 1e-14
 _FREE = 1e-9  # a pair that costs less, as a part of all spending for as much as it can take, is free
 _VANISHING = 1e-6  # part of a user's level
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Proof:
-    """Prices of all limits, the cheapest price q[n] of a unit of each user's level, all spending, and the bound on t that follows."""
-
-    prices: FloatArray
-    q: FloatArray
-    spent: float
-    bound: float
 
 
 class Levels:
@@ -202,7 +187,7 @@ class Levels:
         outcome = self._run()
         part, proof = self._reached(), self._proof(outcome)
         t = part * self.t_unit
-        if self._rises(proof, t).min() > self.settle_at * t and not self._caps_matter() and t < self.cap[self.rising].min():
+        if proof.rises(self.rising, t).min() > self.settle_at * t and not self._caps_matter() and t < self.cap[self.rising].min():
             # Users who differ by no more than the solver's tolerance of prices: it stops before the optimum.
             outcome = self._take(self.model.refine(outcome, self.deadline.left, of_prices=_SHARPER))
             part, proof = self._reached(), self._proof(outcome)
@@ -318,7 +303,7 @@ class Levels:
         capped = np.flatnonzero(self.rising & (self.cap <= reached * (1 + _ROUNDING)))
         log.debug("guess %.12g, part %.15g, reached %.12g, bound %.12g, %d capped", guess, part, reached, bound, capped.size)
         self._settle_at_caps(capped)
-        if capped.size and self.proof is not None and not self._stops(self.proof, reached).any():
+        if capped.size and self.proof is not None and not self.proof.stops(self.rising, reached).any():
             self.proof, bound = None, np.inf  # it was they whom these prices stopped
         if self.rising.any() and self.proof is not None and (stalled or bound <= reached * (1 + _REACHED)):
             self._settle_at_bottleneck(reached, self.proof)
@@ -330,23 +315,6 @@ class Levels:
     def _most(self) -> float:
         """Return the largest level that anyone who rises could have if it were alone."""
         return float(np.minimum(self.cap, self.reach)[self.rising].max(initial=0.0))
-
-    def _bound(self, spent: float, q: FloatArray) -> float:
-        """Return the largest t that prices allow: sum of q min(t, cap) over the rising <= spent - sum of q level over the settled.
-
-        q is the price of a unit of each user's level, (users,).
-        """
-        settled = self.member & ~self.rising
-        left = spent - float(q[settled] @ self.level[settled])
-        rising = np.flatnonzero(self.rising)
-        rising = rising[np.argsort(self.cap[rising])]
-        price, cap = q[rising], self.cap[rising]
-        sigma = np.cumsum(price[::-1])[::-1]  # of this one and all with larger caps
-        paid = np.append(0.0, np.cumsum(price * np.where(np.isfinite(cap), cap, 0.0)))[:-1]  # for those with smaller caps
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(sigma > 0, (left - paid) / sigma, np.inf)
-        stops = np.flatnonzero(t <= cap)
-        return float(t[stops[0]]) if stops.size else np.inf
 
     def _guess(self) -> float:
         """Return a level that is not too low."""
@@ -408,23 +376,15 @@ class Levels:
         full = np.zeros(len(self.program.limits))
         full[self.rows] = prices * self.t_unit / self.program.limits.bounds[self.rows]  # what t gains per unit of each limit
         spent = float(prices.sum())
-        return Proof(full, q, spent, self._bound(spent * (1 - _DIGITS), q))
+        return self._proved(full, q, spent)
 
-    def _stops(self, proof: Proof, t: float) -> BoolArray:
-        """Say of each user who rises whether what it pays at t is more than noise in these prices."""
-        return np.asarray(proof.q[self.rising] * t > _NOISE * proof.spent)
-
-    def _rises(self, proof: Proof, t: float) -> FloatArray:
-        """Return by how much each user who rises could rise above t at most."""
-        weight = proof.q[self.rising]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gap = weight.sum() * max(proof.bound - t, 0.0) / weight
-        return np.where(self._stops(proof, t), gap, np.inf)
+    def _proved(self, prices: FloatArray, q: FloatArray, spent: float) -> Proof:
+        return proof_of(prices, q, spent, self.rising, self.member & ~self.rising, self.level, self.cap)
 
     def _settle_at_bottleneck(self, t: float, proof: Proof) -> None:
         """Settle every user whom the prices prove to be at its level in all optimal solutions."""
         rising = np.flatnonzero(self.rising)
-        rise = self._rises(proof, t)
+        rise = proof.rises(self.rising, t)
         proved = rise <= self.settle_at * t
         if not proved.any():  # the best proof there is; the certificate will judge it
             proved = rise <= rise.min()

@@ -23,8 +23,9 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_levels import Levels, Proof
+from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, Status, solved
+from fairopt.solvers.level_proofs import Proof
 from fairopt.solvers.responses import Response, Users
 
 __all__ = ["solve_sifted", "wins"]
@@ -37,7 +38,6 @@ _NEAR, _WIDER = 0.01, 4.0  # how far around in logarithms, and how much farther 
 _MOST_LPS = 60  # for a level; two or three are usual
 _ROUNDING = 1e-13  # part of a user's level
 _LEAST = 1e-3  # of what is wanted: without it nothing would be chosen
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 # From how many users on, and users to a shared limit. Seconds of a processor, this and the LPs of all users, jobs that are on one server at
 # a time x classes: 60 x 3 0.049, 0.021; 200 x 3 0.041, 0.051; 1,000 x 3 0.052, 0.35; 300 x 6 0.049, 0.097; 1,000 x 10 0.073, 1.3. Where
 # no user has a limit of its own but tasks, the LPs are better (13 levels of 1,000 x 10 x 2 0.46, 0.092): prices of twenty limits are
@@ -119,7 +119,7 @@ class _SiftedLevels(Levels):
         full[self.own_row[bounded]] = response.y[bounded]
         q[self.who] = response.q
         spent = float(price.sum() + response.y[bounded] @ self.users.bound[bounded])
-        return response, Proof(full, q, spent, self._bound(spent * (1 - _DIGITS), q))
+        return response, self._proved(full, q, spent)
 
     def _guess(self) -> float:
         """Return the lowest bound by prices that rise where the crowd is, and keep what users choose around these prices."""
