@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, show, work
+from fairopt.commands.console import check_output, draw, hand_over, work
 from fairopt.commands.options import File, Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import percent, plural
@@ -67,16 +67,10 @@ def arrivals(
         ),
         progress,
     )
-    if plot is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(found.plot(), plot)
-    if as_json:
-        deliver(as_text(found.to_dict()), output)
-    elif as_csv:
-        deliver(found.to_frame().to_csv(index=False), output)
-    else:
-        show(lambda console: print_arrivals(console, found), output)
+    draw(found, plot)
+    hand_over(
+        found.to_dict, lambda: found.to_frame().to_csv(index=False), lambda console: print_arrivals(console, found), as_json, as_csv, output
+    )
 
 
 def print_arrivals(console: Console, found: fo.Arrivals) -> None:

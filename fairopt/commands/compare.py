@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
-from fairopt.commands.console import as_text, check_output, deliver, show, work
+from fairopt.commands.console import check_output, draw, hand_over, work
 from fairopt.commands.options import File, Json, Sharing
 
 __all__ = ["compare"]
@@ -77,15 +77,14 @@ def compare(
         ),
         progress,
     )
-    if plot is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(comparison.plot(), plot)
-    if as_json:
-        deliver(as_text(comparison.to_dict()), output)
-    elif as_csv:
-        deliver(comparison.to_frame().to_csv(), output)
-    else:
-        show(lambda console: print_comparison(console, comparison), output)
+    draw(comparison, plot)
+    hand_over(
+        comparison.to_dict,
+        lambda: comparison.to_frame().to_csv(),
+        lambda console: print_comparison(console, comparison),
+        as_json,
+        as_csv,
+        output,
+    )
     if all(row.allocation is None for row in comparison):
         raise typer.Exit(3)

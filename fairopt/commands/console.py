@@ -22,7 +22,20 @@ import fairopt as fo
 from fairopt.commands import tables
 from fairopt.files import write_files
 
-__all__ = ["as_text", "check_folder", "check_output", "check_picture", "deliver", "draw_envy", "present", "say", "show", "work"]
+__all__ = [
+    "as_text",
+    "check_folder",
+    "check_output",
+    "check_picture",
+    "deliver",
+    "draw",
+    "draw_envy",
+    "hand_over",
+    "present",
+    "say",
+    "show",
+    "work",
+]
 
 T = TypeVar("T")
 
@@ -68,12 +81,39 @@ def present(
         from fairopt.plots import plot_allocation, save_figure
 
         save_figure(plot_allocation(allocation), plot)
+    hand_over(
+        lambda: allocation.to_dict() | {"seconds": seconds},
+        lambda: allocation.to_frame().to_csv(),
+        lambda console: tables.print_allocation(console, allocation, seconds, everything=everything),
+        as_json,
+        as_csv,
+        output,
+    )
+
+
+def hand_over(
+    data: Callable[[], dict[str, Any]],
+    csv: Callable[[], str],
+    page: Callable[[Console], None],
+    as_json: bool,
+    as_csv: bool,
+    output: Path | None,
+) -> None:
+    """Print or write a result in one of its forms: JSON, CSV, or the page that people read."""
     if as_json:
-        deliver(as_text(allocation.to_dict() | {"seconds": seconds}), output)
+        deliver(as_text(data()), output)
     elif as_csv:
-        deliver(allocation.to_frame().to_csv(), output)
+        deliver(csv(), output)
     else:
-        show(lambda console: tables.print_allocation(console, allocation, seconds, everything=everything), output)
+        show(page, output)
+
+
+def draw(found: fo.Arrivals | fo.Comparison | fo.Frontier | fo.Simulation, path: Path | None) -> None:
+    """Write the picture of a result, where one is wanted."""
+    if path is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(found.plot(), path)
 
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, show, work
+from fairopt.commands.console import check_output, draw, hand_over, work
 from fairopt.commands.options import File, Json, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
@@ -72,16 +72,8 @@ def frontier(
         ),
         progress,
     )
-    if plot is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(found.plot(), plot)
-    if as_json:
-        deliver(as_text(found.to_dict()), output)
-    elif as_csv:
-        deliver(found.to_frame().to_csv(), output)
-    else:
-        show(lambda console: print_frontier(console, found), output)
+    draw(found, plot)
+    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), as_json, as_csv, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, say, show, work
+from fairopt.commands.console import check_output, draw, hand_over, say, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
@@ -101,18 +101,11 @@ def simulate(
         progress,
         ended,
     )
-    if plot is not None:
-        from fairopt.plots import save_figure
-
-        save_figure(found.plot(), plot)
-    if as_json:
-        deliver(as_text(found.to_dict()), output)
-    elif as_csv:
-        deliver(found.jobs.to_csv(), output)
-    elif suffix == ".parquet" and output is not None:
+    draw(found, plot)
+    if suffix == ".parquet" and output is not None and not as_json and not as_csv:
         found.save(output)
     else:
-        show(lambda console: print_simulation(console, found), output)
+        hand_over(found.to_dict, lambda: found.jobs.to_csv(), lambda console: print_simulation(console, found), as_json, as_csv, output)
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:
