@@ -1,7 +1,7 @@
 """Which arrays the large tables of a path live in: NumPy's, or PyTorch's or CuPy's on a device.
 
 The tables are written against the Python array API standard (https://data-apis.org/array-api), which NumPy follows by itself and the others
-by way of array-api-compat. Everything is float64. What is small, a row for each limit, stays in NumPy.
+by way of array-api-compat. Everything is float64. What the standard lacks, or NumPy has a faster way for, is here.
 
 >>> arrays = array_namespace(None)
 >>> arrays.numpy(arrays.xp.exp(arrays.floats([0.0, 1.0]))).round(3)
@@ -15,16 +15,18 @@ fairopt.errors.Unsupported: "interior-point" has no arrays "fortran"; use "inter
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from fairopt.errors import SolverUnavailable, Unsupported
 
-__all__ = ["Arrays", "array_namespace"]
+__all__ = ["NUMPY", "Arrays", "array_namespace"]
 
 _PACKAGES = ("torch", "cupy")
 
@@ -44,6 +46,10 @@ class Arrays:
         """Bring truth values to the device."""
         return self.xp.asarray(np.ascontiguousarray(values, dtype=bool), dtype=self.xp.bool, device=self.device)
 
+    def integers(self, values: npt.ArrayLike) -> Any:
+        """Bring positions to the device."""
+        return self.xp.asarray(np.ascontiguousarray(values, dtype=np.int64), dtype=self.xp.int64, device=self.device)
+
     def numpy(self, array: Any) -> Any:
         """Bring an array back."""
         if isinstance(array, np.ndarray):
@@ -52,6 +58,53 @@ class Arrays:
             if hasattr(array, away):
                 array = getattr(array, away)()
         return np.asarray(array) if isinstance(array, np.ndarray) or hasattr(array, "__array__") else np.from_dlpack(array)
+
+    @property
+    def are_numpy(self) -> bool:
+        """Are these NumPy's own arrays?"""
+        return self.xp is np
+
+    def sum_rows(self, tables: Any, values: Any) -> Any:
+        """Sum ``tables`` (r, n, k) times ``values`` (n, k) over the rows n, (r, k)."""
+        if self.are_numpy:  # without products in between
+            return np.einsum("rnk,nk->rk", tables, values)
+        return self.xp.stack([self.xp.sum(tables[r, :, :] * values, axis=0) for r in range(tables.shape[0])])
+
+    def sum_tables(self, tables: Any, values: Any) -> Any:
+        """Sum ``tables`` (r, n, k) times ``values`` (r, k) over the tables r, (n, k)."""
+        if self.are_numpy:
+            return np.einsum("rnk,rk->nk", tables, values)
+        total = tables[0, :, :] * values[0, :]
+        for r in range(1, tables.shape[0]):
+            total += tables[r, :, :] * values[r, :]
+        return total
+
+    def add_to_diagonal(self, matrix: Any, values: Any, row: int = 0, column: int = 0) -> None:
+        """Add a number to the diagonal of a contiguous square matrix, or values from an entry on downwards to the right, in place."""
+        n = matrix.shape[1]
+        start, length = row * n + column, n if isinstance(values, float) else values.shape[0]
+        self.xp.reshape(matrix, (-1,))[start : start + length * (n + 1) - n : n + 1] += values
+
+    def factorised(self, matrix: Any) -> Callable[[Any], Any]:
+        """Return what solves a system with a positive definite matrix, by its Cholesky factor.
+
+        The standard has the factor but no triangular solves. PyTorch has its own, on the device; other matrices go to SciPy and back.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The matrix is not positive definite.
+        """
+        if hasattr(self.xp, "cholesky_solve"):
+            factor, failed = self.xp.linalg.cholesky_ex(matrix)
+            if int(failed):
+                raise np.linalg.LinAlgError("the matrix is not positive definite")
+            return lambda right: self.xp.cholesky_solve(right[:, None], factor)[:, 0]
+        of_scipy = scipy.linalg.cho_factor(self.numpy(matrix), lower=True, check_finite=False)
+        return lambda right: self.floats(scipy.linalg.cho_solve(of_scipy, self.numpy(right), check_finite=False))
+
+
+NUMPY = Arrays(np)
 
 
 def array_namespace(name: str | None) -> Arrays:
@@ -66,7 +119,7 @@ def array_namespace(name: str | None) -> Arrays:
     """
     package, _, device = (name or "numpy").partition(":")
     if package == "numpy" and device in ("", "cpu"):
-        return Arrays(np)
+        return NUMPY
     if package not in _PACKAGES:
         raise Unsupported(f'"interior-point" has no arrays "{name}"; use "interior-point:numpy", ":torch", ":torch:cuda" or ":cupy"')
     for needed, install in ((package, package), ("array_api_compat", "array-api-compat")):

@@ -31,9 +31,9 @@ from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.scaled_program import obstacle
 from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
-from fairopt.solvers.structured_pairs import obstacle
 from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.tradeoff import find_total_worth
 from fairopt.solvers.via_highs import HiGHS
@@ -125,9 +125,9 @@ class InteriorPoint(Backend):
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
-                solution = solve_total(program, tolerance, deadline)
+                solution = solve_total(program, tolerance, deadline, arrays)
             else:
-                solution = solve_levels(program, goal, tolerance, deadline)
+                solution = solve_levels(program, goal, tolerance, deadline, arrays)
         # Of 30,000 users each counts for so little that rounding alone is a residual of 2e-9; HiGHS would need minutes to do no better.
         enough = tolerance if self.wins(program) else _DIGIT * tolerance
         if solution is None or not certify(program, solution).worst <= enough:

@@ -1,6 +1,6 @@
 """Alpha-fair goals of many users and few limits: most users settle at once, the path is for those who are torn.
 
-In the units of ``structured_pairs`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price,
+In the units of ``scaled_program`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price,
 y = min_i c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
 and near the right prices nearly everybody can be told where to buy.
 
@@ -25,7 +25,7 @@ from fairopt.program import AlphaFair, LimitKind, Program, Solution
 from fairopt.solvers.alpha_fair_path import Equilibrium, UserTables, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structured_pairs import Pairs, obstacle
+from fairopt.solvers.scaled_program import ScaledProgram, obstacle
 
 __all__ = ["fits", "solve_alpha_fair"]
 
@@ -55,9 +55,9 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     Raises
     ------
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs``.
+        Where the program has no place in the layout of ``scaled_program``.
     """
-    pairs = Pairs(program)
+    pairs = ScaledProgram(program)
     if not pairs.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(pairs, goal, arrays)
@@ -79,7 +79,7 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     return Solution(pairs.tasks(x), prices=pairs.prices(np.exp(log_price - highest), np.empty(0)), iterations=found.steps)
 
 
-def _tables(pairs: Pairs, goal: AlphaFair, arrays: Arrays) -> UserTables:
+def _tables(pairs: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTables:
     """Lay the pairs out as tables, users last."""
     n, k, m = pairs.n_users, pairs.n_servers, pairs.n_slots
     values = pairs.A / pairs.W

@@ -8,13 +8,15 @@ proves again from the answer. At the end everybody is given exactly its level. T
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 
-from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.scaled_program import ScaledProgram
+from fairopt.solvers.structured_pairs import lay_out
 from fairopt.solvers.structured_path import LevelPath
 
 __all__ = ["solve_levels"]
@@ -24,23 +26,26 @@ log = logging.getLogger(__name__)
 _NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
 
 
-def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline) -> Solution | None:
+def solve_levels(
+    program: Program, goal: Leximin | Equalize, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY
+) -> Solution | None:
     """Return the leximin (or the equal level), None where the path got lost on the way.
 
     Raises
     ------
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs``.
+        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """
-    pairs = Pairs(program)
-    if not pairs.n_pairs:
+    scaled = ScaledProgram(program)
+    if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), programs_solved=0)
     settle_at = min(tolerance * 0.1, 1e-9)
     # The first level lies somewhere between everybody's slice and what the least can reach alone.
-    unit = float(np.sqrt((pairs.reach / pairs.n_users).min() * pairs.reach.min()))
+    unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
+    pairs = lay_out(scaled, arrays)
     path = LevelPath(pairs, unit, deadline)
     stages: list[Stage] = []
-    x: FloatArray = np.zeros(pairs.n_pairs)
+    x: Any = None
     while path.rising.any():
         reached = path.climb(settle_at)
         x = reached.x
@@ -53,10 +58,9 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
         if reached.error > settle_at or not proved.any():
             log.info("lost on the way to level %d, with an error of %.1e", len(stages) + 1, reached.error)
             return None
-        prices = pairs.prices(reached.prices, reached.task_prices) * unit
-        stages.append(Stage(reached.level * unit, pairs.member[proved], prices))
+        prices = scaled.prices(reached.prices, reached.task_prices) * unit
+        stages.append(Stage(reached.level * unit, scaled.member[proved], prices))
         path.settle(proved, reached.level * path.per_t)
         log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(path.rising.sum()))
-    reaches = pairs.level(x)
-    exact = x * pairs.spread(path.settled_at / reaches)
+    exact = x * pairs.spread(arrays.floats(path.settled_at) / pairs.level(x))
     return Solution(pairs.tasks(exact), tuple(stages), iterations=path.steps, programs_solved=max(len(stages), 1))

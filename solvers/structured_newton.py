@@ -22,13 +22,14 @@ refinement of the whole system, not of the reduced one) is what lets the gap go 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+import scipy.sparse as sp
 
-from fairopt.instance import FloatArray
+from fairopt.solvers.server_blocks import ServerBlocks
 from fairopt.solvers.structured_pairs import Pairs
 
 __all__ = ["NewtonSystem", "Residuals"]
@@ -43,100 +44,121 @@ _MOST_RAISES = 6
 class Residuals:
     """What the linear conditions lack: of limits (slots, servers), rows of users (rows,), reduced costs (pairs,) and the unit of price."""
 
-    limits: FloatArray
-    rows: FloatArray
-    costs: FloatArray
+    limits: Any
+    rows: Any
+    costs: Any
     unit: float
 
 
 class NewtonSystem:
     """The system at a point, factorised; ``step`` solves it for any right-hand side. ``a`` is None where there is no t."""
 
-    def __init__(self, pairs: Pairs, primal: FloatArray, dual: FloatArray, side: FloatArray, a: FloatArray | None) -> None:
+    def __init__(self, pairs: Pairs, primal: Any, dual: Any, side: Any, a: Any | None) -> None:
         self.pairs, self.dual, self.side, self.a = pairs, dual, side, a
-        self.ratio = ratio = primal / dual
-        theta, s_p, v_m = pairs.parts(ratio)
-        m, k = s_p.shape
+        self.ratio = primal / dual
+        theta, s_p, v_m = pairs.parts(self.ratio)
         used = pairs.A * theta
-        self._scale_servers(used, s_p)
+        H = self._of_servers(used, s_p)
         rows = self._scale_users(theta, v_m)
-        used /= np.repeat(self.d[:, None, :], pairs.n_users, 1).reshape(m, -1) if pairs.whole else self.d[:, pairs.server]
-        self.by_user = pairs.n_rows <= m * k
+        limits = pairs.n_slots * pairs.n_servers
+        self.by_user = pairs.n_rows <= limits
         if self.by_user:
-            self.L = np.linalg.cholesky(self.H)
-            self._forward_pairs(used)
-        self.E = pairs.tables([used * row for row in rows]) if rows else np.zeros((0, m * k))
-        if self.by_user:
-            schur = -_dense(self.E @ self.E.T)
-            schur[np.diag_indices_from(schur)] += 1.0 + _REGULAR
+            self.blocks = ServerBlocks(pairs.xp, H)
+            self.blocks.forward_pairs(pairs, used)
         else:
-            schur = -_dense(self.E.T @ self.E)
-            schur.reshape(m, k, m, k)[:, np.arange(k), :, np.arange(k)] += self.H
-            schur[np.diag_indices_from(schur)] += _REGULAR
-        self.factor = _factor(schur)
+            H = self._scale_servers(H, used)
+        self.E = pairs.matrix(used, rows) if rows else pairs.arrays.floats(np.zeros((0, limits)))
+        schur = -_dense(self.E @ self.E.T if self.by_user else self.E.T @ self.E)
+        if self.by_user:
+            pairs.arrays.add_to_diagonal(schur, 1.0)
+        else:
+            self._add_blocks(schur, H)
+        self.solve = self._factorised(schur)
         if a is not None:
-            self.along_t = self._reduced(np.zeros((m, k)), a)
+            self.along_t = self._reduced(pairs.xp.zeros_like(s_p), a)
             self.pivot = float(a @ self.along_t[1])
 
-    def _scale_servers(self, used: FloatArray, s_p: FloatArray) -> None:
-        """Set H, (servers, slots, slots), scaled to a unit diagonal by d, (slots, servers)."""
-        pairs, (m, k) = self.pairs, s_p.shape
-        lower, diagonal = np.tril_indices(m), np.arange(m)
-        H = np.empty((k, m, m))
-        products = np.stack([used[r] * pairs.A[c] for r, c in zip(*lower, strict=True)])
-        H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = pairs.sum_by_server(products).T
-        H[:, diagonal, diagonal] += s_p.T
-        d = np.sqrt(H[:, diagonal, diagonal])
-        self.H = H / (d[:, :, None] * d[:, None, :])
-        self.H[:, diagonal, diagonal] += _REGULAR / 10
-        self.d = np.ascontiguousarray(d.T)
+    def _of_servers(self, used: Any, s_p: Any) -> list[list[Any]]:
+        """Return the lower half of H, by row and column: one entry of all servers, (servers,)."""
+        H = []
+        for r in range(self.pairs.n_slots):
+            row = self.pairs.use(used[r, :], r + 1)
+            H.append([*(row[c, :] for c in range(r)), (row[r, :] + s_p[r, :]) * (1 + _REGULAR / 10)])
+        return H
 
-    def _scale_users(self, theta: FloatArray, v_m: FloatArray) -> list[FloatArray]:
+    def _scale_servers(self, H: list[list[Any]], used: Any) -> list[list[Any]]:
+        """Scale H to a unit diagonal by d, (slots, servers), and ``used`` with it, in place."""
+        xp, pairs = self.pairs.xp, self.pairs
+        d = [xp.sqrt(row[-1]) for row in H]
+        self.d = xp.stack(d)
+        view = pairs.view(used)
+        for r in range(pairs.n_slots):
+            view[r, ...] /= pairs.at_servers(d[r])
+        return [[entry / (d[r] * d[c]) for c, entry in enumerate(row)] for r, row in enumerate(H)]
+
+    def _add_blocks(self, schur: Any, H: list[list[Any]]) -> None:
+        """Add the blocks of the servers to the Schur complement of the limits, in place."""
+        k = self.pairs.n_servers
+        for r, row in enumerate(H):
+            for c, entry in enumerate(row):
+                self.pairs.arrays.add_to_diagonal(schur, entry, r * k, c * k)
+                if c < r:
+                    self.pairs.arrays.add_to_diagonal(schur, entry, c * k, r * k)
+
+    def _scale_users(self, theta: Any, v_m: Any) -> list[Any]:
         """Set the Cholesky factor of F, [[f, 0], [f l, g]] of each user; return the rows (levels, then tasks) scaled by its inverse."""
-        pairs = self.pairs
-        of_level, of_tasks = np.split(v_m, [pairs.n_levels])
+        pairs, xp = self.pairs, self.pairs.xp
+        of_level, of_tasks = v_m[: pairs.n_levels], v_m[pairs.n_levels :]
         rows, mixed = [], pairs.T
         if pairs.has_levels:
             square = pairs.sum_by_user(theta * pairs.W * pairs.W) + of_level
             square = square * (1 + _REGULAR) + _TINY
-            self.f = np.sqrt(square)
+            self.f = xp.sqrt(square)
             rows.append(pairs.W / pairs.spread(self.f))
-        if pairs.limited.size:
-            self.l = np.zeros(pairs.limited.size)
+        if pairs.n_limited:
             if pairs.has_levels:
                 along = pairs.sum_by_user(theta * pairs.W * pairs.T) / square
                 mixed = pairs.T - pairs.W * pairs.spread(along)
-                self.l = along[pairs.limited]
-                of_tasks = of_tasks + of_level[pairs.limited] * self.l**2
-            given = pairs.sum_by_user(theta * (mixed * mixed + _REGULAR * pairs.T * pairs.T))[pairs.limited]
-            self.g = np.sqrt(given + of_tasks + _TINY)
+                self.l = pairs.of_limited(along)
+                of_tasks = of_tasks + pairs.of_limited(of_level) * self.l**2
+            given = pairs.of_limited(pairs.sum_by_user(theta * (mixed * mixed + _REGULAR * pairs.T * pairs.T)))
+            self.g = xp.sqrt(given + of_tasks + _TINY)
             rows.append(mixed / pairs.spread(pairs.placed(self.g, 1.0)))
         return rows
 
-    def _to_scaled(self, values: FloatArray) -> FloatArray:
-        n, limited = self.pairs.n_levels, self.pairs.limited
-        if not limited.size:
+    def _to_scaled(self, values: Any) -> Any:
+        pairs, n = self.pairs, self.pairs.n_levels
+        if not pairs.n_limited:
             return values / self.f if n else values
         first, second = values[:n], values[n:]
         if not n:
             return second / self.g
-        return np.concatenate([first / self.f, (second - self.l * first[limited]) / self.g])
+        return pairs.xp.concat([first / self.f, (second - self.l * pairs.of_limited(first)) / self.g])
 
-    def _from_scaled(self, values: FloatArray) -> FloatArray:
-        n, limited = self.pairs.n_levels, self.pairs.limited
-        if not limited.size:
+    def _from_scaled(self, values: Any) -> Any:
+        pairs, n = self.pairs, self.pairs.n_levels
+        if not pairs.n_limited:
             return values / self.f if n else values
         second = values[n:] / self.g
         if not n:
             return second
-        first = values[:n] / self.f
-        first[limited] -= self.l * second
-        return np.concatenate([first, second])
+        return pairs.xp.concat([values[:n] / self.f - pairs.placed(self.l * second), second])
 
-    def step(self, products: FloatArray, residuals: Residuals, refinements: int = 2) -> tuple[FloatArray, FloatArray, float]:
+    def _factorised(self, matrix: Any) -> Callable[[Any], Any]:
+        """Return what solves with the Schur complement, which may have lost its rank to rounding."""
+        arrays, add = self.pairs.arrays, _REGULAR
+        for _ in range(_MOST_RAISES):
+            arrays.add_to_diagonal(matrix, add)
+            try:
+                return arrays.factorised(matrix)
+            except np.linalg.LinAlgError:
+                add *= _RAISE
+        raise np.linalg.LinAlgError("the Schur complement is far from positive definite")
+
+    def step(self, products: Any, residuals: Residuals, refinements: int = 2) -> tuple[Any, Any, float]:
         """Return the changes of the primal values, of the dual ones and of t."""
         pairs, ratio = self.pairs, self.ratio
-        quotient = products / self.dual
+        quotient = pairs.eligible(products / self.dual)
         qx, qs, qv = pairs.parts(quotient)
         w = qx + ratio[: pairs.n_pairs] * residuals.costs
         dp, dq, dt = self._bordered(pairs.use(w) + qs - residuals.limits, residuals.rows - pairs.rows(w) + self.side * qv, residuals.unit)
@@ -149,72 +171,36 @@ class NewtonSystem:
             missed_unit = 0.0
             if self.a is not None:
                 missed_rows += self.a * dt
-                missed_unit = residuals.unit - float(self.a @ (self.side * d_dual[-missed_rows.size :]))
+                missed_unit = residuals.unit - float(self.a @ (self.side * pairs.parts(d_dual)[2]))
             dp, dq, more = self._bordered(pairs.use(dx) + ds - residuals.limits, missed_rows, missed_unit)
             correction = self._duals(dp, dq)
             d_primal, d_dual, dt = d_primal - ratio * correction, d_dual + correction, dt + more
         return d_primal, d_dual, dt
 
-    def _duals(self, dp: FloatArray, dq: FloatArray) -> FloatArray:
-        return np.concatenate([self.pairs.cost(dp) - self.pairs.along_rows(dq), dp.ravel(), self.side * dq])
+    def _duals(self, dp: Any, dq: Any) -> Any:
+        return self.pairs.point(self.pairs.cost(dp) - self.pairs.along_rows(dq), dp, self.side * dq)
 
-    def _bordered(self, of_limits: FloatArray, of_users: FloatArray, unit: float) -> tuple[FloatArray, FloatArray, float]:
+    def _bordered(self, of_limits: Any, of_users: Any, unit: float) -> tuple[Any, Any, float]:
         dp, dq = self._reduced(of_limits, of_users)
         if self.a is None:
             return dp, dq, 0.0
         dt = (unit - float(self.a @ dq)) / self.pivot
         return dp + dt * self.along_t[0], dq + dt * self.along_t[1], dt
 
-    def _reduced(self, of_limits: FloatArray, of_users: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _reduced(self, of_limits: Any, of_users: Any) -> tuple[Any, Any]:
         """Solve the system of prices and user prices."""
-        first, second = of_limits / self.d, self._to_scaled(of_users)
+        xp, second = self.pairs.xp, self._to_scaled(of_users)
         if self.by_user:
-            first = self._forward(first)
-            dq = scipy.linalg.cho_solve(self.factor, second + self.E @ first.ravel(), check_finite=False)
-            dp = self._backward(first + (self.E.T @ dq).reshape(first.shape))
+            first = self.blocks.forward(of_limits)
+            dq = self.solve(second + self.E @ xp.reshape(first, (-1,)))
+            dp = self.blocks.backward(first + xp.reshape(self.E.T @ dq, first.shape))
         else:
-            dp = scipy.linalg.cho_solve(self.factor, first.ravel() + self.E.T @ second, check_finite=False)
-            dq = second + self.E @ dp
-            dp = dp.reshape(first.shape)
-        return dp / self.d, self._from_scaled(dq)
-
-    # Triangular solves with the blocks of the servers ----------------------------------------------------------------------------
-
-    def _forward(self, values: FloatArray) -> FloatArray:
-        out, L = np.empty_like(values), self.L
-        for r in range(values.shape[0]):
-            out[r] = (values[r] - (L[:, r, :r].T * out[:r]).sum(axis=0)) / L[:, r, r]
-        return out
-
-    def _backward(self, values: FloatArray) -> FloatArray:
-        out, L = np.empty_like(values), self.L
-        for r in range(values.shape[0] - 1, -1, -1):
-            out[r] = (values[r] - (L[:, r + 1 :, r].T * out[r + 1 :]).sum(axis=0)) / L[:, r, r]
-        return out
-
-    def _forward_pairs(self, values: FloatArray) -> None:
-        """Solve at every pair, with the block of its server, in place."""
-        pairs, L = self.pairs, self.L
-        where = slice(None) if pairs.whole else pairs.server
-        table = values.reshape(values.shape[0], -1, pairs.n_servers) if pairs.whole else values
-        for r in range(table.shape[0]):
-            for c in range(r):
-                table[r] -= L[where, r, c] * table[c]
-            table[r] /= L[where, r, r]
+            first = self.solve(xp.reshape(of_limits / self.d, (-1,)) + self.E.T @ second)
+            dq = second + self.E @ first
+            dp = xp.reshape(first, of_limits.shape) / self.d
+        return dp, self._from_scaled(dq)
 
 
-def _dense(matrix: Any) -> FloatArray:
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.toarray())
-
-
-def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the Cholesky factor of a matrix that may have lost its rank to rounding."""
-    added = _REGULAR
-    for _ in range(_MOST_RAISES):
-        try:
-            factor, lower = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
-            return factor, bool(lower)
-        except np.linalg.LinAlgError:
-            matrix[np.diag_indices_from(matrix)] += (_RAISE - 1) * added
-            added *= _RAISE
-    raise np.linalg.LinAlgError("the Schur complement is far from positive definite")
+def _dense(matrix: Any) -> Any:
+    """Return a product of sparse matrices as it is kept: it is dense."""
+    return matrix.toarray(order="C") if isinstance(matrix, sp.csr_array | sp.csc_array) else matrix

@@ -1,258 +1,343 @@
-"""The pairs of users and servers of a program, in units of their own, and the sums over them that an interior point is made of.
+"""The pairs of users and servers of a scaled program as arrays, and the sums over them that an interior point is made of.
 
-The limits of these programs belong to servers: A[r, p] is the part of limit r of its server that a pair p takes when it is as large as it
-can be, so that every limit is 1 and the largest entry of a column is 1. W[p] is the part of its user's reach (the level that the user
-could have if it were alone everywhere) that the pair gives by then. Pairs are vectors sorted by user, limits are (slots, servers), users
-(users,).
+Vectors of pairs are flat; limits are (slots, servers), users (users,), in the units of ``scaled_program``. The rows of users, U x, are
+those of levels, W x, and then those of limits on tasks, T x, as far as the program has them.
 
-A limit on tasks is a cap on the level of its user in a leximin, where a task has to be worth the same on all its servers: no row is needed
-for it. Elsewhere it is a second row of its user, T x <= 1, beside that of its level, W x; `rows` holds both, those of levels first.
-
-With every user eligible on every server a vector of pairs is a table (users, servers), and sums are those of its rows and columns. Else
-they go by the positions of the pairs. Nobody but this file knows which.
+Where enough pairs are eligible, a vector of pairs is a table (users, servers) of NumPy's, PyTorch's or CuPy's arrays, and sums are those of
+its rows and columns. A pair that is not eligible takes nothing and is worth nothing there, its x and z stay what they are, and
+``eligible`` keeps it out of what is made of their products. Else a vector has the eligible pairs alone, sums go by their positions, and
+all is NumPy's and SciPy's. Nobody but this file knows which.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray, IntArray
-from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Total
+from fairopt.instance import FloatArray
+from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.scaled_program import ScaledProgram
 
-__all__ = ["Pairs", "obstacle"]
+__all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
 
-_SAME = 1e-15
-_SPARSE = 0.02  # a smaller part of all pairs: products of sparse matrices are faster than the dense ones
-
-
-def obstacle(program: Program) -> str:
-    """Say what of a program has no place in this layout: the end of a sentence that begins "the program has", or ""."""
-    limits, users = program.limits, program.pair_users
-    if (limits.kinds == LimitKind.SLICE).any():
-        return "slices of servers that are set aside for users"
-    if (limits.kinds == LimitKind.PARALLELISM).any():
-        return "users who are limited to some servers at once"
-    limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
-    if isinstance(program.goal, Leximin) and limited.size:
-        low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
-        np.minimum.at(low, users, program.utilities)
-        np.maximum.at(high, users, program.utilities)
-        if (high[limited] > low[limited] * (1 + _SAME)).any():
-            return "limits on tasks that are worth more on one server than on another"
-    return ""
+_TABLE = 0.5  # part of all pairs from which on a table is faster than lists
+_LEAST_TABLE = 0.05  # and from which on one on a device is not too empty
+_SPARSE = 0.02  # a smaller part: products of sparse matrices are faster than the dense ones
 
 
-class Pairs:
-    """A program in these units, without the users who can have nothing and the pairs with no room.
-
-    Attributes
-    ----------
-    member : int array (users,)
-        Positions of the users in the program.
-    column : int array (pairs,)
-        Positions of the pairs in the program.
-    scale : array (pairs,)
-        Tasks of a pair that is as large as it can be.
-    reach : array (users,)
-        Level of a user who has all its servers to itself.
-    A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
-    limited : int array
-        The users with a second row.
-    cap : array (users,)
-        Level at which a user runs all its tasks, inf if it has no end of them; in parts of its reach. Of leximins only.
+def lay_out(scaled: ScaledProgram, arrays: Arrays) -> Pairs:
+    """Return the faster layout; in other arrays than NumPy's that is a table.
 
     Raises
     ------
     Unsupported
-        Where the program has an `obstacle`.
+        Where a table of other arrays would be nearly empty.
+    """
+    if scaled.density >= (_TABLE if arrays.are_numpy else _LEAST_TABLE):
+        return PairTable(scaled, arrays)
+    if arrays.are_numpy:
+        return PairLists(scaled, arrays)
+    raise Unsupported(
+        f'"interior-point" has lists of pairs in NumPy\'s arrays alone, and only {scaled.density:.1%} of all pairs of '
+        f'"{scaled.program.name}" are eligible, too few for a table: use "interior-point:numpy"'
+    )
+
+
+class Pairs(ABC):
+    """A layout.
+
+    Attributes
+    ----------
+    scaled : ScaledProgram
+    arrays : Arrays
+        In which all that is named below lives.
+    n_pairs : int
+        Entries of a vector of pairs.
+    n_products : int
+        Products of a point that count: of eligible pairs, of limits, of rows of users.
+    A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
+        T is empty where nobody is limited.
     """
 
-    def __init__(self, program: Program) -> None:
-        blocked = obstacle(program)
-        if blocked:
-            raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
-        self.program = program
-        largest = program.largest()
-        self.column = np.flatnonzero(largest > 0)
-        self.scale = largest[self.column]
-        new = np.diff(program.pair_users[self.column], prepend=-1) > 0  # pairs are sorted by user
-        self.member, self.user = program.pair_users[self.column[new]], np.cumsum(new) - 1
-        self.n_users, self.n_pairs = self.member.size, self.column.size
-        there = np.zeros(len(program.servers), bool)
-        there[program.pair_servers[self.column]] = True
-        self.server, self.n_servers = (np.cumsum(there) - 1)[program.pair_servers[self.column]], int(there.sum())
-        self.first = np.flatnonzero(new)  # first pair of each user
-        self.whole = self.n_pairs == self.n_users * self.n_servers
-        self.sparse = self.n_pairs < _SPARSE * self.n_users * self.n_servers
-        self._place_limits()
+    def __init__(self, scaled: ScaledProgram, arrays: Arrays, n_pairs: int) -> None:
+        self.scaled, self.arrays, self.xp = scaled, arrays, arrays.xp
+        self.n_pairs, self.n_users, self.n_servers, self.n_slots = n_pairs, scaled.n_users, scaled.n_servers, scaled.n_slots
+        self.has_levels, self.n_levels, self.n_limited, self.n_rows = scaled.has_levels, scaled.n_levels, scaled.limited.size, scaled.n_rows
+        self.n_products = scaled.n_pairs + self.n_slots * self.n_servers + self.n_rows
+        self.A, self.W = self.lay(scaled.A), self.lay(scaled.W)
+        self.T = self.lay(scaled.T) if self.n_limited else arrays.floats([])
+        place = np.full(self.n_users, self.n_limited)  # of each user among the limited ones; the others come last
+        place[scaled.limited] = np.arange(self.n_limited)
+        self._limited, self._place = arrays.integers(scaled.limited), arrays.integers(place)
 
-        goal = program.goal
-        assert isinstance(goal, Leximin | Equalize | Total | AlphaFair)
-        self.has_levels = isinstance(goal, Leximin | Equalize)
-        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if self.has_levels else np.ones_like(goal.weights)
-        worth = (program.utilities * factor[program.pair_users])[self.column] * self.scale
-        self.reach = self.sum_by_user(worth)
-        self.W = worth / self.reach[self.user]
-        self._place_tasks(isinstance(goal, Leximin))
+    # What a layout is ----------------------------------------------------------------------------------------------------------------
 
-    def _place_limits(self) -> None:
-        """Number the limits of each server: slot and server of every row of the program that bounds something."""
-        limits, program = self.program.limits, self.program
-        self.row = np.flatnonzero((limits.kinds != LimitKind.TASKS) & (limits.bounds > 0))
-        place = np.full(len(program.servers), -1)
-        place[program.pair_servers[self.column]] = self.server
-        server = place[limits.keys[self.row, 0]]
-        self.row, server = self.row[server >= 0], server[server >= 0]
-        order = np.argsort(server, kind="stable")
-        slot = np.empty(order.size, np.int64)
-        starts = np.searchsorted(server[order], np.arange(self.n_servers))
-        slot[order] = np.arange(order.size) - starts[server[order]]
-        self.row_slot, self.row_server = slot, server
-        self.n_slots = int(slot.max(initial=0)) + 1
-        slot_of = np.full(len(limits), -1)
-        slot_of[self.row] = slot
-        where = np.full(program.n_pairs, -1)
-        where[self.column] = np.arange(self.n_pairs)
-        matrix = limits.matrix.tocoo()
-        rows, columns, data = slot_of[matrix.row], where[matrix.col], matrix.data
-        kept = (rows >= 0) & (columns >= 0)
-        if not kept.all():
-            rows, columns, data = rows[kept], columns[kept], data[kept]
-        bounds = np.ones((self.n_slots, self.n_servers))
-        bounds[slot, server] = limits.bounds[self.row]
-        self.A = np.zeros((self.n_slots, self.n_pairs))
-        self.A[rows, columns] = data * self.scale[columns] / bounds[rows, self.server[columns]]
-        free = np.flatnonzero(self.A.max(axis=0, initial=0.0) == 0)
-        if free.size:  # what only its tasks bound: no price could measure it
-            user = program.users[self.member[self.user[free[0]]]]
-            raise Unsupported(f'"interior-point" cannot solve this: tasks of user "{user}" take nothing of a server; use highs')
+    @abstractmethod
+    def lay(self, values: FloatArray) -> Any:
+        """Bring values (..., pairs) of the scaled program here, 0 where a pair is not eligible."""
 
-    def _place_tasks(self, caps: bool) -> None:
-        """Turn limits on tasks into caps where that is possible and wanted, and into second rows elsewhere."""
-        limits = self.program.limits
-        rows = np.flatnonzero(limits.kinds == LimitKind.TASKS)
-        self.task_row = np.full(self.n_users, -1)
-        place = np.full(len(self.program.users), -1)
-        place[self.member] = np.arange(self.n_users)
-        rows = rows[place[limits.keys[rows, 0]] >= 0]
-        self.task_row[place[limits.keys[rows, 0]]] = rows
-        tasks = np.where(self.task_row >= 0, limits.bounds[self.task_row], np.inf)
-        per_task = self.W / self.scale
-        high = np.maximum.reduceat(per_task, self.first)
-        self.cap = tasks * high if caps else np.full(self.n_users, np.inf)
-        has_row = np.isfinite(tasks) & ~caps
-        self.limited = np.flatnonzero(has_row)
-        self.T = self.scale * self.spread(np.where(has_row, 1.0 / tasks, 0.0)) if self.limited.size else np.zeros(self.n_pairs)
-        self.n_levels = self.n_users if self.has_levels else 0
-        self.n_rows = self.n_levels + self.limited.size
+    @abstractmethod
+    def eligible(self, values: Any, elsewhere: float = 0.0) -> Any:
+        """Return values of pairs, or of a point, with ``elsewhere`` for pairs that are not eligible."""
 
-    # Sums ------------------------------------------------------------------------------------------------------------------------
+    @abstractmethod
+    def view(self, values: Any) -> Any:
+        """View values (slots, pairs) in a shape that goes with those of `at_servers`."""
 
-    def use(self, x: FloatArray) -> FloatArray:
-        """Return A x, (slots, servers)."""
-        return self.sum_by_server(self.A * x)
+    @abstractmethod
+    def at_servers(self, values: Any) -> Any:
+        """Return values (servers,) so that they meet the pairs of a row of a `view`."""
 
-    def cost(self, p: FloatArray, y: FloatArray | None = None) -> FloatArray:
-        """Return A'p, (pairs,); with T'y where the prices of second rows are given, too."""
-        if y is not None and y.size:
-            return self.cost(p) + self.T * self.spread(self.placed(y))
-        if self.whole:
-            worth: FloatArray = np.einsum("rnk,rk->nk", self.A.reshape(self.n_slots, self.n_users, self.n_servers), p)
-            return worth.ravel()
-        return np.asarray((self.A * p[:, self.server]).sum(axis=0))
+    @abstractmethod
+    def spread(self, values: Any) -> Any:
+        """Give every pair the value of its user."""
 
-    def level(self, x: FloatArray) -> FloatArray:
+    @abstractmethod
+    def sum_by_user(self, values: Any) -> Any:
+        """Sum a value per pair over the pairs of each user, (users,)."""
+
+    @abstractmethod
+    def least_by_user(self, values: Any) -> Any:
+        """Return the least value of each user's eligible pairs, (users,)."""
+
+    @abstractmethod
+    def most_by_server(self, values: Any) -> Any:
+        """Return the largest value of each server's pairs, which are not negative, (servers,)."""
+
+    @abstractmethod
+    def use(self, x: Any, slots: int | None = None) -> Any:
+        """Return A x, (slots, servers), or the first so many slots of it."""
+
+    @abstractmethod
+    def cost(self, p: Any) -> Any:
+        """Return A'p, (pairs,)."""
+
+    @abstractmethod
+    def matrix(self, used: Any, rows: list[Any]) -> Any:
+        """Return ``used`` (slots, pairs) times each of ``rows`` (pairs,), of levels, then of tasks, as (rows, slots * servers)."""
+
+    @abstractmethod
+    def tasks(self, x: Any) -> FloatArray:
+        """Return tasks of all pairs of the program."""
+
+    # The same in all of them ---------------------------------------------------------------------------------------------------------
+
+    def priced(self, p: Any, y: Any) -> Any:
+        """Return A'p + T'y, (pairs,), for prices of limits and of limits on tasks."""
+        return self.cost(p) + self.T * self.spread(self.placed(y)) if self.n_limited else self.cost(p)
+
+    def level(self, x: Any) -> Any:
         """Return W x, (users,)."""
         return self.sum_by_user(self.W * x)
 
-    def rows(self, x: FloatArray) -> FloatArray:
-        """Return the rows of the users, W x (where the goal has levels) and T x, (rows,)."""
-        level = self.level(x) if self.has_levels else np.zeros(0)
-        return np.concatenate([level, self.sum_by_user(self.T * x)[self.limited]]) if self.limited.size else level
+    def rows(self, x: Any) -> Any:
+        """Return U x, (rows,)."""
+        if not self.n_limited:
+            return self.level(x) if self.has_levels else self.arrays.floats([])
+        tasks = self.of_limited(self.sum_by_user(self.T * x))
+        return self.xp.concat([self.level(x), tasks]) if self.has_levels else tasks
 
-    def along_rows(self, q: FloatArray) -> FloatArray:
-        """Return what the rows of the users are worth at each pair, for prices of the rows, (pairs,)."""
-        worth = self.W * self.spread(q[: self.n_levels]) if self.has_levels else np.zeros(self.n_pairs)
-        return worth + self.T * self.spread(self.placed(q[self.n_levels :])) if self.limited.size else worth
+    def along_rows(self, q: Any) -> Any:
+        """Return U'q, (pairs,)."""
+        if not self.n_limited:
+            return self.W * self.spread(q) if self.has_levels else 0.0
+        tasks = self.T * self.spread(self.placed(q[self.n_levels :]))
+        return self.W * self.spread(q[: self.n_levels]) + tasks if self.has_levels else tasks
 
-    def placed(self, of_limited: FloatArray, elsewhere: float = 0.0) -> FloatArray:
+    def cheapest(self, p: Any, y: Any) -> Any:
+        """Return the cheapest price of one unit of each user's level, min over its pairs of (A'p + T'y) / W, (users,)."""
+        return self.least_by_user(self.priced(p, y) / self.eligible(self.W, 1.0))
+
+    def placed(self, of_limited: Any, elsewhere: float = 0.0) -> Any:
         """Give a value to every user from those of the users with a second row."""
-        values = np.full(self.n_users, elsewhere)
-        values[self.limited] = of_limited
-        return values
+        return self.xp.take(self.xp.concat([of_limited, self.arrays.floats([elsewhere])]), self._place)
 
-    def parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def of_limited(self, values: Any) -> Any:
+        """Return the values of the users with a second row."""
+        return self.xp.take(values, self._limited, axis=0)
+
+    def parts(self, values: Any) -> tuple[Any, Any, Any]:
         """Split the values of a point: of pairs, of limits (slots, servers), of the rows of users."""
         end = self.n_pairs + self.n_slots * self.n_servers
-        return values[: self.n_pairs], values[self.n_pairs : end].reshape(self.n_slots, self.n_servers), values[end:]
+        limits = self.xp.reshape(values[self.n_pairs : end], (self.n_slots, self.n_servers))
+        return values[: self.n_pairs], limits, values[end:]
+
+    def point(self, of_pairs: Any, of_limits: Any, of_rows: Any) -> Any:
+        """Put the values of a point together."""
+        return self.xp.concat([of_pairs, self.xp.reshape(of_limits, (-1,)), of_rows])
+
+    def even_slices(self) -> Any:
+        """Return half of every limit, divided evenly among those who can use the server, or less where a limit on tasks is near."""
+        server = self.scaled.server
+        x = self.eligible(self.lay((0.5 / np.bincount(server))[server]), 1.0)
+        if not self.n_limited:
+            return x
+        tasks = self.rows(x)[self.n_levels :]
+        return x / self.spread(self.placed(self.xp.clip(2 * tasks, 1.0, None), 1.0))
+
+    def length(self, values: Any, change: Any) -> float:
+        """Return how far one can go, 1 at most, before a value of a point becomes 0."""
+        steepest = -float(self.xp.min(change / values))
+        return 1.0 if steepest <= 1 else 1.0 / steepest
+
+    def mean(self, products: Any) -> float:
+        """Return the mean of the products of a point."""
+        return float(self.xp.sum(self.eligible(products))) / self.n_products
+
+
+class PairTable(Pairs):
+    """All pairs of users and servers, with a mask of the eligible ones where they are not all."""
+
+    def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
+        self._position = scaled.user * scaled.n_servers + scaled.server
+        self._shape = scaled.n_users, scaled.n_servers
+        self._there: Any = None  # by entry of a point, whose limits and rows are all there
+        if not scaled.whole:
+            there = np.zeros(scaled.n_users * scaled.n_servers, bool)
+            there[self._position] = True
+            others = np.ones(scaled.n_slots * scaled.n_servers + scaled.n_rows, bool)
+            self._there = arrays.booleans(np.concatenate([there, others]))
+        super().__init__(scaled, arrays, scaled.n_users * scaled.n_servers)
+
+    def lay(self, values: FloatArray) -> Any:
+        """Put them where they are in the table."""
+        if self._there is None:
+            return self.arrays.floats(values)
+        table = np.zeros((*values.shape[:-1], self.n_pairs))
+        table[..., self._position] = values
+        return self.arrays.floats(table)
+
+    def eligible(self, values: Any, elsewhere: float = 0.0) -> Any:
+        """Ask the mask, where there is one."""
+        return values if self._there is None else self.xp.where(self._there[: values.shape[0]], values, elsewhere)
+
+    def view(self, values: Any) -> Any:
+        """Tables, one a slot."""
+        return self.xp.reshape(values, (-1, *self._shape))
+
+    def at_servers(self, values: Any) -> Any:
+        """A value a column."""
+        return values
+
+    def spread(self, values: Any) -> Any:
+        """Along the rows."""
+        return self.xp.repeat(values, self.n_servers)
+
+    def sum_by_user(self, values: Any) -> Any:
+        """Of the rows."""
+        return self.xp.sum(self.xp.reshape(values, self._shape), axis=1)
+
+    def least_by_user(self, values: Any) -> Any:
+        """Of the rows."""
+        return self.xp.min(self.xp.reshape(self.eligible(values, np.inf), self._shape), axis=1)
+
+    def most_by_server(self, values: Any) -> Any:
+        """Of the columns."""
+        return self.xp.max(self.xp.reshape(values, self._shape), axis=0)
+
+    def use(self, x: Any, slots: int | None = None) -> Any:
+        """Sums of columns."""
+        return self.arrays.sum_rows(self.view(self.A)[:slots, :, :], self.xp.reshape(x, self._shape))
+
+    def cost(self, p: Any) -> Any:
+        """Sums of tables."""
+        return self.xp.reshape(self.arrays.sum_tables(self.view(self.A), p), (-1,))
+
+    def matrix(self, used: Any, rows: list[Any]) -> Any:
+        """Put tables side by side."""
+        parts, xp = [], self.xp
+        for values in rows:
+            own = xp.reshape(values, self._shape)
+            table = xp.empty((self.n_users, self.n_slots, self.n_servers), dtype=xp.float64, device=self.arrays.device)
+            for r in range(self.n_slots):
+                table[:, r, :] = self.view(used)[r, :, :] * own
+            parts.append(xp.reshape(table, (self.n_users, -1)))
+        if self.n_limited:
+            parts[-1] = self.of_limited(parts[-1])
+        return parts[0] if len(parts) == 1 else xp.concat(parts)
+
+    def tasks(self, x: Any) -> FloatArray:
+        """Take them from where they are in the table."""
+        values = self.arrays.numpy(x)
+        return self.scaled.tasks(values if self._there is None else values[self._position])
+
+
+class PairLists(Pairs):
+    """The eligible pairs alone, in NumPy; their matrix is SciPy's where they are few."""
+
+    def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
+        self._user, self._server, self._first = scaled.user, scaled.server, scaled.first
+        self._sparse = scaled.density < _SPARSE
+        super().__init__(scaled, arrays, scaled.n_pairs)
+
+    def lay(self, values: FloatArray) -> FloatArray:
+        """They are."""
+        return values
+
+    def eligible(self, values: FloatArray, elsewhere: float = 0.0) -> FloatArray:
+        """They are."""
+        return values
+
+    def view(self, values: FloatArray) -> FloatArray:
+        """They are."""
+        return values
+
+    def at_servers(self, values: FloatArray) -> FloatArray:
+        """By position."""
+        return np.asarray(values[self._server])
 
     def spread(self, values: FloatArray) -> FloatArray:
-        """Give every pair the value of its user."""
-        return np.repeat(values, self.n_servers) if self.whole else values[self.user]
+        """By position."""
+        return np.asarray(values[self._user])
 
     def sum_by_user(self, values: FloatArray) -> FloatArray:
-        """Sum a value per pair over the pairs of each user, (users,)."""
-        if self.whole:
-            return np.asarray(values.reshape(self.n_users, self.n_servers).sum(axis=1))
-        return np.asarray(np.add.reduceat(values, self.first))
+        """Of a stretch of pairs."""
+        return np.asarray(np.add.reduceat(values, self._first))
 
-    def cheapest(self, p: FloatArray, y: FloatArray) -> FloatArray:
-        """Return the cheapest price of one unit of each user's level, min over its pairs of (A'p + T'y) / W, (users,)."""
-        per_level = self.cost(p, y) / self.W
-        if self.whole:
-            return np.asarray(per_level.reshape(self.n_users, self.n_servers).min(axis=1))
-        return np.asarray(np.minimum.reduceat(per_level, self.first))
+    def least_by_user(self, values: FloatArray) -> FloatArray:
+        """Of a stretch of pairs."""
+        return np.asarray(np.minimum.reduceat(values, self._first))
 
-    def sum_by_server(self, values: FloatArray) -> FloatArray:
-        """Sum values (rows, pairs) over the pairs of each server, (rows, servers)."""
-        if self.whole:
-            return np.asarray(values.reshape(-1, self.n_users, self.n_servers).sum(axis=1))
-        return np.array([np.bincount(self.server, weights=row, minlength=self.n_servers) for row in values])
+    def most_by_server(self, values: FloatArray) -> FloatArray:
+        """By position."""
+        most = np.zeros(self.n_servers)
+        np.maximum.at(most, self._server, values)
+        return most
 
-    def tables(self, values: list[FloatArray]) -> FloatArray | sp.csr_array:
-        """Return values (slots, pairs), for levels (if there are any) and for tasks, as one matrix (rows, slots * servers).
+    def use(self, x: FloatArray, slots: int | None = None) -> FloatArray:
+        """By position."""
+        return np.array([np.bincount(self._server, weights=row * x, minlength=self.n_servers) for row in self.A[:slots]])
 
-        It is sparse where few pairs are eligible.
-        """
-        last = [slice(None)] * (len(values) - 1) + [self.limited if self.limited.size else slice(None)]
-        if self.sparse:
-            sparse = [self._sparse_table(part)[kept] for part, kept in zip(values, last, strict=True)]
+    def cost(self, p: FloatArray) -> FloatArray:
+        """By position."""
+        return np.asarray((self.A * p[:, self._server]).sum(axis=0))
+
+    def matrix(self, used: FloatArray, rows: list[FloatArray]) -> FloatArray | sp.csr_array:
+        """Place them in a matrix, a sparse one where they are few."""
+        if self._sparse:
+            sparse = [self._sparse_matrix(used * values) for values in rows]
+            if self.n_limited:
+                sparse[-1] = sparse[-1][self._limited]
             return sp.csr_array(sp.vstack(sparse, format="csr"))
-        return np.concatenate([self._table(part)[kept] for part, kept in zip(values, last, strict=True)])
+        dense = [self._dense_matrix(used * values) for values in rows]
+        if self.n_limited:
+            dense[-1] = dense[-1][self._limited]
+        return np.concatenate(dense)
 
-    def _sparse_table(self, values: FloatArray) -> sp.csr_array:
-        """Return values (slots, pairs) as a sparse matrix (users, slots * servers)."""
-        n, k, m = self.n_users, self.n_servers, values.shape[0]
-        rows, columns = np.tile(self.user, m), (np.arange(m)[:, None] * k + self.server).ravel()
+    def _sparse_matrix(self, values: FloatArray) -> sp.csr_array:
+        n, k, m = self.n_users, self.n_servers, self.n_slots
+        rows, columns = np.tile(self._user, m), (np.arange(m)[:, None] * k + self._server).ravel()
         return sp.csr_array((values.ravel(), (rows, columns)), shape=(n, m * k))
 
-    def _table(self, values: FloatArray) -> FloatArray:
-        """Return values (slots, pairs) as a matrix (users, slots * servers)."""
-        n, k, m = self.n_users, self.n_servers, values.shape[0]
-        if self.whole:
-            return values.reshape(m, n, k).transpose(1, 0, 2).reshape(n, m * k)
-        table = np.zeros((n, m, k))
-        table[self.user, :, self.server] = values.T
-        return table.reshape(n, m * k)
-
-    # The way back ----------------------------------------------------------------------------------------------------------------
+    def _dense_matrix(self, values: FloatArray) -> FloatArray:
+        table = np.zeros((self.n_users, self.n_slots, self.n_servers))
+        table[self._user, :, self._server] = values.T
+        return table.reshape(self.n_users, -1)
 
     def tasks(self, x: FloatArray) -> FloatArray:
-        """Return tasks of all pairs of the program."""
-        tasks = np.zeros(self.program.n_pairs)
-        tasks[self.column] = x * self.scale
-        return tasks
-
-    def prices(self, p: FloatArray, y: FloatArray) -> FloatArray:
-        """Return what a unit of each limit of the program is worth, (limits,), for prices of whole limits and second rows."""
-        prices, bounds = np.zeros(len(self.program.limits)), self.program.limits.bounds
-        prices[self.row] = p[self.row_slot, self.row_server] / bounds[self.row]
-        rows = self.task_row[self.limited]
-        prices[rows] = y / bounds[rows]
-        return prices
-
-    def positions(self, users: IntArray) -> IntArray:
-        """Return positions in the program of users given by their positions here."""
-        return self.member[users]
+        """In the same order."""
+        return self.scaled.tasks(x)

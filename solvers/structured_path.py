@@ -1,6 +1,6 @@
 """Steps of a structured interior point, and the path to one level of a leximin.
 
-In the units of ``structured_pairs``, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
+In the units of ``scaled_program``, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
 
     maximise t   subject to   A x + s = 1,   W x - v = a t + b,     x, s, v >= 0
                               A'p - W'm - z = 0,   a m = 1,         z, p, m >= 0        (users with limits on tasks: a row more)
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,8 @@ _RESTART, _LEAST_LEFT = 0.1, 1e-3  # part of the prices that is left to those wh
 class Point:
     """Values x, s, v in one vector, their duals z, p, m in another, and the level."""
 
-    primal: FloatArray
-    dual: FloatArray
+    primal: Any
+    dual: Any
     t: float
 
 
@@ -65,10 +66,8 @@ def part_of_the_way(gap: float) -> float:
     return 0.8 if gap > 1e-6 else _LONG
 
 
-def advance(
-    pairs: Pairs, point: Point, side: FloatArray, a: FloatArray | None, rows: FloatArray, worth: FloatArray | float, part: float
-) -> Point:
-    """Take a step.
+def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, worth: Any | float, part: float) -> Point:
+    """Take a step. Arrays are those of the pairs.
 
     Parameters
     ----------
@@ -83,52 +82,46 @@ def advance(
     ------
     numpy.linalg.LinAlgError
     """
-    primal, dual = point.primal, point.dual
+    xp, primal, dual = pairs.xp, point.primal, point.dual
     x, s, v = pairs.parts(primal)
     z, p, m = pairs.parts(dual)
     residuals = Residuals(
         1 - pairs.use(x) - s,
         rows + side * v - pairs.rows(x) + (0.0 if a is None else a * point.t),
-        z - pairs.cost(p) + pairs.along_rows(side * m) + worth,
+        pairs.eligible(z - pairs.cost(p) + pairs.along_rows(side * m) + worth),
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
     care = 2 if part == _LONG else 1  # refinements
     product = primal * dual
-    mu = float(product.mean())
+    mu = pairs.mean(product)
     step = system.step(-product, residuals, care)
-    lengths = _length(primal, step[0]), _length(dual, step[1])
-    ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
-    value = float(p.sum() + m.sum()) if a is None else point.t
-    aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / product.size)
+    lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
+    ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
+    value = float(xp.sum(p) + xp.sum(m)) if a is None else point.t
+    aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / pairs.n_products)
     wanted = aim - product - step[0] * step[1]
     step = system.step(wanted, residuals, care)
-    lengths = _length(primal, step[0]), _length(dual, step[1])
+    lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
     for _ in range(_CORRECTORS):
         far = [min(1.0, 1.5 * length + 0.1) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
-        wanted = wanted + np.clip(there, _SPREAD * aim, aim / _SPREAD) - there.clip(None, 2 * aim / _SPREAD)
+        wanted = wanted + xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD)
         other = system.step(wanted, residuals, care)
-        longer = _length(primal, other[0]), _length(dual, other[1])
+        longer = pairs.length(primal, other[0]), pairs.length(dual, other[1])
         if sum(longer) < sum(lengths) + _GAIN:
             break
         step, lengths = other, longer
     along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
     after = Point(
-        np.maximum(primal + along * step[0], _LEAST_PART * primal),
-        np.maximum(dual + across * step[1], _LEAST_PART * dual),
+        xp.maximum(primal + along * step[0], _LEAST_PART * primal),
+        xp.maximum(dual + across * step[1], _LEAST_PART * dual),
         point.t + along * step[2],
     )
-    if not np.isfinite(after.primal @ after.dual + after.t):
+    if not np.isfinite(float(after.primal @ after.dual) + after.t):
         raise np.linalg.LinAlgError("the step is no number")
     return after
-
-
-def _length(values: FloatArray, change: FloatArray) -> float:
-    """Return how far one can go, 1 at most, before a value becomes 0."""
-    steepest = -float((change / values).min(initial=0.0))
-    return 1.0 if steepest <= 1 else 1.0 / steepest
 
 
 # Levels --------------------------------------------------------------------------------------------------------------------------
@@ -141,7 +134,7 @@ class Reached:
     level: float
     bound: float
     noise: float  # part of the level by which the bound is lowered for the digits of the limits
-    x: FloatArray
+    x: Any  # in the arrays of the pairs; the others are NumPy's
     prices: FloatArray  # of limits, (slots, servers)
     task_prices: FloatArray  # of limits on tasks that are rows
     user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
@@ -168,37 +161,35 @@ class LevelPath:
 
     def __init__(self, pairs: Pairs, unit: float, deadline: Deadline) -> None:
         self.pairs, self.deadline = pairs, deadline
-        self.per_t = unit / pairs.reach
+        self.per_t = unit / pairs.scaled.reach
         self.rising = np.ones(pairs.n_users, bool)
         self.settled_at = np.zeros(pairs.n_users)
-        self.side = np.append(np.ones(pairs.n_users), -np.ones(pairs.limited.size))
+        self.side = pairs.arrays.floats(np.append(np.ones(pairs.n_users), -np.ones(pairs.n_limited)))
         self.steps = 0
         self.points, self.since = [self._start()], 0  # from which on they are those of the present level
 
     def _start(self) -> Point:
         """Half of every limit, divided evenly among those who can use the server; the same price for the same part of a level."""
-        pairs, n = self.pairs, self.pairs.n_users
-        crowd = np.bincount(pairs.server, minlength=pairs.n_servers)
-        x = 0.5 / crowd[pairs.server]
-        x /= pairs.spread(pairs.placed(np.maximum(2 * pairs.rows(x)[n:], 1.0), 1.0))
+        pairs, scaled, n = self.pairs, self.pairs.scaled, self.pairs.n_users
+        numpy, xp = pairs.arrays.numpy, pairs.xp
+        x = pairs.even_slices()
         s = 1 - pairs.use(x)
-        level, tasks = np.split(pairs.rows(x), [n])
-        t = 0.5 * float((level / self.per_t).min())
-        gives = np.bincount(pairs.server, weights=pairs.W, minlength=pairs.n_servers) / crowd
-        p = np.broadcast_to(gives, s.shape)
-        y = np.full(tasks.size, float(gives.mean()))
+        rows = pairs.rows(x)
+        level, tasks = rows[:n], rows[n:]
+        t = 0.5 * float((numpy(level) / self.per_t).min())
+        gives = np.bincount(scaled.server, weights=scaled.W) / np.bincount(scaled.server)
+        p = pairs.arrays.floats(np.broadcast_to(gives, s.shape))
+        y = xp.full_like(tasks, float(gives.mean()))
         q = 0.5 * pairs.cheapest(p, y)
-        m = np.append(q, y)
-        z = pairs.cost(p) - pairs.along_rows(self.side * m)
-        primal = np.concatenate([x, s.ravel(), level - self.per_t * t, 1 - tasks])
-        return Point(primal, np.concatenate([z, p.ravel(), m]) / float(self.per_t @ q), t)
+        m = xp.concat([q, y])
+        z = pairs.eligible(pairs.cost(p) - pairs.along_rows(self.side * m), 1.0)
+        primal = pairs.point(x, s, xp.concat([level - pairs.arrays.floats(self.per_t * t), 1 - tasks]))
+        return Point(primal, pairs.point(z, p, m) / float(self.per_t @ numpy(q)), t)
 
     @property
-    def _a(self) -> FloatArray:
+    def _a(self) -> Any:
         """By how much each row of the users rises with t, (rows,)."""
-        a = np.zeros(self.pairs.n_rows)
-        a[: self.pairs.n_users] = self.per_t * self.rising
-        return a
+        return self.pairs.arrays.floats(np.append(self.per_t * self.rising, np.zeros(self.pairs.n_limited)))
 
     def settle(self, users: BoolArray, levels: FloatArray) -> None:
         """Settle users, (users,), at their levels, and go back to the last point that is a good start without them."""
@@ -221,9 +212,9 @@ class LevelPath:
 
     def settle_capped(self, level: float) -> bool:
         """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any."""
-        capped = self.rising & (self.pairs.cap <= self.per_t * level * (1 + _ROUNDING))
+        capped = self.rising & (self.pairs.scaled.cap <= self.per_t * level * (1 + _ROUNDING))
         if capped.any():
-            self.settle(capped, self.pairs.cap)
+            self.settle(capped, self.pairs.scaled.cap)
         return bool(capped.any())
 
     def climb(self, enough: float) -> Reached:
@@ -248,9 +239,9 @@ class LevelPath:
             if _KEPT[0] < now.error < _KEPT[1] * kept:
                 kept = now.error
                 self.points.append(point)
-            rows = np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.limited.size))
+            rows = np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.n_limited))
             try:
-                point = advance(self.pairs, point, self.side, self._a, rows, 0.0, part_of_the_way(now.error))
+                point = advance(self.pairs, point, self.side, self._a, self.pairs.arrays.floats(rows), 0.0, part_of_the_way(now.error))
             except np.linalg.LinAlgError:
                 break
             self.steps += 1
@@ -268,15 +259,17 @@ class LevelPath:
     def _proved(self, point: Point) -> Reached:
         """Return the level and the bound, of a point that need not fulfil anything."""
         pairs, rising, n = self.pairs, self.rising, self.pairs.n_users
+        numpy = pairs.arrays.numpy
         x, _, v = pairs.parts(point.primal)
         _, p, m = pairs.parts(point.dual)
-        level, tasks = np.split(pairs.rows(x), [n])
-        level = level / max(1.0, float(pairs.use(x).max()), float(tasks.max(initial=0.0)))
+        q = numpy(pairs.cheapest(p, m[n:]))
+        v, p, m = numpy(v), numpy(p), numpy(m)
+        level, tasks = np.split(numpy(pairs.rows(x)), [n])
+        level = level / max(1.0, float(pairs.xp.max(pairs.use(x))), float(tasks.max(initial=0.0)))
         settled = self.settled_at > 0
         missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
         reached = float((level[rising] / self.per_t[rising]).min())
         y = m[n:]
-        q = pairs.cheapest(p, y)
         sigma = float(self.per_t[rising] @ q[rising])
         spent = float(p.sum() + y.sum())
         bound = (spent * (1 - _DIGITS) - float(q[~rising] @ self.settled_at[~rising])) / sigma

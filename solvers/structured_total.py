@@ -2,7 +2,7 @@
 
     maximise c x   subject to   A x + s = 1,   T x + w = 1,   x, s, w >= 0           A'p + T'y - z = c,   z, p, y >= 0
 
-in the units of ``structured_pairs``: the program of a level without t and with a constant worth c of every pair, so the same steps. The
+in the units of ``scaled_program``: the program of a level without t and with a constant worth c of every pair, so the same steps. The
 gap is that of the certificate, c x of x scaled back into the limits against what the prices allow, where a pair that is too cheap counts
 in full.
 """
@@ -10,12 +10,15 @@ in full.
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 
 from fairopt.program import Program, Solution
+from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.scaled_program import ScaledProgram
+from fairopt.solvers.structured_pairs import Pairs, lay_out
 from fairopt.solvers.structured_path import Point, advance, part_of_the_way
 
 __all__ = ["solve_total"]
@@ -28,21 +31,22 @@ _END = 1e-14
 _STALLED = 12  # steps that do not halve the gap
 
 
-def solve_total(program: Program, tolerance: float, deadline: Deadline) -> Solution | None:
+def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
     """Return the largest total, None where the path got lost on the way.
 
     Raises
     ------
     Unsupported
-        Where the program has no place in the layout of ``structured_pairs``.
+        Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """
-    pairs = Pairs(program)
-    if not pairs.n_pairs:
+    scaled = ScaledProgram(program)
+    if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
-    worth = pairs.W * pairs.spread(pairs.reach)
-    unit = float(worth.sum())
+    pairs, xp = lay_out(scaled, arrays), arrays.xp
+    worth = pairs.W * pairs.spread(arrays.floats(scaled.reach))
+    unit = float(xp.sum(worth))
     worth = worth / unit
-    side, rows = -np.ones(pairs.n_rows), np.ones(pairs.n_rows)
+    rows = arrays.floats(np.ones(pairs.n_rows))
     point = _start(pairs, worth)
     gap, mark, since, best = np.inf, np.inf, 0, None
     for step in range(_STEPS):
@@ -50,9 +54,9 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline) -> Solut
             raise deadline.passed({"steps": step})
         x, _, _ = pairs.parts(point.primal)
         _, p, y = pairs.parts(point.dual)
-        scale = max(1.0, float(pairs.use(x).max()), float(pairs.rows(x).max(initial=0.0)))
+        scale = max(1.0, float(xp.max(pairs.use(x))), float(arrays.numpy(pairs.rows(x)).max(initial=0.0)))
         reached = float(worth @ x) / scale
-        bound = float(p.sum() + y.sum() + np.maximum(worth - pairs.cost(p, y), 0.0).sum())
+        bound = float(xp.sum(p) + xp.sum(y) + xp.sum(xp.clip(worth - pairs.priced(p, y), 0.0, None)))
         now = (bound - reached) / bound
         log.debug("step %d: total %.9g, gap %.1e", step, reached * unit, now)
         since, mark = (0, now) if now < 0.5 * mark else (since + 1, mark)
@@ -61,23 +65,21 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline) -> Solut
         if gap <= _END or since > _STALLED or (gap <= _DIGIT * tolerance and since > 2):
             break
         try:
-            point = advance(pairs, point, side, None, rows, worth, part_of_the_way(now))
+            point = advance(pairs, point, -rows, None, rows, worth, part_of_the_way(now))
         except np.linalg.LinAlgError:
             break
     if best is None or gap > tolerance:
         log.info("lost on the way to the total, with a gap of %.1e", gap)
         return None
     x, p, y = best
-    return Solution(pairs.tasks(x), prices=pairs.prices(p, y) * unit, iterations=step)
+    return Solution(pairs.tasks(x), prices=scaled.prices(arrays.numpy(p), arrays.numpy(y)) * unit, iterations=step)
 
 
-def _start(pairs: Pairs, worth: np.ndarray) -> Point:
+def _start(pairs: Pairs, worth: Any) -> Point:
     """Half of every limit, divided evenly among those who can use the server; prices at which everything costs twice its worth."""
-    x = 0.5 / np.bincount(pairs.server, minlength=pairs.n_servers)[pairs.server]
-    x /= pairs.spread(pairs.placed(np.maximum(2 * pairs.rows(x), 1.0), 1.0))
-    dearest = np.zeros(pairs.n_servers)
-    np.maximum.at(dearest, pairs.server, worth / pairs.A.max(axis=0))
-    p = np.broadcast_to(2 * dearest, (pairs.n_slots, pairs.n_servers))
-    y = np.full(pairs.n_rows, float(dearest.mean()))
-    z = pairs.cost(p, y) - worth
-    return Point(np.concatenate([x, (1 - pairs.use(x)).ravel(), 1 - pairs.rows(x)]), np.concatenate([z, p.ravel(), y]), 0.0)
+    arrays, x = pairs.arrays, pairs.even_slices()
+    dearest = pairs.most_by_server(worth / pairs.eligible(pairs.xp.max(pairs.A, axis=0), 1.0))
+    p = pairs.xp.stack([2 * dearest] * pairs.n_slots)
+    y = arrays.floats(np.full(pairs.n_rows, float(pairs.xp.mean(dearest))))
+    z = pairs.eligible(pairs.priced(p, y) - worth, 1.0)
+    return Point(pairs.point(x, 1 - pairs.use(x), 1 - pairs.rows(x)), pairs.point(z, p, y), 0.0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from scipy.optimize import linprog
 from strategies import instances
@@ -15,10 +17,12 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers import choose, interior_point
+from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.scaled_program import ScaledProgram
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
 from fairopt.solvers.structured_total import solve_total
 
 NEVER = Deadline(None)
@@ -55,58 +59,106 @@ def by_highs(program: Program) -> Solution:
     return fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=NEVER)
 
 
-# The step ------------------------------------------------------------------------------------------------------------------------
+# Layouts and the step ------------------------------------------------------------------------------------------------------------
 
 
+def strict() -> Arrays:
+    """Return arrays that have nothing but the standard, or skip."""
+    return Arrays(pytest.importorskip("array_api_strict", reason="array-api-strict is not installed"))
+
+
+LAYOUTS: dict[str, Callable[[ScaledProgram], Pairs]] = {
+    "lists": lambda scaled: PairLists(scaled, NUMPY),
+    "table": lambda scaled: PairTable(scaled, NUMPY),
+    "table of strict arrays": lambda scaled: PairTable(scaled, strict()),
+}
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [("drfh", {}), ("drfh", {"formulation": "equalize"}), ("efficiency", {})]
+
+
+def dense(scaled: ScaledProgram) -> tuple[FloatArray, FloatArray]:
+    """Return A (slots, servers, pairs) and U (rows, pairs) as they stand in the module's docstring."""
+    pair = np.arange(scaled.n_pairs)
+    A, own = np.zeros((scaled.n_slots, scaled.n_servers, pair.size)), np.zeros((scaled.n_users, pair.size))
+    A[:, scaled.server, pair], own[scaled.user, pair] = scaled.A, 1.0
+    return A, np.concatenate([(own * scaled.W)[: scaled.n_levels], (own * scaled.T)[scaled.limited]])
+
+
+def of_pairs(pairs: Pairs, values: Any) -> FloatArray:
+    """Return values of the eligible pairs, in NumPy."""
+    return pairs.tasks(values)[pairs.scaled.column] / pairs.scaled.scale
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("notion", "options"), QUESTIONS)
+def test_all_layouts_are_the_same_numbers(layout: str, part: float, notion: str, options: dict[str, Any]) -> None:
+    """Every sum against dense matrices: of few, some and all pairs, one user in three with a limit on tasks."""
+    instance = everywhere(120, 90, 2, part=part).replace(tasks=np.where(np.arange(120) % 3, np.inf, 5.0))
+    scaled = ScaledProgram(fo.formulate(instance, notion, **options))
+    pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(0), dense(scaled)
+    floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
+    x, p, q = rng.random(scaled.n_pairs), rng.random(A.shape[:2]), rng.random(scaled.n_rows)
+    laid, y = pairs.lay(x), q[scaled.n_levels :]
+    worth, tasks = np.einsum("rks,rk->s", A, p), U[scaled.n_levels :].T @ y
+    np.testing.assert_allclose(of_pairs(pairs, laid), x, rtol=1e-15)
+    np.testing.assert_allclose(numpy(pairs.use(laid)), A @ x, rtol=1e-12)
+    np.testing.assert_allclose(numpy(pairs.rows(laid)), U @ x, rtol=1e-12)
+    np.testing.assert_allclose(of_pairs(pairs, pairs.cost(floats(p))), worth, rtol=1e-12)
+    np.testing.assert_allclose(of_pairs(pairs, pairs.priced(floats(p), floats(y))), worth + tasks, rtol=1e-12)
+    if scaled.n_rows:
+        np.testing.assert_allclose(of_pairs(pairs, pairs.along_rows(floats(q))), U.T @ q, rtol=1e-12)
+    cheapest = np.full(scaled.n_users, np.inf)
+    np.minimum.at(cheapest, scaled.user, (worth + tasks) / scaled.W)
+    np.testing.assert_allclose(numpy(pairs.cheapest(floats(p), floats(y))), cheapest, rtol=1e-12)
+    rows = [pairs.W] * scaled.has_levels + [pairs.T] * bool(scaled.limited.size)
+    if rows:
+        table = pairs.matrix(pairs.A, rows)
+        table = table.toarray() if isinstance(table, sp.csr_array) else numpy(table)
+        np.testing.assert_allclose(table, np.einsum("ns,rks->nrk", U, A).reshape(scaled.n_rows, -1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.parametrize(("users", "servers"), [(4, 5), (9, 2)])
 @pytest.mark.parametrize("part", [0.5, 1.0])
-def test_the_step_solves_the_whole_system(users: int, servers: int, part: float) -> None:
+def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int, part: float) -> None:
     """All nine blocks of unknowns, against a dense solve of the conditions as they stand in the module's docstring."""
     instance = everywhere(users, servers, 2, seed=users, part=part).replace(tasks=np.r_[3.0, np.full(users - 1, np.inf)])
-    pairs = Pairs(fo.formulate(instance, "drfh", formulation="equalize"))
-    rng = np.random.default_rng(1)
-    n, limits, rows = pairs.n_pairs, pairs.n_slots * pairs.n_servers, pairs.n_rows
+    scaled = ScaledProgram(fo.formulate(instance, "drfh", formulation="equalize"))
+    pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(1), dense(scaled)
+    floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
+    n, limits, rows = scaled.n_pairs, scaled.n_slots * scaled.n_servers, scaled.n_rows
+    size = n + limits + rows
     assert rows == users + 1
-    unit = np.eye(n)
-    A = np.stack([pairs.use(e).ravel() for e in unit], axis=1)
-    U = np.stack([pairs.rows(e) for e in unit], axis=1)
     side, a = np.append(np.ones(users), -1.0), np.append(rng.uniform(0.5, 2, users), 0.0)
-    primal, dual = rng.uniform(0.1, 2, (2, n + limits + rows))
-    system = NewtonSystem(pairs, primal, dual, side, a)
-    products = rng.normal(size=primal.size)
-    wanted = Residuals(rng.normal(size=(pairs.n_slots, pairs.n_servers)), rng.normal(size=rows), rng.normal(size=n), 0.7)
-    d_primal, d_dual, dt = system.step(products, wanted)
 
-    size = primal.size
+    def point(values: FloatArray) -> Any:
+        of_limits = floats(values[n : n + limits].reshape(A.shape[:2]))
+        return pairs.point(pairs.eligible(pairs.lay(values[:n]), 1.0), of_limits, floats(values[n + limits :]))
+
+    def flat(values: Any) -> FloatArray:
+        x, s, v = pairs.parts(values)
+        return np.concatenate([of_pairs(pairs, x), numpy(s).ravel(), numpy(v)])
+
+    primal, dual = rng.uniform(0.1, 2, (2, size))
+    products, lack = rng.normal(size=size), rng.normal(size=size)
+    system = NewtonSystem(pairs, point(primal), point(dual), floats(side), floats(a))
+    costs, of_limits, of_rows = pairs.parts(point(lack))
+    d_primal, d_dual, dt = system.step(point(products), Residuals(of_limits, of_rows, pairs.eligible(costs), 0.7))
+
     matrix = np.zeros((2 * size + 1, 2 * size + 1))  # columns: primal, dual, t
-    right = np.concatenate([wanted.limits.ravel(), wanted.rows, wanted.costs, products, [wanted.unit]])
+    right = np.concatenate([lack[n:], lack[:n], products, [0.7]])
     lim, own = slice(n, n + limits), slice(n + limits, size)
-    matrix[:limits, :n], matrix[:limits, lim] = A, np.eye(limits)
-    of_rows = slice(limits, limits + rows)
-    matrix[of_rows, :n], matrix[of_rows, own], matrix[of_rows, -1] = U, -np.diag(side), -a
-    of_costs = slice(limits + rows, size)
-    matrix[of_costs, size : size + n] = -np.eye(n)
-    matrix[of_costs, size + n : size + n + limits] = A.T
-    matrix[of_costs, size + n + limits : 2 * size] = -U.T * side
+    matrix[:limits, :n], matrix[:limits, lim] = A.reshape(limits, n), np.eye(limits)
+    of_users = slice(limits, limits + rows)
+    matrix[of_users, :n], matrix[of_users, own], matrix[of_users, -1] = U, -np.diag(side), -a
+    reduced = slice(limits + rows, size)
+    matrix[reduced, size : size + n] = -np.eye(n)
+    matrix[reduced, size + n : size + n + limits] = A.reshape(limits, n).T
+    matrix[reduced, size + n + limits : 2 * size] = -U.T * side
     matrix[size : 2 * size, :size], matrix[size : 2 * size, size : 2 * size] = np.diag(dual), np.diag(primal)
     matrix[-1, size + n + limits : 2 * size] = a * side
     expected = np.linalg.solve(matrix, right)
-    np.testing.assert_allclose(np.concatenate([d_primal, d_dual, [dt]]), expected, rtol=1e-8, atol=1e-8)
-
-
-def test_sparse_and_whole_layouts_are_the_same_numbers() -> None:
-    """The tables of few pairs, of some and of all pairs hold A theta U'."""
-    for part, sparse in ((0.0, True), (0.3, False), (1.0, False)):
-        pairs = Pairs(fo.formulate(everywhere(120, 90, 2, part=part), "drfh"))
-        assert pairs.sparse == sparse
-        values = np.random.default_rng(0).random((2, pairs.n_pairs))
-        table = pairs.tables([values])
-        dense = table if isinstance(table, np.ndarray) else table.toarray()
-        expected = np.zeros((120, 2, pairs.n_servers))
-        for p in range(pairs.n_pairs):
-            expected[pairs.user[p], :, pairs.server[p]] = values[:, p]
-        np.testing.assert_array_equal(dense, expected.reshape(120, -1))
-        np.testing.assert_allclose(pairs.sum_by_server(values), expected.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.concatenate([flat(d_primal), flat(d_dual), [dt]]), expected, rtol=1e-8, atol=1e-8)
 
 
 # Answers -------------------------------------------------------------------------------------------------------------------------
