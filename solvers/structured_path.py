@@ -38,6 +38,7 @@ _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on th
 _LONG = 0.9995  # part of the way to the boundary near the end
 _AIM = 4  # the products aim at this power of what the predictor leaves of them; correctors bring the astray ones back
 _CORRECTORS = 4
+_REFINEMENTS = 2  # of a step near the end, half as many of the predictor; before, the next step mends what one misses
 _AHEAD = 0.5  # how much further than the step goes its products are corrected
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
@@ -95,10 +96,10 @@ def advance(
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
-    care = 2 if part == _LONG else 1  # refinements
+    care = _REFINEMENTS if part == _LONG else 0
     product = primal * dual
     mu = float(product.mean())
-    step = system.step(-product, residuals, care)
+    step = system.step(-product, residuals, care // 2)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
     value = float(p.sum() + m.sum()) if a is None else point.t
