@@ -37,7 +37,10 @@ log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
 _LONG = 0.9995  # part of the way to the boundary near the end
+_AIM = 4  # the products aim at this power of what the predictor leaves of them; correctors bring the astray ones back
 _CORRECTORS = 4
+_REFINEMENTS = 2  # of a step near the end, half as many of the predictor; before, the next step mends what one misses
+_AHEAD = 0.5  # how much further than the step goes its products are corrected
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
@@ -92,19 +95,19 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
-    care = 2 if part == _LONG else 1  # refinements
+    care = _REFINEMENTS if part == _LONG else 0
     product = primal * dual
     mu = pairs.mean(product)
-    step = system.step(-product, residuals, care)
+    step = system.step(-product, residuals, care // 2)
     lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
     ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / pairs.n_products)
+    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / pairs.n_products)
     wanted = aim - product - step[0] * step[1]
     step = system.step(wanted, residuals, care)
     lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
     for _ in range(_CORRECTORS):
-        far = [min(1.0, 1.5 * length + 0.1) for length in lengths]
+        far = [min(1.0, length + _AHEAD) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
         wanted = wanted + xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD)
         other = system.step(wanted, residuals, care)
