@@ -100,7 +100,7 @@ class Arrays:
             if int(failed):
                 raise np.linalg.LinAlgError("the matrix is not positive definite")
             return lambda right: self.xp.cholesky_solve(right[:, None], factor)[:, 0]
-        of_scipy = scipy.linalg.cho_factor(self.numpy(matrix), lower=True, check_finite=False)
+        of_scipy = scipy.linalg.cho_factor(self.numpy(matrix).T, lower=True, check_finite=False)  # in the order of LAPACK
         return lambda right: self.floats(scipy.linalg.cho_solve(of_scipy, self.numpy(right), check_finite=False))
 
 

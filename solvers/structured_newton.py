@@ -201,6 +201,9 @@ class NewtonSystem:
         return dp, self._from_scaled(dq)
 
 
-def _dense(matrix: Any) -> Any:
-    """Return a product of sparse matrices as it is kept: it is dense."""
-    return matrix.toarray(order="C") if isinstance(matrix, sp.csr_array | sp.csc_array) else matrix
+def _dense(product: Any) -> Any:
+    """Return a symmetric product of sparse matrices as it is kept: it is dense."""
+    if not isinstance(product, sp.csr_array | sp.csc_array):
+        return product
+    dense = product.toarray()
+    return dense if dense.flags.c_contiguous else dense.T
