@@ -34,7 +34,7 @@ from fairopt.solvers.structured_pairs import Pairs
 
 __all__ = ["NewtonSystem", "Residuals"]
 
-_REGULAR = 1e-14  # of the unit diagonal; refinement takes it out again
+_REGULAR = 1e-15  # of the unit diagonal; refinement takes it out again
 _TINY = 1e-200
 _RAISE = 100.0  # by which it grows until the factorisation succeeds
 _MOST_RAISES = 6

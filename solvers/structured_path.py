@@ -255,8 +255,10 @@ class LevelPath:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         weight = self.per_t * self.rising * reached.user_prices
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products.
-            rise = weight.sum() * max(reached.gap + reached.noise, _ROUNDING) / weight
+            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
+            # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
+            noise = reached.noise if reached.gap > reached.noise else 0.0
+            rise = weight.sum() * max(reached.gap + noise, _ROUNDING) / weight
         return np.where((weight > 0) & reached.saturated, rise, np.inf)
 
     def _proved(self, point: Point) -> Reached:
