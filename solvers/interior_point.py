@@ -74,8 +74,8 @@ _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 class InteriorPoint(Backend):
     """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``.
 
-    Alpha-fair goals of many users and few limits go by ``structured_alpha``, on tables that may live on another device:
-    ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
+    Alpha-fair goals of many users and few limits go by ``structured_alpha``. That and the paths of levels and totals run on tables that
+    may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
     A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
 
@@ -105,9 +105,9 @@ class InteriorPoint(Backend):
         goal = program.goal
         arrays = array_namespace(self.within)
         tables = isinstance(goal, AlphaFair) and fits(program)
-        if self.within and not tables:
+        if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
             raise Unsupported(
-                f'"{self.name}:{self.within}" is for alpha-fair goals of many users, few limits and no limits on tasks; '
+                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of many users, few limits and no limits on tasks; '
                 f'"{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):

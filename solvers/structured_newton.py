@@ -18,6 +18,8 @@ a few passes over the pairs. So users may be many where servers are few, and the
 H is scaled to a unit diagonal and F to the unit matrix, which makes the elimination as good as its data. Near the end theta spans thirty
 orders of magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative
 refinement of the whole system, not of the reduced one) is what lets the gap go on falling.
+
+Everything is in the arrays of ``structured_pairs``, but the factor of the Schur complement where these cannot solve with one.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ settled at this level.
 Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
 point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
 on the way: t can only rise by that.
+
+Points live in the arrays of ``structured_pairs``, which may be those of a device. What is decided by is of users or limits: that comes back
+to NumPy after every step.
 """
 
 from __future__ import annotations
@@ -210,7 +213,7 @@ class LevelPath:
             chosen = recent if left[recent] >= _LEAST_LEFT else int(left.argmax())
         first = max(0, chosen + 1 - _MOST_KEPT)
         kept = zip(self.points[first : chosen + 1], left[first:], strict=False)
-        self.points = [Point(point.primal, point.dual / part, point.t) for point, part in kept if part > 0]
+        self.points = [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
         self.since = len(self.points) - 1
 
     def settle_capped(self, level: float) -> bool:

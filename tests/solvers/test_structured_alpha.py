@@ -223,15 +223,6 @@ def test_arrays_that_are_not_there_are_refused(name: str) -> None:
         fo.solve(by_rates(5, 2, seed=0), "proportional", solver=f"interior-point:{name}")
 
 
-def test_arrays_for_another_goal_are_refused() -> None:
-    """A leximin has no tables, nor has a program with limits on tasks."""
-    instance = by_rates(5, 2, seed=0)
-    with pytest.raises(fo.Unsupported, match='leave ":numpy" out'):
-        fo.solve(instance, "max-min", solver="interior-point:numpy")
-    with pytest.raises(fo.Unsupported, match='leave ":numpy" out'):
-        fo.solve(instance.replace(tasks=np.ones(5)), "proportional", solver="interior-point:numpy")
-
-
 def test_room_of_little_worth_is_used_too() -> None:
     """A server that takes next to nothing of anybody's money, among servers nine orders of magnitude apart, is full at the end too."""
     for seed in (7, 13, 15, 37):

@@ -1,0 +1,186 @@
+"""Levels and totals on arrays that are not NumPy's: what the standard lacks, answers against HiGHS, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.instance import FloatArray
+from fairopt.program import Equalize, Leximin, Program, Solution, Total
+from fairopt.solvers.array_namespace import NUMPY, Arrays, array_namespace
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.scaled_program import ScaledProgram
+from fairopt.solvers.structured_levels import solve_levels
+from fairopt.solvers.structured_pairs import PairLists, PairTable, lay_out
+from fairopt.solvers.structured_total import solve_total
+
+NEVER = Deadline(None)
+NAMES = ["numpy", "strict", "torch"]
+
+
+def arrays_named(name: str) -> Arrays:
+    """Return arrays by name; "strict" has nothing but the standard, PyTorch's live on the processor here. Skip what is not installed."""
+    if name == "strict":
+        strict: Any = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+        return Arrays(strict)
+    if name == "torch":
+        for needed in (name, "array_api_compat"):
+            pytest.importorskip(needed, reason=f"{needed} is not installed")
+    return array_namespace(name)
+
+
+def clusters(users: int, servers: int, seed: int, part: float = 1.0, limited: int = 0) -> fo.Instance:
+    """Two resources, a part of the pairs eligible, one of each user at least, and the first users with limits on their tasks."""
+    rng = np.random.default_rng(seed)
+    eligibility = rng.random((users, servers)) < part
+    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
+    return fo.Instance(
+        rng.uniform(50, 500, (servers, 2)),
+        rng.uniform(0.1, 1, (users, 2)),
+        weights=rng.uniform(0.5, 2, users),
+        eligibility=eligibility,
+        tasks=np.where(np.arange(users) < limited, rng.uniform(1, 30, users), np.inf),
+    )
+
+
+def by_path(program: Program, arrays: Arrays) -> Solution:
+    """Solve by the path alone, without HiGHS behind it."""
+    goal = program.goal
+    assert isinstance(goal, Leximin | Equalize | Total)
+    with np.errstate(all="ignore"):
+        if isinstance(goal, Total):
+            solution = solve_total(program, 1e-8, NEVER, arrays)
+        else:
+            solution = solve_levels(program, goal, 1e-8, NEVER, arrays)
+    assert solution is not None
+    return solution
+
+
+def by_highs(program: Program) -> Solution:
+    """Solve by HiGHS."""
+    return fo.SOLVERS["highs"]().solve(program, tolerance=1e-8, deadline=NEVER)
+
+
+def levels(program: Program, solution: Solution) -> FloatArray:
+    """Return U[n], (users,)."""
+    return program.per_user(program.utilities * solution.x)
+
+
+# What the standard lacks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sums_diagonals_and_factors(name: str) -> None:
+    """Against plain NumPy."""
+    arrays, rng = arrays_named(name), np.random.default_rng(0)
+    tables, rows, columns = rng.random((3, 5, 4)), rng.random((5, 4)), rng.random((3, 4))
+    floats, numpy = arrays.floats, arrays.numpy
+    np.testing.assert_allclose(numpy(arrays.sum_rows(floats(tables), floats(rows))), (tables * rows).sum(axis=1), rtol=1e-14)
+    sums = (tables * columns[:, None, :]).sum(axis=0)
+    np.testing.assert_allclose(numpy(arrays.sum_tables(floats(tables), floats(columns))), sums, rtol=1e-14)
+
+    half = rng.normal(size=(6, 6))
+    matrix = half @ half.T
+    on_device = floats(matrix.copy())
+    arrays.add_to_diagonal(on_device, 2.0)
+    arrays.add_to_diagonal(on_device, floats([1.0, 3.0]), 1, 3)
+    expected = matrix + 2 * np.eye(6)
+    expected[1, 3] += 1
+    expected[2, 4] += 3
+    np.testing.assert_array_equal(numpy(on_device), expected)
+
+    right = rng.normal(size=6)
+    np.testing.assert_allclose(matrix @ numpy(arrays.factorised(floats(matrix))(floats(right))), right, rtol=1e-8, atol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError):
+        arrays.factorised(floats(-matrix))
+
+
+# Answers -------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("users", "servers"), [(40, 5), (12, 20)])
+@pytest.mark.parametrize(("part", "limited"), [(1.0, 0), (1.0, 10), (0.6, 0), (0.6, 10)])
+def test_leximin_as_by_highs(name: str, users: int, servers: int, part: float, limited: int) -> None:
+    """Both sides of the elimination; all pairs and some; users who run all their tasks are settled on the way."""
+    program = fo.formulate(clusters(users, servers, seed=users, part=part, limited=limited), "drfh")
+    solution = by_path(program, arrays_named(name))
+    np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
+    assert certify(program, solution).worst <= 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_several_levels_as_by_highs(name: str) -> None:
+    """Each user on a few servers: the path goes on from level to level."""
+    program = fo.formulate(clusters(25, 6, seed=3, part=0.15), "drfh")
+    solution = by_path(program, arrays_named(name))
+    assert len(solution.stages) > 2
+    np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
+    assert certify(program, solution).worst <= 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("part", [0.6, 1.0])
+@pytest.mark.parametrize("limited", [0, 3])
+def test_equal_level_as_by_highs(name: str, part: float, limited: int) -> None:
+    """One level for all, with limits on tasks as rows."""
+    instance = clusters(30, 5, seed=1, part=part)
+    tasks = np.where(np.arange(30) < limited, 20.0, np.inf)
+    program = fo.formulate(instance.replace(tasks=tasks), "drfh", formulation="equalize")
+    solution, expected = by_path(program, arrays_named(name)), by_highs(program)
+    assert solution.stages[0].value == pytest.approx(expected.stages[0].value, rel=1e-8)
+    assert certify(program, solution).worst <= 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("part", [0.6, 1.0])
+@pytest.mark.parametrize("limited", [0, 10, 30])
+def test_total_as_by_highs(name: str, part: float, limited: int) -> None:
+    """Without rows of users at all, with some, and with all of them."""
+    program = fo.formulate(clusters(30, 5, seed=2, part=part, limited=limited), "efficiency")
+    assert isinstance(program.goal, Total)
+    solution, weights = by_path(program, arrays_named(name)), program.goal.weights
+    expected = float(weights @ levels(program, by_highs(program)))
+    assert float(weights @ levels(program, solution)) == pytest.approx(expected, rel=1e-8)
+    assert certify(program, solution).worst <= 1e-9
+
+
+@pytest.mark.parametrize("notion", ["drfh", "efficiency", "proportional"])
+def test_by_name(notion: str) -> None:
+    """As users ask for it."""
+    arrays_named("torch")
+    instance = clusters(20, 4, seed=0)
+    ours, theirs = (fo.solve(instance, notion, solver=f"interior-point:{name}") for name in ("numpy", "torch"))
+    assert "finished_by" not in theirs.details
+    np.testing.assert_allclose(theirs.tasks_per_user, ours.tasks_per_user, rtol=1e-7)
+
+
+# Layouts -------------------------------------------------------------------------------------------------------------------------
+
+
+def test_layout_by_density() -> None:
+    """NumPy has lists of few pairs, other arrays tables of all but the emptiest programs, which they refuse."""
+
+    def scaled(part: float) -> ScaledProgram:
+        return ScaledProgram(fo.formulate(clusters(60, 40, seed=0, part=part), "drfh"))
+
+    assert isinstance(lay_out(scaled(0.9), NUMPY), PairTable)
+    assert isinstance(lay_out(scaled(0.3), NUMPY), PairLists)
+    strict = arrays_named("strict")
+    assert isinstance(lay_out(scaled(0.3), strict), PairTable)
+    with pytest.raises(fo.Unsupported, match=r'only 2\.5% of all pairs.*use "interior-point:numpy"'):
+        lay_out(scaled(0.0), strict)
+
+
+def test_what_has_no_tables_is_refused() -> None:
+    """Trade-offs, alpha-fair goals with limits on tasks; slices as without other arrays."""
+    instance = clusters(5, 2, seed=0)
+    for notion, which in (("fds", instance), ("proportional", instance.replace(tasks=np.ones(5)))):
+        with pytest.raises(fo.Unsupported, match=r'is for levels, totals, and alpha-fair goals.*leave ":numpy" out'):
+            fo.solve(which, notion, solver="interior-point:numpy")
+    with pytest.raises(fo.Unsupported, match=r"slices of servers.*use highs"):
+        fo.solve(instance, "uniform", solver="interior-point:numpy")
