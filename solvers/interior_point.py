@@ -107,8 +107,8 @@ class InteriorPoint(Backend):
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
             raise Unsupported(
-                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of many users, few limits and no limits on tasks; '
-                f'"{program.name}" is another program here: leave ":{self.within}" out'
+                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of many users, few limits and no limits on '
+                f'tasks; "{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
             if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):

@@ -85,7 +85,7 @@ class NewtonSystem:
         H = []
         for r in range(self.pairs.n_slots):
             row = self.pairs.use(used[r, :], r + 1)
-            H.append([*(row[c, :] for c in range(r)), (row[r, :] + s_p[r, :]) * (1 + _REGULAR / 10)])
+            H.append([*(row[c, :] for c in range(r)), row[r, :] + s_p[r, :]])
         return H
 
     def _scale_servers(self, H: list[list[Any]], used: Any) -> list[list[Any]]:
