@@ -113,17 +113,17 @@ class NewtonSystem:
         of_level, of_tasks = v_m[: pairs.n_levels], v_m[pairs.n_levels :]
         rows, mixed = [], pairs.T
         if pairs.has_levels:
-            square = pairs.sum_by_user(theta * pairs.W * pairs.W) + of_level
+            square = pairs.dot_by_user(theta * pairs.W, pairs.W) + of_level
             square = square * (1 + _REGULAR) + _TINY
             self.f = xp.sqrt(square)
             rows.append(pairs.W / pairs.spread(self.f))
         if pairs.n_limited:
             if pairs.has_levels:
-                along = pairs.sum_by_user(theta * pairs.W * pairs.T) / square
+                along = pairs.dot_by_user(theta * pairs.W, pairs.T) / square
                 mixed = pairs.T - pairs.W * pairs.spread(along)
                 self.l = pairs.of_limited(along)
                 of_tasks = of_tasks + pairs.of_limited(of_level) * self.l**2
-            given = pairs.of_limited(pairs.sum_by_user(theta * (mixed * mixed + _REGULAR * pairs.T * pairs.T)))
+            given = pairs.of_limited(pairs.dot_by_user(theta, mixed * mixed + _REGULAR * pairs.T * pairs.T))
             self.g = xp.sqrt(given + of_tasks + _TINY)
             rows.append(mixed / pairs.spread(pairs.placed(self.g, 1.0)))
         return rows

@@ -97,8 +97,8 @@ class Pairs(ABC):
         """Give every pair the value of its user."""
 
     @abstractmethod
-    def sum_by_user(self, values: Any) -> Any:
-        """Sum a value per pair over the pairs of each user, (users,)."""
+    def dot_by_user(self, values: Any, others: Any) -> Any:
+        """Sum the products of two values per pair over the pairs of each user, (users,)."""
 
     @abstractmethod
     def least_by_user(self, values: Any) -> Any:
@@ -132,13 +132,13 @@ class Pairs(ABC):
 
     def level(self, x: Any) -> Any:
         """Return W x, (users,)."""
-        return self.sum_by_user(self.W * x)
+        return self.dot_by_user(self.W, x)
 
     def rows(self, x: Any) -> Any:
         """Return U x, (rows,)."""
         if not self.n_limited:
             return self.level(x) if self.has_levels else self.arrays.floats([])
-        tasks = self.of_limited(self.sum_by_user(self.T * x))
+        tasks = self.of_limited(self.dot_by_user(self.T, x))
         return self.xp.concat([self.level(x), tasks]) if self.has_levels else tasks
 
     def along_rows(self, q: Any) -> Any:
@@ -227,9 +227,9 @@ class PairTable(Pairs):
         """Along the rows."""
         return self.xp.repeat(values, self.n_servers)
 
-    def sum_by_user(self, values: Any) -> Any:
+    def dot_by_user(self, values: Any, others: Any) -> Any:
         """Of the rows."""
-        return self.xp.sum(self.xp.reshape(values, self._shape), axis=1)
+        return self.xp.vecdot(self.xp.reshape(values, self._shape), self.xp.reshape(others, self._shape))
 
     def least_by_user(self, values: Any) -> Any:
         """Of the rows."""
@@ -294,9 +294,9 @@ class PairLists(Pairs):
         """By position."""
         return np.asarray(values[self._user])
 
-    def sum_by_user(self, values: FloatArray) -> FloatArray:
+    def dot_by_user(self, values: FloatArray, others: FloatArray) -> FloatArray:
         """Of a stretch of pairs."""
-        return np.asarray(np.add.reduceat(values, self._first))
+        return np.asarray(np.add.reduceat(values * others, self._first))
 
     def least_by_user(self, values: FloatArray) -> FloatArray:
         """Of a stretch of pairs."""
