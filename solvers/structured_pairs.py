@@ -329,7 +329,7 @@ class PairLists(Pairs):
         dense = [self._dense_matrix(used, values) for values in rows]
         if self.n_limited:
             dense[-1] = dense[-1][self._limited]
-        return np.concatenate(dense)
+        return dense[0] if len(dense) == 1 else np.concatenate(dense)
 
     def _sparse_matrix(self, values: FloatArray) -> sp.csr_array:
         n, k, m = self.n_users, self.n_servers, self.n_slots
