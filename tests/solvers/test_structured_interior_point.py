@@ -200,8 +200,7 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
     assert certify(program, solution).worst <= 1e-9
 
 
-@pytest.mark.parametrize("part", [0.2, 1.0])
-@pytest.mark.parametrize(("users", "servers"), [(60, 8), (12, 40)])
+@pytest.mark.parametrize(("users", "servers", "part"), [(60, 8, 0.2), (60, 8, 1.0), (12, 40, 1.0)])
 def test_the_finish_is_exact(users: int, servers: int, part: float) -> None:
     """On the sets that a point shows the level is proved to the last digits, steps before the path gets there."""
     pairs = Pairs(fo.formulate(everywhere(users, servers, 3, part=part), "drfh"))
