@@ -38,7 +38,7 @@ def simulate(
     ] = "drfh:best-fit",
     events: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Users who join and leave, servers that are added and removed: time_s, event, name, number."),
+        typer.Option(metavar="CSV", help="Users who join and leave, servers that come and go, in order of time: time_s, event, name, number."),
     ] = None,
     until: Annotated[float | None, typer.Option(metavar="SECONDS", help="End there; default: when nothing happens any more.")] = None,
     step: Annotated[
