@@ -617,7 +617,9 @@ def test_the_command(folder: Path) -> None:
     run(*base, "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
-    assert "a Parquet file holds the samples" in " ".join(run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.split())
+    assert "ends in .parquet; leave --json out" in " ".join(
+        run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.replace("│", " ").split()
+    )
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())

@@ -11,8 +11,8 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
-from fairopt.commands.console import check_output, draw, hand_over, work
-from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.options import File, Json, Output, Sharing
 
 __all__ = ["compare"]
 
@@ -40,18 +40,14 @@ def compare(
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own in one table.
 
     A row that cannot be computed says why; the exit status is 3 where none can.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
     wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
     own: dict[str, Path] = {}
@@ -82,8 +78,7 @@ def compare(
         comparison.to_dict,
         lambda: comparison.to_frame().to_csv(),
         lambda console: print_comparison(console, comparison),
-        as_json,
-        as_csv,
+        form,
         output,
     )
     if all(row.allocation is None for row in comparison):

@@ -12,8 +12,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import check_output, draw, hand_over, work
-from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.options import File, Json, Output, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
 
@@ -38,18 +38,14 @@ def frontier(
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Compute the exact frontier of total and smallest share of FILE, and what notions cost of either.
 
     A point that cannot be computed says why; the exit status is 3 where none can.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
     wanted = None if notions is None else _words(notions)
     greedy, numbers = _words(schedules), [_number(text, "--alphas") for text in _words(alphas)]
@@ -73,7 +69,7 @@ def frontier(
         progress,
     )
     draw(found, plot)
-    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), as_json, as_csv, output)
+    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), form, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 
@@ -124,7 +120,7 @@ def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f'"{text}" is no number', param_hint=option) from None
+        raise typer.BadParameter(f'"{text}" is no number; write one as 0.5, or inf', param_hint=option) from None
 
 
 def _members(text: str, option: str) -> list[tuple[float, float]]:

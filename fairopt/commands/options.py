@@ -16,6 +16,7 @@ __all__ = [
     "Everything",
     "File",
     "Json",
+    "JsonOutput",
     "Output",
     "Plot",
     "PlotEnvy",
@@ -31,7 +32,12 @@ Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide res
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON, CSV or text by its ending.")
+]
+JsonOutput = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON or text by its ending.")
+]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
 PlotPath = Annotated[

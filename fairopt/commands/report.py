@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import fairopt as fo
-from fairopt.commands.console import check_folder, work
+from fairopt.commands.console import check_file, work
 from fairopt.commands.options import File, Sharing
 from fairopt.report import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
@@ -33,7 +33,7 @@ def report(
     ] = None,
     sharing: Sharing = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Lies, and users who leave, that each audit tries.")] = 50,
-    seed: Annotated[int, typer.Option(help="Of the lies.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the lies.")] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation, each property and the frontier.")] = 60.0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the page; default: the name of the file.")] = None,
 ) -> None:
@@ -41,7 +41,7 @@ def report(
 
     A study that fails says so on the page, and the rest stands; the exit status is 3 where no notion has an allocation.
     """
-    check_folder(output, "--output")
+    check_file(output, "--output")
     check_page(output)
     wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
     instance = work(f"reading {file}", lambda: fo.load(file))

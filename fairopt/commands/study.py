@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_folder, deliver, say, work
+from fairopt.commands.console import as_text, choose_form, say, work
 from fairopt.commands.options import Json, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.comparison import BEST_FOUND
@@ -68,7 +68,7 @@ def study(
     backend: Annotated[str, typer.Option(metavar="WORD", help="loky (processes), threading, dask or ray.")] = "loky",
     address: Annotated[str | None, typer.Option(metavar="URL", help="Of the cluster, such as tcp://10.0.0.1:8786.")] = None,
     as_json: Json = False,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the summary: means and standard errors.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
@@ -76,7 +76,7 @@ def study(
     """
     from fairopt.study import summary
 
-    check_folder(csv, "--csv")
+    form = choose_form(None, as_json=as_json, as_csv=as_csv)
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
@@ -116,9 +116,9 @@ def study(
             say("interrupted", str(interrupted))
         raise typer.Exit(_INTERRUPTED) from None
     means = summary(frame)
-    if csv is not None:
-        deliver(means.to_csv(), csv)
-    if as_json:
+    if form == "csv":
+        typer.echo(means.to_csv(), nl=False)
+    elif form == "json":
         plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
         typer.echo(as_text(plain.to_dict("records")), nl=False)
     else:

@@ -13,8 +13,8 @@ Jobs, in order of submission:
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
 
-Events, in order of time: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and, optional,
-``number`` of servers (1).
+Events, in order of time: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and,
+optional, ``number`` of servers (1).
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
