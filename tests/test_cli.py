@@ -425,6 +425,17 @@ def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, mess
     assert message in flat(run("solve", three, "--notion", "max-min", "--utility", tmp_path / "u.csv", status=2).stderr)
 
 
+# Help ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_are_listed_in_groups() -> None:
+    """All of them: none is left in the panel that typer puts the others into."""
+    text = run("--help").stdout
+    assert "─ Commands ─" not in text
+    for panel in ("Allocate", "Understand", "Over time", "Research", "Data", "Choices"):
+        assert f"─ {panel} ─" in text
+
+
 # Files ---------------------------------------------------------------------------------------------------------------------------
 
 
