@@ -13,7 +13,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Output
+from fairopt.commands.options import File, Json, Output, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import percent, plural
 
@@ -53,7 +53,7 @@ def arrivals(
         lambda: fo.arrivals(
             instance,
             resource,
-            [word.strip() for word in placements.split(",") if word.strip()],
+            words(placements),
             cards=cards,
             until=until,
             step=step,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
-from fairopt.commands.options import File, Json, JsonOutput, Sharing
+from fairopt.commands.options import File, Json, JsonOutput, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.properties import CHECKS
 from fairopt.question import given
@@ -66,7 +66,7 @@ def audit(
         raise typer.BadParameter("one allocation is audited at a time; choose one of them", param_hint=" and ".join(sources))
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("only exact allocations can be asked for in whole tasks", param_hint="--integral")
-    wanted = None if properties is None else [word.strip() for word in properties.split(",") if word.strip()]
+    wanted = None if properties is None else words(properties)
     instance = work(f"reading {file}", lambda: fo.load(file))
     make, what = _maker(instance, notion or "drfh", schedule, allocation, integral, sharing, time_limit)
     made = work(what, make)

@@ -12,22 +12,15 @@ from rich.progress import Progress
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Output, Sharing
+from fairopt.commands.options import File, Json, Notions, Output, Schedules, Sharing, words
 
 __all__ = ["compare"]
 
 
 def compare(
     file: File,
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = "drfh",
-    schedules: Annotated[
-        str,
-        typer.Option(
-            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
-        ),
-    ] = "",
+    notions: Notions = "drfh",
+    schedules: Schedules = "",
     allocation: Annotated[
         list[Path] | None,
         typer.Option(metavar="CSV", help="Your own: columns user, server, tasks, or user and one a server. Several times, if you like."),
@@ -49,7 +42,7 @@ def compare(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path

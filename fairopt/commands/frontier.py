@@ -13,7 +13,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Output, Sharing
+from fairopt.commands.options import File, Json, Output, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
 
@@ -33,7 +33,7 @@ def frontier(
     ] = None,
     fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
     gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",
-    schedules: Annotated[str, typer.Option(metavar="ID:ID,...", help="Greedy ones, criterion:placement, as in drfh:best-fit.")] = "",
+    schedules: Schedules = "",
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation.")] = None,
     as_json: Json = False,
@@ -47,8 +47,8 @@ def frontier(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    wanted = None if notions is None else _words(notions)
-    greedy, numbers = _words(schedules), [_number(text, "--alphas") for text in _words(alphas)]
+    wanted = None if notions is None else words(notions)
+    greedy, numbers = words(schedules), [_number(text, "--alphas") for text in words(alphas)]
     families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}
     number = 1 + len(numbers) + len(fo.NOTIONS if wanted is None else wanted) + sum(map(len, families.values())) + len(greedy)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -112,10 +112,6 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
             console.print(Text.assemble((f"{label(point.name).plain}: ", "bold"), label(point.message).plain))
 
 
-def _words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _number(text: str, option: str) -> float:
     try:
         return float(text)
@@ -125,7 +121,7 @@ def _number(text: str, option: str) -> float:
 
 def _members(text: str, option: str) -> list[tuple[float, float]]:
     pairs = []
-    for word in _words(text):
+    for word in words(text):
         beta, sign, lam = word.partition(":")
         if not sign:
             raise typer.BadParameter(f'"{word}" is no pair; write BETA:LAMBDA, as in 2:-1', param_hint=option)

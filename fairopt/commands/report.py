@@ -12,22 +12,20 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.console import check_file, work
-from fairopt.commands.options import File, Sharing
+from fairopt.commands.options import File, Notions, Schedules, Sharing, words
 from fairopt.report import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]
 
+_NOTIONS = ",".join(NOTIONS)
+
 
 def report(
     file: File,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page; ends in .html.")] = Path("report.html"),
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = ",".join(NOTIONS),
-    schedules: Annotated[
-        str, typer.Option(metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2.")
-    ] = "",
+    notions: Notions = _NOTIONS,
+    schedules: Schedules = "",
     explain: Annotated[
         list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Several times, if you like.")
     ] = None,
@@ -43,7 +41,7 @@ def report(
     """
     check_file(output, "--output")
     check_page(output)
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     instance = work(f"reading {file}", lambda: fo.load(file))
     users = explain or []
     progress = Progress(console=Console(stderr=True), transient=True)

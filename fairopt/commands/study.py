@@ -16,7 +16,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import as_text, choose_form, say, work
-from fairopt.commands.options import Json, Sharing
+from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.comparison import BEST_FOUND
 from fairopt.wording import plural
@@ -45,15 +45,8 @@ def study(
         list[str] | None,
         typer.Option(metavar="SPEC", help="Random ones too, as google:users=50:servers=100, drawn from each seed. See: fairopt generate."),
     ] = None,
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = "drfh",
-    schedules: Annotated[
-        str,
-        typer.Option(
-            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
-        ),
-    ] = "",
+    notions: Notions = "drfh",
+    schedules: Schedules = "",
     seeds: Annotated[
         int, typer.Option(metavar="N", help="Seeds 0 to N - 1: of what is drawn, and of schedules that choose at random.")
     ] = 1,
@@ -86,7 +79,7 @@ def study(
         name = path.stem if path.stem not in instances else str(path)
         instances[name] = work(f"reading {path}", lambda path=path: fo.load(path))  # type: ignore[misc]
     instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("cells", total=None)
     ended = threading.Event()
