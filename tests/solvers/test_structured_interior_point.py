@@ -100,12 +100,12 @@ def test_sparse_and_whole_layouts_are_the_same_numbers() -> None:
         pairs = Pairs(fo.formulate(everywhere(120, 90, 2, part=part), "drfh"))
         assert pairs.sparse == sparse
         values = np.random.default_rng(0).random((2, pairs.n_pairs))
-        table = pairs.tables([values])
+        table = pairs.tables(values, [np.full(pairs.n_pairs, 2.0)])
         dense = table if isinstance(table, np.ndarray) else table.toarray()
         expected = np.zeros((120, 2, pairs.n_servers))
         for p in range(pairs.n_pairs):
             expected[pairs.user[p], :, pairs.server[p]] = values[:, p]
-        np.testing.assert_array_equal(dense, expected.reshape(120, -1))
+        np.testing.assert_array_equal(dense, 2 * expected.reshape(120, -1))
         np.testing.assert_allclose(pairs.sum_by_server(values), expected.sum(axis=0), rtol=1e-12)
 
 
