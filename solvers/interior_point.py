@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify
 from fairopt.errors import Unsupported
@@ -137,12 +138,18 @@ class InteriorPoint(Backend):
         return solution
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the BLAS libraries that are loaded: to find them takes a millisecond or two, as long as a small program."""
+    return ThreadpoolController()
+
+
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
     """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
     assert isinstance(program.goal, AlphaFair)
     with (
         np.errstate(all="ignore"),
-        threadpool_limits(limits=1, user_api="blas"),
+        _blas().limit(limits=1, user_api="blas"),
     ):  # small products, for which threads cost more than they give
         return solve_alpha_fair(program, program.goal, arrays, deadline)
 
@@ -153,7 +160,7 @@ def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: De
         return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
     # Thousands of small products, for which threads cost more than they give: 60 users on 10 servers 3.8 s, by one thread 0.4 s;
     # 200 on 30 26 s and 3.3 s, both on two busy cores.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
             return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
         return problem.solution(*follow(problem, deadline))

@@ -175,14 +175,15 @@ def test_is_deterministic() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 5.0])
-@pytest.mark.parametrize("torn", [0.05, 0.3])
-def test_sifting_changes_nothing(monkeypatch: pytest.MonkeyPatch, alpha: float, torn: float) -> None:
-    """A sample of 100 of 2,000 users, wrong by more than the margin: those who were told wrongly join in."""
+@pytest.mark.parametrize("more", [0.05, 3.0])
+def test_sifting_changes_nothing(monkeypatch: pytest.MonkeyPatch, alpha: float, more: float) -> None:
+    """A sample of 100 of 2,000 users; where too few are taken to be torn by its prices, those who were told wrongly join in."""
     program = fo.formulate(by_rates(2000, 4, seed=4), "proportional", alpha=alpha)
     whole = on_tables(program)
     monkeypatch.setattr(structured_alpha, "_SAMPLE", 100)
     monkeypatch.setattr(structured_alpha, "_MANY", 400)
-    monkeypatch.setattr(structured_alpha, "_TORN", torn)
+    monkeypatch.setattr(structured_alpha, "_MORE", more)
+    monkeypatch.setattr(structured_alpha, "_FEWEST", 5)
     sifted = on_tables(program)
     assert sifted.iterations > whole.iterations
     assert certify(program, sifted).worst <= 1e-9
