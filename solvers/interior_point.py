@@ -285,25 +285,29 @@ class _Path:
         return self.problem.bent(logs.y, logs.t)
 
     def money(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of the money of the users of pairs and of limits.
+        """Logarithms of the money of the users of pairs and of limits: as much of it as the pair could take, all of it for itself.
+
+        On servers a billion times smaller than others a user can spend no more than a billionth, and there the products have to be as much
+        smaller to tell who uses what.
 
         At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
         it counts with mu times the money where it might spend it.
         """
         problem, logs = self.problem, self.point.logs
-        money = logs.y + logs.t
+        most = np.log(problem.v)  # utility that a pair gives if it takes all that there is of a limit
+        money = logs.y[problem.user] + np.minimum(logs.t[problem.user], most)
         limit = problem.log_money_of_limits(self.point.at.x, money)
         entries = self.entries
         if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all
-            np.minimum.at(limit, entries.row, money[problem.user][entries.col])
+            np.minimum.at(limit, entries.row, (logs.y[problem.user] + most)[entries.col])
         if self.alpha < 1:
             around = np.full(problem.v.size, -np.inf)
             np.maximum.at(around, entries.col, limit[entries.row])
-            least = np.full(money.size, np.inf)
+            least = np.full(logs.y.size, np.inf)
             np.minimum.at(least, problem.user, around)
-            money = np.maximum(money, self.mu + least)
+            money = np.maximum(money, self.mu + least[problem.user])
             limit = problem.log_money_of_limits(self.point.at.x, money)
-        return money[problem.user], limit
+        return money, limit
 
     def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
         """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""
