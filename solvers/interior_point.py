@@ -28,7 +28,7 @@ from fairopt.certificate import certify
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
-from fairopt.solvers.active_sets import on_sets, poor_at, wish
+from fairopt.solvers.active_sets import from_answer, on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
@@ -63,10 +63,9 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
-# From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, this path and tables, alpha = 1,
-# users x servers x resources: 10 x 3 x 2 0.093, 0.006; 100 x 5 x 2 0.16, 0.010; 60 x 30 x 3 0.66, 0.036; 300 x 30 x 3 3.3, 0.068. It ends
-# at 1e-12, not at 1e-15 as the path of this file does: that is what small programs get.
-_PAIRS_OF_TABLES = 500
+# Alpha-fair goals go by tables first where these fit. They end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
+# sharpened on their sets, which takes as long as a few steps.
+_PAIRS_TO_SHARPEN = 500
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
@@ -111,18 +110,7 @@ class InteriorPoint(Backend):
                 f'"{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
-            if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
-                found = _on_tables(program, arrays, deadline)
-                if found is not None:
-                    return found
-                log.info("the path on tables got lost; that in logarithms begins anew")
-                return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
-            reached = _solve_alpha_fair(program, goal, deadline)
-            if tables and not certify(program, reached).worst <= tolerance:
-                log.info("the path in logarithms got lost; that on tables begins anew")
-                found = _on_tables(program, arrays, deadline)
-                return reached if found is None else replace(found, finished_by="path on tables")
-            return reached
+            return _by_two_paths(program, goal, arrays, deadline) if tables else _solve_alpha_fair(program, goal, deadline)
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
@@ -142,6 +130,35 @@ class InteriorPoint(Backend):
 def _blas() -> ThreadpoolController:
     """Return the BLAS libraries that are loaded: to find them takes a millisecond or two, as long as a small program."""
     return ThreadpoolController()
+
+
+def _by_two_paths(program: Program, goal: AlphaFair | Tradeoff, arrays: Arrays, deadline: Deadline) -> Solution:
+    """Follow the path on tables, which is ten times as fast; where it gets lost or misses something, that in logarithms as well."""
+    found = _on_tables(program, arrays, deadline)
+    if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
+        return found
+    found = None if found is None else _sharpened(program, goal, found)
+    error = np.inf if found is None else certify(program, found).worst
+    if found is not None and error <= _GOOD:
+        return found
+    log.info("the path on tables leaves an error of %.1e; that in logarithms begins anew", error)
+    reached = replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
+    return found if found is not None and error < certify(program, reached).worst else reached
+
+
+def _sharpened(program: Program, goal: AlphaFair | Tradeoff, found: Solution) -> Solution:
+    """Return an answer with the equations of its sets solved to the last digit, where that works."""
+    assert found.prices is not None
+    problem = AlphaFairProblem(program, goal)
+    if not problem.member.size:
+        return found
+    with np.errstate(all="ignore"):
+        x, p = found.x[problem.column] / problem.scale, found.prices[problem.row] * program.limits.bounds[problem.row]
+        exact = from_answer(problem, x, p)
+    if exact is None:
+        return found
+    sharp = problem.solution(*exact[:2], found.iterations + exact[2])
+    return sharp if certify(program, sharp).worst < certify(program, found).worst else found
 
 
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
