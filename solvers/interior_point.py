@@ -22,13 +22,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
-from fairopt.solvers.active_sets import on_sets, poor_at, wish
+from fairopt.solvers.active_sets import from_answer, on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
@@ -63,10 +63,9 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
-# From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, this path and tables, alpha = 1,
-# users x servers x resources: 10 x 3 x 2 0.093, 0.006; 100 x 5 x 2 0.16, 0.010; 60 x 30 x 3 0.66, 0.036; 300 x 30 x 3 3.3, 0.068. It ends
-# at 1e-12, not at 1e-15 as the path of this file does: that is what small programs get.
-_PAIRS_OF_TABLES = 500
+# Alpha-fair goals go by tables first where these fit. They end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
+# sharpened on their sets, which takes as long as a few steps.
+_PAIRS_TO_SHARPEN = 500
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
@@ -111,18 +110,7 @@ class InteriorPoint(Backend):
                 f'"{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
-            if tables and (self.within or program.n_pairs >= _PAIRS_OF_TABLES):
-                found = _on_tables(program, arrays, deadline)
-                if found is not None:
-                    return found
-                log.info("the path on tables got lost; that in logarithms begins anew")
-                return replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
-            reached = _solve_alpha_fair(program, goal, deadline)
-            if tables and not certify(program, reached).worst <= tolerance:
-                log.info("the path in logarithms got lost; that on tables begins anew")
-                found = _on_tables(program, arrays, deadline)
-                return reached if found is None else replace(found, finished_by="path on tables")
-            return reached
+            return _by_two_paths(program, goal, arrays, deadline) if tables else _solve_alpha_fair(program, goal, deadline)
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
@@ -148,12 +136,41 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _by_two_paths(program: Program, goal: AlphaFair | Tradeoff, arrays: Arrays, deadline: Deadline) -> Solution:
+    """Follow the path on tables, which is ten times as fast; where it gets lost or misses something, that in logarithms as well."""
+    found = _on_tables(program, arrays, deadline)
+    if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
+        return found
+    found = None if found is None else _sharpened(program, goal, found)
+    error = np.inf if found is None else certify(program, found).worst
+    if found is not None and error <= _GOOD:
+        return found
+    log.info("the path on tables leaves an error of %.1e; that in logarithms begins anew", error)
+    reached = replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
+    return found if found is not None and error < certify(program, reached).worst else reached
+
+
+def _sharpened(program: Program, goal: AlphaFair | Tradeoff, found: Solution) -> Solution:
+    """Return an answer with the equations of its sets solved to the last digit, where that works."""
+    assert found.prices is not None
+    problem = AlphaFairProblem(program, goal)
+    if not problem.member.size:
+        return found
+    with np.errstate(all="ignore"):
+        x, p = found.x[problem.column] / problem.scale, found.prices[problem.row] * program.limits.bounds[problem.row]
+        exact = from_answer(problem, x, p)
+    if exact is None:
+        return found
+    sharp = problem.solution(*exact[:2], found.iterations + exact[2])
+    return sharp if certify(program, sharp).worst < certify(program, found).worst else found
+
+
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
     """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
     assert isinstance(program.goal, AlphaFair)
     with (
         np.errstate(all="ignore"),
-        threadpool_limits(limits=1, user_api="blas"),
+        _blas().limit(limits=1, user_api="blas"),
     ):  # small products, for which threads cost more than they give
         return solve_alpha_fair(program, program.goal, arrays, deadline)
 
@@ -164,7 +181,7 @@ def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: De
         return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
     # Thousands of small products, for which threads cost more than they give: 60 users on 10 servers 3.8 s, by one thread 0.4 s;
     # 200 on 30 26 s and 3.3 s, both on two busy cores.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
             return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
         return problem.solution(*follow(problem, deadline))
@@ -289,25 +306,29 @@ class _Path:
         return self.problem.bent(logs.y, logs.t)
 
     def money(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of the money of the users of pairs and of limits.
+        """Logarithms of the money of the users of pairs and of limits: as much of it as the pair could take, all of it for itself.
+
+        On servers a billion times smaller than others a user can spend no more than a billionth, and there the products have to be as much
+        smaller to tell who uses what.
 
         At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
         it counts with mu times the money where it might spend it.
         """
         problem, logs = self.problem, self.point.logs
-        money = logs.y + logs.t
+        most = np.log(problem.v)  # utility that a pair gives if it takes all that there is of a limit
+        money = logs.y[problem.user] + np.minimum(logs.t[problem.user], most)
         limit = problem.log_money_of_limits(self.point.at.x, money)
         entries = self.entries
         if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all
-            np.minimum.at(limit, entries.row, money[problem.user][entries.col])
+            np.minimum.at(limit, entries.row, (logs.y[problem.user] + most)[entries.col])
         if self.alpha < 1:
             around = np.full(problem.v.size, -np.inf)
             np.maximum.at(around, entries.col, limit[entries.row])
-            least = np.full(money.size, np.inf)
+            least = np.full(logs.y.size, np.inf)
             np.minimum.at(least, problem.user, around)
-            money = np.maximum(money, self.mu + least)
+            money = np.maximum(money, self.mu + least[problem.user])
             limit = problem.log_money_of_limits(self.point.at.x, money)
-        return money[problem.user], limit
+        return money, limit
 
     def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
         """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""
