@@ -116,7 +116,7 @@ def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f'"{text}" is no number; write one as 0.5, or inf', param_hint=option) from None
+        raise typer.BadParameter(f'"{text}" is no number; write digits, as in 0.5', param_hint=option) from None
 
 
 def _members(text: str, option: str) -> list[tuple[float, float]]:
