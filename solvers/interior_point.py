@@ -56,13 +56,13 @@ _STALLED = 15  # steps without progress at the end
 # logarithms a step.
 _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # From what size on, pairs times limits, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
-# and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.013, 0.016; 1,000 x 10 x 2 0.023, 0.028; 5,000 x 10 x 2
-# 0.14, 0.32; 1,000 x 30 x 3 0.16, 1.2; 1,000 x 100 x 3 0.55, 7.5 (a tenth of the pairs 0.32, 2.2); 20,000 x 5 x 3 1.1, 27. Levels of
-# users with one to three servers each: 13 of 1,000 x 10 x 2 0.19, 0.089. Totals: 1,000 x 30 x 3 0.097, 0.11; 300 x 100 x 3 0.094, 0.086;
-# 5,000 x 10 x 2 0.19, 0.42; 20,000 x 5 x 3 0.70, 2.2.
-# Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
-_SIZE_OF_LEVELS = 600_000
-_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
+# and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.008, 0.010; 200 x 30 x 3 0.016, 0.053; 1,000 x 10 x 2
+# 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32.
+# Users with one to three servers each have many levels, among which it may get lost: 1,000 x 10 x 2 0.075, 0.062; 3,000 x 20 x 2 0.76,
+# 0.55; 1,000 x 100 x 3 4.9, 4.5. So have those with few tasks (the 900 users of the Google cluster 0.10, 0.081).
+# Totals: 1,000 x 10 x 2 0.020, 0.023; 3,000 x 10 x 2 0.044, 0.10; 1,000 x 30 x 3 0.053, 0.089; 300 x 100 x 3 0.050, 0.077.
+_SIZE_OF_LEVELS, _PAIRS_EACH = 100_000, 3
+_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. They end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_SHARPEN = 500
@@ -91,10 +91,11 @@ class InteriorPoint(Backend):
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a large leximin of users whose tasks do not end, or a large total? The figures are at ``_SIZE_OF_LEVELS``."""
+        """Is this a large leximin of users with several servers and tasks without end, or a large total? See ``_SIZE_OF_LEVELS``."""
         pairs = program.n_pairs
         if isinstance(program.goal, Leximin | Equalize):
-            large = pairs * len(program.limits) >= _SIZE_OF_LEVELS and not (program.limits.kinds == LimitKind.TASKS).any()
+            large = pairs * len(program.limits) >= _SIZE_OF_LEVELS and pairs > _PAIRS_EACH * len(program.users)
+            large = large and not (program.limits.kinds == LimitKind.TASKS).any()
         else:
             large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         return large and not obstacle(program)

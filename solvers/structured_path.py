@@ -13,6 +13,9 @@ rises has once x is scaled back into the limits. So a path that has lost its way
 strictly complementary solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is
 settled at this level.
 
+The last digits of a step are rounding. So from a small gap on the path is left, wherever that proves the level, for the exact end on the
+sets that it shows (``structured_finish``).
+
 Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
 point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
 on the way: t can only rise by that.
