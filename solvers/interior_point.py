@@ -73,7 +73,7 @@ _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 class InteriorPoint(Backend):
     """Alpha-fair goals and trade-offs by the path of this file; levels and totals by that of ``structured_path``.
 
-    Alpha-fair goals of many users and few limits go by ``structured_alpha``, on tables that may live on another device:
+    Alpha-fair goals with few limits go by ``structured_alpha`` first, on tables that may live on another device:
     ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
     A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
