@@ -26,11 +26,13 @@ from threadpoolctl import threadpool_limits
 from fairopt.certificate import certify
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton, State
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.best_response import BestResponse
+from fairopt.solvers.market import as_market, is_large
 from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_pairs import obstacle
@@ -54,12 +56,14 @@ _STALLED = 15  # steps without progress at the end
 # Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
 # logarithms a step.
 _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
-# From what size on, pairs times limits, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
+# From what size on, pairs times limits of servers, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
 # and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.013, 0.016; 1,000 x 10 x 2 0.023, 0.028; 5,000 x 10 x 2
 # 0.14, 0.32; 1,000 x 30 x 3 0.16, 1.2; 1,000 x 100 x 3 0.55, 7.5 (a tenth of the pairs 0.32, 2.2); 20,000 x 5 x 3 1.1, 27. Levels of
 # users with one to three servers each: 13 of 1,000 x 10 x 2 0.19, 0.089. Totals: 1,000 x 30 x 3 0.097, 0.11; 300 x 100 x 3 0.094, 0.086;
 # 5,000 x 10 x 2 0.19, 0.42; 20,000 x 5 x 3 0.70, 2.2.
-# Caps of users with few tasks are levels of their own, among which it gets lost (the 900 users of the Google cluster 0.36, 0.055).
+# Caps of users with few tasks are levels of their own, of which hundreds cost it less than HiGHS: 1,000 x 10 x 3 0.14, 0.15; 1,000 x 30 x 3
+# 0.24, 1.3 to 1.9; 300 x 100 x 3 0.2 to 0.4, 1.3 to 3. Where it gets lost among them, tasks of a Pareto law, it does so early: 1,000 x 30 x 3
+# 5.8, 5.0; and small programs do not ask it (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
 # From how many pairs on alpha-fair goals go by tables, where these fit. Seconds of a processor, this path and tables, alpha = 1,
@@ -76,7 +80,8 @@ class InteriorPoint(Backend):
     Alpha-fair goals of many users and few limits go by ``structured_alpha``, on tables that may live on another device:
     ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
-    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
+    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so. An
+    equilibrium of servers that divide their time is solved as a market, and if that fails by best response.
 
     >>> import fairopt as fo
     >>> instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
@@ -87,14 +92,26 @@ class InteriorPoint(Backend):
     name = "interior-point"
     title = "Interior point: alpha-fair goals, trade-offs with the total; leximins and totals of many users and servers"
     takes_solver = True  # which arrays: "numpy", "torch", "torch:cuda", "cupy"
-    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.SEVERAL_SERVERS})
+    features = frozenset(
+        {
+            Feature.ALPHA_FAIR,
+            Feature.TRADEOFF,
+            Feature.LEXIMIN,
+            Feature.EQUALIZE,
+            Feature.TOTAL,
+            Feature.MARKET,
+            Feature.SEVERAL_SERVERS,
+        }
+    )
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a large leximin of users whose tasks do not end, or a large total? The figures are at ``_SIZE_OF_LEVELS``."""
+        """Is this a large leximin, total or market? The figures are at ``_SIZE_OF_LEVELS``, and in ``market``."""
+        if program.is_market:
+            return is_large(program)
         pairs = program.n_pairs
         if isinstance(program.goal, Leximin | Equalize):
-            large = pairs * len(program.limits) >= _SIZE_OF_LEVELS and not (program.limits.kinds == LimitKind.TASKS).any()
+            large = pairs * int((program.limits.kinds != LimitKind.TASKS).sum()) >= _SIZE_OF_LEVELS
         else:
             large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         return large and not obstacle(program)
@@ -102,6 +119,8 @@ class InteriorPoint(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
         goal = program.goal
+        if isinstance(goal, Equilibrium):
+            return self._solve_market(program, tolerance, deadline)
         arrays = array_namespace(self.within)
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables:
@@ -135,6 +154,16 @@ class InteriorPoint(Backend):
             HiGHS.require()
             return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
         return solution
+
+    def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+        """Return the tasks of the market, without its prices, which are not those of the equilibrium."""
+        market = self.solve(as_market(program), tolerance=tolerance, deadline=deadline)
+        solution = Solution(market.x, iterations=market.iterations, programs_solved=market.programs_solved)
+        if certify(program, solution).worst <= _DIGIT * tolerance:
+            return solution
+        log.info("the market is not exact enough for its equilibrium; best response solves it from the beginning")
+        BestResponse.require()
+        return replace(BestResponse().solve(program, tolerance=tolerance, deadline=deadline), finished_by=BestResponse.name)
 
 
 def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:

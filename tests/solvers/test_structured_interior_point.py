@@ -202,11 +202,12 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, and those of users whose tasks end, stay with HiGHS, one server with the closed form."""
-    large = everywhere(3000, 10, 2)
+    """Large leximins; small ones, also where many users' tasks end, stay with HiGHS, one server with the closed form."""
+    large, small = everywhere(3000, 10, 2), everywhere(100, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "highs"
-    assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(small, "drfh"), None).name == "highs"
+    assert choose(fo.formulate(small.replace(tasks=np.full(100, 2.0)), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
 
