@@ -62,7 +62,7 @@ _ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
 # Levels of users with one to three servers each: 13 of 1,000 x 10 x 2 0.19, 0.089. Totals: 1,000 x 30 x 3 0.097, 0.11; 300 x 100 x 3 0.094,
 # 0.086; 5,000 x 10 x 2 0.19, 0.42; 20,000 x 5 x 3 0.70, 2.2.
 # Caps of users with few tasks are levels of their own, of which hundreds cost it less than HiGHS: 1,000 x 10 x 3 0.14, 0.15;
-# 1,000 x 30 x 3 0.24, 1.3 to 1.9; 300 x 100 x 3 0.2 to 0.4, 1.3 to 3. Where it gets lost among them, tasks of a Pareto law, it does so early:
+# 1,000 x 30 x 3 0.24, 1.3 to 1.9; 300 x 100 x 3 0.2 to 0.4, 1.3 to 3. Where it gets lost among them, tasks of a Pareto law, it is so soon:
 # 1,000 x 30 x 3 5.8, 5.0; and small programs do not ask it (the 900 users of the Google cluster 0.36, 0.055).
 _SIZE_OF_LEVELS = 600_000
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 50_000, 1_000
