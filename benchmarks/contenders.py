@@ -37,10 +37,14 @@ def fairopt_equalize(instance: fo.Instance) -> np.ndarray:
     return fo.solve(instance, "drfh", formulation="equalize").tasks
 
 
+def share_per_task(instance: fo.Instance) -> np.ndarray:
+    """Return the weighted global dominant share of a task, by user."""
+    return (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
+
+
 def _arrays(instance: fo.Instance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Share of a task by user, and users and servers of the eligible pairs."""
-    share = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
-    return share, *np.nonzero(instance.eligibility)
+    return share_per_task(instance), *np.nonzero(instance.eligibility)
 
 
 def _matrices(instance: fo.Instance) -> tuple[np.ndarray, sp.csr_matrix, sp.csr_matrix]:

@@ -5,7 +5,7 @@
     python benchmarks/growth.py --record       a million pairs, with ten minutes for each general solver
     python benchmarks/growth.py --quick        four minutes: small sizes and 5 seconds for each, printed only
 
-A run that was stopped goes on where it was, asked again in the same way: each measurement is kept in results/unfinished until all are there.
+A run that was stopped goes on where it was, if asked again in the same way: what it measured stays in results/unfinished until all is.
 
 The first four series are the claim: *time grows with the number of pairs, from 1e4 to 1e6, as a straight line does, or nearly so, where the
 smaller of users and limits is fixed*; on both sides, many users on few servers and few users on many, for the leximin of weighted DRFH and
@@ -169,7 +169,8 @@ def measure(key: str, size: float, name: str, limit: float, certified_file: Path
         if "finished_by" in allocation.details:
             engine += f", finished by {allocation.details['finished_by']}"
         row |= {"levels": len(allocation.levels), "residual": allocation.certificate.worst, "engine": engine}
-    row |= measuring.exactness(instance, tasks, np.load(certified_file), series.notion, name in contenders.FIRST_LEVEL_ONLY)
+    per_task = None if series.notion == "proportional" else contenders.share_per_task(instance)
+    row |= measuring.exactness(instance, tasks, np.load(certified_file), per_task, name in contenders.FIRST_LEVEL_ONLY)
     return row | {"pairs": int(instance.eligibility.sum())}
 
 

@@ -54,10 +54,10 @@ def _claim(rows: list[Row], name: str) -> list[str]:
     ratio = per_pair / np.exp(np.log(per_pair).mean())
     spread = max(row.get("spread", 0.0) for row in own)
     return [
-        f"**{name}: time grows with pairs to the power of {power:.2f}** (asked: at most {_ASKED}), from {size[0]:,.0f} to {size[-1]:,.0f} "
-        f"pairs. From the straight line through all sizes it is away by a factor of {ratio.max():.2f} at most above, {1 / ratio.min():.2f} below; "
-        f"a pair costs {1e6 * per_pair[0]:.1f} microseconds at the first size, {1e6 * per_pair[-1]:.1f} at the last. "
-        f"Repeats of one size differ by {spread:.0%} at most.",
+        f"**{name}: time grows with pairs to the power of {power:.2f}** (asked: at most {_ASKED}), "
+        f"from {size[0]:,.0f} to {size[-1]:,.0f} pairs. The straight line through all sizes is exceeded by a factor of "
+        f"{ratio.max():.2f} at most; a pair costs {1e6 * per_pair[0]:.1f} microseconds at the first size and "
+        f"{1e6 * per_pair[-1]:.1f} at the last. Repeats of one size differ by {spread:.0%} at most.",
         "",
     ]
 

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 import fairopt as fo
+from fairopt.certificate import allocation_excess
+from fairopt.models import default_sharing
 
 Row = dict[str, Any]
 _COMPARED = ("numpy", "scipy", "highspy", "cvxpy", "clarabel", "scs", "ecos", "cvxpy-leximin")
@@ -63,29 +65,22 @@ def _fresh_peak() -> int:
     return _memory("VmRSS")
 
 
-def exactness(instance: fo.Instance, tasks: np.ndarray, certified: np.ndarray, notion: str, lowest: bool = False) -> Row:
+def exactness(instance: fo.Instance, tasks: np.ndarray, certified: np.ndarray, per_task: np.ndarray | None, lowest: bool = False) -> Row:
     """Compare an answer with the certified tasks of each user.
 
-    ``error``: the largest relative difference of what a user has (``lowest``: of the smallest share, for one LP). ``gap``: what is missing
-    of the certified goal once the tasks are scaled back into the limits: of the smallest share; under proportional fairness of the weighted
-    geometric mean of the tasks.
+    ``per_task`` is the share that a task of each user is worth; None for proportional fairness. ``error``: the largest relative difference
+    of a share (``lowest``: of the smallest one, for one LP), or of a user's tasks. ``gap``: what is missing of the certified goal once the
+    tasks are scaled back into the limits: of the smallest share, or of the weighted geometric mean of the tasks.
     """
-    if notion == "proportional":
-        own = np.divide(tasks, instance.rates, out=np.zeros(tasks.shape), where=tasks > 0).sum(axis=0).max()
-        mine, best = tasks.sum(axis=1), certified
-        excess = max(1.0, float(own))
+    inside = 1.0 + allocation_excess(instance, tasks, default_sharing(instance))
+    mine = tasks.sum(axis=1)
+    if per_task is None:
         with np.errstate(divide="ignore"):
-            log_ratio = np.log(mine / excess / best)
-        return {"error": _largest(mine, best), "gap": max(0.0, -float(np.expm1(np.average(log_ratio, weights=instance.weights))))}
-    per_task = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
-    shares, best = per_task * tasks.sum(axis=1), per_task * certified
-    excess = max(1.0, float(np.max(tasks.T @ instance.demands / instance.row_capacity)))
-    error = abs(shares.min() / best.min() - 1) if lowest else _largest(shares, best)
-    return {"error": float(error), "gap": max(1 - float(shares.min()) / excess / float(best.min()), 0.0)}
-
-
-def _largest(values: np.ndarray, best: np.ndarray) -> float:
-    return float(np.abs(values / best - 1).max())
+            ratio = float(np.exp(np.average(np.log(mine / inside / certified), weights=instance.weights)))
+        return {"error": float(np.abs(mine / certified - 1).max()), "gap": max(0.0, 1.0 - ratio)}
+    shares, best = per_task * mine, per_task * certified
+    error = abs(shares.min() / best.min() - 1) if lowest else np.abs(shares / best - 1).max()
+    return {"error": float(error), "gap": max(0.0, 1.0 - float(shares.min() / inside / best.min()))}
 
 
 def in_own_process(script: str, arguments: list[str], limit: float) -> Row:
