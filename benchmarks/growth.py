@@ -197,8 +197,7 @@ class Journal:
                 print(f"goes on after {len(self.rows)} measurements of a run that was stopped; delete {folder.name} to begin anew")
         if not self.rows:
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            self.lines.write_text(json.dumps(about) + "\n", encoding="utf-8")
+        measuring.write(self.lines, "".join(json.dumps(line) + "\n" for line in (about, *self.rows.values())))
 
     def certified(self, key: str, size: float) -> Path:
         return self.folder / f"{key}-{size:g}.npy"
@@ -252,7 +251,7 @@ def main() -> None:
         parser.error(f"there is no series {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
     limit = arguments.limit or (5.0 if arguments.quick else None)
     keys = arguments.series or list(RECORD if arguments.record else SERIES)
-    about = f"{measuring.machine()}; fairopt {fo.__version__}"
+    about = f"{measuring.machine()}; fairopt {fo.__version__}{measuring.commit()}"
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "rows" if arguments.quick else RESULTS / "unfinished"
         journal = Journal(folder, f"{about}; {' '.join(keys)}; {limit}")

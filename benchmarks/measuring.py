@@ -112,13 +112,23 @@ def machine() -> str:
     return f"{hardware}; Python {platform.python_version()}, {', '.join(versions)}"
 
 
+def commit() -> str:
+    """Name the commit of this repository, " at ...", or nothing where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:  # no git
+        return ""
+    return f" at {done.stdout.strip()}" if done.returncode == 0 else ""
+
+
 def _lines(path: str) -> list[str]:
     return Path(path).read_text(encoding="utf-8").splitlines() if Path(path).exists() else []
 
 
 def write(path: Path, text: str) -> None:
     """Write a file at once or not at all."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)
