@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import measuring
@@ -118,10 +119,10 @@ def render(measured: dict[str, Row], folder: Path) -> None:
     curves = {name: series for name, series in measured.items() if len({row["size"] for row in series["rows"]}) > 1}
     pairs = {name: series for name, series in curves.items() if series["axis"] == "pairs"}
     others = {name: series for name, series in curves.items() if series["axis"] != "pairs"}
-    straight = f"Is the time linear in the number of pairs, or within a power of {_ASKED}? (dashed: linear)"
+    straight = f"Is the time linear in the number of pairs, or within a power of {_ASKED}? (number: the slope; thin: linear)"
     for chosen, quantity, label, title, name in (
         (pairs, "processor", time, straight, "growth-pairs.svg"),
-        (others, "processor", time, "How does the time grow?", "growth.svg"),
+        (others, "processor", time, "How does the time grow? (numbers: slopes of fairopt's curves)", "growth.svg"),
         (curves, "peak_mib", "peak memory, MiB", "How does the memory grow?", "growth-memory.svg"),
     ):
         if chosen:
@@ -132,7 +133,7 @@ def render(measured: dict[str, Row], folder: Path) -> None:
 
 
 def plot(measured: dict[str, Row], quantity: str, label: str, title: str, path: Path) -> None:
-    """One log-log panel a series, one look a contender everywhere; beside the last point of a curve stands its slope."""
+    """One log-log panel a series, one look a contender everywhere; beside the last point of our curves stands their slope."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -185,7 +186,7 @@ def _panel(axes: Any, series: Row, quantity: str) -> None:
             size, value, color=colour, marker=marker, linestyle=dash, markersize=5, linewidth=2 if ours else 1.2, zorder=3 if ours else 2
         )
         power = slope(rows, name)
-        if quantity == "processor" and power is not None:
+        if quantity == "processor" and power is not None and ours:  # of the others it is in the table
             ends.append((float(np.log10(value[-1])), size[-1], f"{power:.2f}", colour))
     first = of(rows, rows[0]["contender"])
     if series["axis"] == "pairs" and quantity == "processor" and first:
@@ -193,8 +194,9 @@ def _panel(axes: Any, series: Row, quantity: str) -> None:
         through = np.exp(np.log(np.array([row["processor"] for row in first]) / size).mean())
         axes.loglog(size, through * size, color="0.6", linestyle="--", linewidth=1, zorder=1)
     head, _, fixed = series["title"].partition(":")
-    axes.set_title(f"{head}\n", loc="left", fontsize=11)
-    axes.text(0, 1.02, fixed.replace(", weighted DRFH", "").strip(), transform=axes.transAxes, fontsize=8, color="0.35")
+    below = wrap(fixed.strip(), 60)
+    axes.set_title(head, loc="left", fontsize=11, pad=8 + 11 * len(below))
+    axes.text(0, 1.02, "\n".join(below), transform=axes.transAxes, fontsize=8, color="0.35", va="bottom")
     axes.set_xlabel(series["axis"])
     axes.margins(x=0.1)
     ticks = sorted({row["size"] for row in rows})
@@ -215,4 +217,4 @@ def _panel(axes: Any, series: Row, quantity: str) -> None:
 
 
 def _short(value: float) -> str:
-    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value >= 1e4 else f"{value:,g}"
+    return f"{value / 1e6:g}M" if value >= 1e6 else f"{value / 1e3:g}k" if value >= 1e3 else f"{value:g}"

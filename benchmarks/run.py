@@ -191,8 +191,8 @@ def main() -> None:
         "",
         f"{machine()}; one run of `make bench`, {time.strftime('%Y-%m-%d')}. Ratio: time of the contender / time of fairopt. Error: "
         "largest relative difference of a share (of the lowest, for one LP; of tasks, under proportional fairness). Gap: what is missing "
-        "of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Memory: peak above the "
-        "loaded program.",
+        "of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Memory: peak above "
+        "the loaded program.",
         "",
     ]
     everything = {}
