@@ -144,7 +144,10 @@ def plot(measured: dict[str, Row], quantity: str, label: str, title: str, path: 
     lines = -(-len(measured) // columns)
     rows = [row for series in measured.values() for row in series["rows"]]
     names = [name for name in _LOOKS if of(rows, name)]
-    legend = 0.22 * -(-len(names) // 3) + 0.15  # inches
+    named: dict[tuple[str, str, str], list[str]] = {}  # one look for both goals
+    for name in names:
+        named.setdefault(_LOOKS[name], []).append(name)
+    legend = 0.22 * -(-len(named) // 3) + 0.15  # inches
     height = 3.7 * lines + legend + 0.4
     figure, panels = plt.subplots(lines, columns, figsize=(4.9 * columns, height), squeeze=False)
     for axes, series in zip(panels.flat, measured.values(), strict=False):
@@ -153,12 +156,11 @@ def plot(measured: dict[str, Row], quantity: str, label: str, title: str, path: 
         line[0].set_ylabel(label)
     for axes in panels.flat[len(measured) :]:
         axes.set_visible(False)
-    handles = [
-        plt.Line2D([], [], color=c, marker=m, linestyle=d, markersize=5, label=name) for name, (c, m, d) in _LOOKS.items() if name in names
-    ]
+    labels = {look: same[0] if len(same) == 1 else same[0].partition(",")[0] for look, same in named.items()}
+    handles = [plt.Line2D([], [], color=c, marker=m, linestyle=d, markersize=5, label=label) for (c, m, d), label in labels.items()]
     figure.suptitle(title, x=0.01, ha="left", fontsize=12, weight="bold")
     figure.legend(handles=handles, loc="lower center", ncols=3, frameon=False, fontsize=9, handlelength=3.5)
-    figure.tight_layout(rect=(0, legend / height, 1, 1))
+    figure.tight_layout(rect=(0, legend / height, 0.97, 1))
     measuring.write(path, _svg(figure))
     plt.close(figure)
 
