@@ -191,6 +191,8 @@ def _names(properties: str | Property | Sequence[str | Property] | None) -> list
     for name in names:
         if name not in CHECKS:
             raise Unsupported(f'there is no property "{name}"{did_you_mean(str(name), CHECKS)}; there are {", ".join(CHECKS)}')
+    if not names:
+        raise Unsupported(f"there is nothing to audit; give one property at least, of {', '.join(CHECKS)}")
     return [name for name in CHECKS if name in names]
 
 

@@ -92,24 +92,38 @@ def _start(
     pass
 
 
-for _command, _example in (
-    (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
-    (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
-    (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
-    (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
-    (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
-    (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
-    (arrivals, "arrivals gpus.yaml --resource gpu --cards gpu --plot ratio.svg"),
-    (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
-    (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
-    (placements, "placements"),
-    (notions, "notions --json"),
-    (solvers, "solvers"),
-    (reproduce, "reproduce bbf pdrf-tables --quick"),
-    (worst_case, "worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml"),
-    (study, "study --generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5"),
-    (generate, "generate constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml"),
-    (schema, "schema > cluster.schema.json"),
-):
-    app.command(epilog=f"Example: fairopt {_example}")(_command)
-app.add_typer(imports, name="import")
+_PANELS = {  # of the help; every command is in one
+    "Allocate": (
+        (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
+        (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
+        (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
+    ),
+    "Understand": (
+        (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
+        (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
+        (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
+        (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
+    ),
+    "Over time": (
+        (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
+        (arrivals, "arrivals gpus.yaml --resource gpu --cards gpu --plot ratio.svg"),
+    ),
+    "Research": (
+        (study, "study --generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5"),
+        (worst_case, "worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml"),
+        (reproduce, "reproduce bbf pdrf-tables --quick"),
+    ),
+    "Data": (
+        (generate, "generate constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml"),
+        (schema, "schema > cluster.schema.json"),
+    ),
+    "Choices": (
+        (notions, "notions --json"),
+        (solvers, "solvers"),
+        (placements, "placements"),
+    ),
+}
+for _panel, _commands in _PANELS.items():
+    for _command, _example in _commands:
+        app.command(epilog=f"Example: fairopt {_example}", rich_help_panel=_panel)(_command)
+app.add_typer(imports, name="import", rich_help_panel="Data")

@@ -41,7 +41,7 @@ from fairopt.validation import (
     require_labels,
     unique_labels,
 )
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, plural, some
 
 __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "safe_ratio"]
 
@@ -289,7 +289,7 @@ class Instance:
             return self.users.index(user)
         except ValueError:
             hint = did_you_mean(user, self.users) if isinstance(user, str) else ""
-            raise InvalidInstance(f'there is no user "{user}"{hint}; the instance has {self.n_users}') from None
+            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {some(self.users)}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
 

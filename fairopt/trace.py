@@ -29,7 +29,7 @@ from fairopt.wording import did_you_mean, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Event", "Trace", "problems"]
+__all__ = ["Event", "Trace", "backwards", "problems"]
 
 Event: TypeAlias = tuple[float, str, str] | tuple[float, str, str, int]
 """Time, "join" or "leave" with a user, "add" or "remove" with a server row and how many of its servers (default 1)."""
@@ -239,17 +239,21 @@ class Trace:
 def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict[str, BoolArray]:
     """Return what is wrong with which jobs: message -> bool (jobs,)."""
     with np.errstate(invalid="ignore"):
-        late = np.concatenate([[False], submit[1:] < np.fmax.accumulate(submit)[:-1]])
         return {
             "its submit time is not a finite number >= 0": ~(np.isfinite(submit) & (submit >= 0)),
             f"it is submitted after {_LATEST:g} s, more than a clock can show exactly; count seconds, from a later moment": submit
             > _LATEST,
-            "it is submitted before the job above it: a clock that goes backwards; sort the jobs by submit time": late,
+            "it is submitted before the job above it: a clock that goes backwards; sort the jobs by submit time": backwards(submit),
             "its number of tasks is not a whole number >= 1": ~(np.isfinite(tasks) & (tasks >= 1) & (tasks == np.round(tasks))),
             f"it has {_MOST_TASKS:,} tasks or more, which cannot be followed; take a part of them": tasks >= _MOST_TASKS,
             "a demand is not a finite number >= 0": ~(np.isfinite(demands) & (demands >= 0)).all(axis=1),
             "it demands nothing, so it would run anywhere at once; leave it out, or give a demand > 0": (demands == 0).all(axis=1),
         }
+
+
+def backwards(times: FloatArray) -> BoolArray:
+    """Return which times are before one above them."""
+    return np.concatenate([[False], times[1:] < np.fmax.accumulate(times)[:-1]])
 
 
 def _events(events: Iterable[Event], users: tuple[str, ...]) -> tuple[tuple[float, str, str, int], ...]:

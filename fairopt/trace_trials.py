@@ -72,7 +72,7 @@ def drfh_trace(run: Run) -> Iterator[Row]:
     run.draw("drfh-figure-5", lambda: _figure_5(day, best, captions[5]))
     run.draw("drfh-figure-6", lambda: _figure_6(day, best, settings["sizes"], captions[6]))
     run.draw("drfh-figure-7", lambda: _ratios(day, {best: best, BEST_FIT: BEST_FIT}, captions[7]))
-    run.draw("drfh-figure-8", lambda: _ratios(day, {"dedicated clouds": DEDICATED, "the shared cloud": BEST_FIT}, captions[8]))
+    run.draw("drfh-figure-8", lambda: _ratios(day, {"dedicated clouds": DEDICATED, "best-fit, shared": BEST_FIT}, captions[8]))
     compare = _Comparison(settings, kind)
     yield from _table_2(day, settings, compare)
     yield from _figure_5_rows(day, best, compare)

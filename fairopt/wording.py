@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "figure", "joined", "named", "percent", "plural", "some"]
+__all__ = ["did_you_mean", "figure", "found", "joined", "named", "percent", "plural", "some"]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -37,6 +38,23 @@ def some(labels: Sequence[str], most: int = 5) -> str:
     """
     rest = len(labels) - most
     return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def found(value: object) -> str:
+    """Return what stands where something else was expected.
+
+    >>> found(None), found(True), found("4 cores"), found([1, 2]), found(-1)
+    ('nothing', 'true', 'the text "4 cores"', 'a list', '-1')
+    """
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
+    if isinstance(value, list | dict):
+        return f"a {'list' if isinstance(value, list) else 'mapping'}"
+    return reprlib.repr(value)
 
 
 def joined(words: Sequence[str]) -> str:

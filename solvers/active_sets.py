@@ -27,7 +27,8 @@ _STEPS = 30  # of Newton's method in each
 _EXACT = 1e-11
 _CLOSE = 1e-8
 _SINGULAR = 1e-10  # the multiple of the identity
-_POOR = 1e-7  # of what a user could have alone: nobody feels what it takes
+_POOR = 1e-7  # of what a pair could hold alone: nobody feels what it takes
+_NEARLY = 1e-3  # part of the price by which a pair may be dearer and yet be the one to use
 _LEAST = 1e-8  # part of a user's money, or of a limit's, below which the metric is that of this part
 _ABSENT = 1e20  # what holds an unused pair or a limit that is not full at 0
 
@@ -42,7 +43,7 @@ def from_answer(problem: AlphaFairProblem, x: FloatArray, p: FloatArray) -> tupl
     p = p * (earned / spent) if spent > 0 else p  # the engine's unit of money is its own
     worth = problem.v * y[problem.user]
     used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.cost(p), 1e-300)
-    full = p / np.exp(problem.log_money_of_limits(x, np.log(y) + np.log(t))) > 1 - problem.use(x)
+    full = p / np.exp(problem.log_money_of_limits(x, (np.log(y) + np.log(t))[problem.user])) > 1 - problem.use(x)
     held = np.where(full, p, 0.0)
     return on_sets(problem, x, held, used, full, poor_at(problem, held))
 
@@ -89,8 +90,17 @@ def wanted(problem: AlphaFairProblem, p: FloatArray) -> tuple[FloatArray, IntArr
 
 
 def poor_at(problem: AlphaFairProblem, p: FloatArray) -> BoolArray:
-    """Who has next to nothing at prices p, (members,)."""
-    return wanted(problem, p)[0] < _POOR if problem.alpha < 1 else np.zeros(problem.member.size, bool)
+    """Who has next to nothing at prices p, (members,): next to nothing of any pair that it may use, for a small server is soon full."""
+    poor = np.zeros(problem.member.size, bool)
+    if problem.alpha >= 1:
+        return poor
+    want, cheapest = wanted(problem, p)
+    price = problem.cost(p) / problem.v
+    near = price <= (1 + _NEARLY) * price[cheapest][problem.user]
+    held = np.where(near, want[problem.user] / problem.v, 0.0)  # parts of what the pairs could hold at most
+    poor[:] = True
+    poor[problem.user[held >= _POOR]] = False
+    return poor
 
 
 def wish(problem: AlphaFairProblem, x: FloatArray, p: FloatArray, poor: BoolArray) -> FloatArray:
@@ -110,7 +120,7 @@ def _newton(
     # Who holds little of something moves little: the metric of an interior point.
     money, size = (y * t)[problem.user], np.maximum(x, _LEAST * t[problem.user] / problem.v)
     D = np.where(used, _SINGULAR * money / size**2, _ABSENT * problem.v * y[problem.user])
-    of_limit = np.exp(problem.log_money_of_limits(x, np.log(y) + np.log(t)))
+    of_limit = np.exp(problem.log_money_of_limits(x, (np.log(y) + np.log(t))[problem.user]))
     singular = np.where(
         full, _SINGULAR * of_limit / np.maximum(p, _LEAST * of_limit) ** 2, _ABSENT / max(float(y[~poor].max(initial=0.0)), 1e-300)
     )

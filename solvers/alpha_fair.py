@@ -156,11 +156,10 @@ class AlphaFairProblem:
         )
 
     def log_money_of_limits(self, x: FloatArray, log_money: FloatArray) -> FloatArray:
-        """Logarithm of the harmonic mean of the money of the users of each limit, by their parts of its use, (limits,).
+        """Logarithm of the harmonic mean of the money of the pairs of each limit, (pairs,), by their parts of its use, (limits,).
 
         Harmonic, because a price is no small matter as long as it is not small for the user with the least money.
         """
-        log_money = log_money[self.user]
         least = float(log_money.min())
         use = self.use(x)
         parts = self.use(x * np.exp(least - log_money))
@@ -179,7 +178,7 @@ class AlphaFairProblem:
         bang = (self.cost(p)) / (self.v * y[self.user])
         idle = np.maximum(1.0 - self.use(x), 0.0)
         overspent = np.bincount(self.user, self.v * x * np.maximum(bang - 1, 0.0), minlength=t.size) / t
-        money = np.exp(self.log_money_of_limits(x, np.log(y) + np.log(t)))
+        money = np.exp(self.log_money_of_limits(x, (np.log(y) + np.log(t))[self.user]))
         return max(
             float((self.use(x) - 1).max(initial=0.0)),
             float((1 - bang).max(initial=0.0)),

@@ -41,7 +41,7 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["Equilibrium", "UserTables", "walk"]
+__all__ = ["Equilibrium", "Near", "UserTables", "walk"]
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,8 @@ _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
 _BOUNDARY = 0.95  # part of the way to the boundary
 _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
 _STALLED = 60  # steps that gain nothing: on capacities over nine orders a path may rest for long
+_STALLED_NEAR = 12  # the same of a path that is joined on the way
+_CENTRED = 1e-3  # part of the money by which shares may be missed where a path begins
 _POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
 _SLOWLY = 0.5  # part of its measure that is left in a step at least
 _REGULAR = 1e-14  # of the unit diagonal
@@ -131,15 +133,27 @@ class Equilibrium:
     steps: int
 
 
-def walk(users: UserTables, deadline: Deadline) -> Equilibrium | None:
-    """Follow the path to its end; None where it got lost."""
-    path = _Path(users)
+@dataclass(frozen=True, slots=True, eq=False)
+class Near:
+    """Prices near those of the path at ``mu``, in the unit of `Equilibrium`: a place to join it."""
+
+    p: FloatArray
+    log_unit: float
+    mu: float
+
+
+def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0) -> Equilibrium | None:
+    """Follow the path, from the beginning or from ``near``, to its end or to where the error is ``enough``; None where it got lost."""
+    path = _Path(users, near)
     best, since, least = None, 0, np.inf
+    patience = _STALLED if near is None else _STALLED_NEAR
     for step in range(_STEPS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": step})
         path.measure()
         error = max(path.worst, path.missing) if path.alpha == users.alpha else np.inf
+        if error <= enough:
+            return path.end(error, step)
         if error < _ENOUGH and (best is None or error < best.error):
             best = path.end(error, step)
         log.debug("step %d: alpha %g, products %.1e, missing %.1e", step, path.alpha, path.worst, path.missing)
@@ -147,7 +161,7 @@ def walk(users: UserTables, deadline: Deadline) -> Equilibrium | None:
             break
         since = 0 if path.worst < 0.7 * least or path.alpha > users.alpha else since + 1
         least = min(least, path.worst)
-        if since > _STALLED or not np.isfinite(path.worst + path.missing):
+        if since > patience or not np.isfinite(path.worst + path.missing):
             break
         if path.alpha > users.alpha and path.missed_money < _NEAR:
             path.lower_alpha()
@@ -162,14 +176,20 @@ def walk(users: UserTables, deadline: Deadline) -> Equilibrium | None:
 class _Path:
     """A point on the way, and the step from there."""
 
-    def __init__(self, users: UserTables) -> None:
+    short: FloatArray  # what is missing of each limit
+    per_limit: FloatArray  # the money by which its product is measured
+
+    def __init__(self, users: UserTables, near: Near | None = None) -> None:
         self.users, self.xp = users, users.arrays.xp
         self.alpha = max(users.alpha, 1.0)
         self.unit = 0.0  # logarithm by which phi was scaled
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
         self.whole = bool(self.xp.all(users.may))
-        self._start()
+        if near is None:
+            self._start()
+        else:
+            self._join(near)
 
     def _eligible(self, values: Any) -> Any:
         return values if self.whole else self.xp.where(self.users.may, values, 0.0)
@@ -179,18 +199,30 @@ class _Path:
 
     def _start(self) -> None:
         """Equal prices of all limits, at which half of them is spent; everybody's money divided as on the path at mu = 1."""
-        users, xp = self.users, self.xp
-        p = np.where(users.used, 1.0, 0.0)
-        c = users.cost(p)
-        self.y = self._centre(c, 1.0)
-        z = xp.where(users.may, c / self.y - 1, 1.0)
-        self.w = xp.where(users.may, 1.0 / z, 0.0)
-        self.w = self.w / xp.sum(self.w, axis=0)
-        self.p = p
+        users = self.users
+        self.p = p = np.where(users.used, 1.0, 0.0)
+        self._divide(1.0)
         # At mu = 1 a user spends its money once more on every server where it may be; half of what there is.
         self._rescale(0.5 * float(p.sum()) / (1 + self.n_pairs / users.n_users))
         use = users.use(self.w * self.t)
         self.s = np.where(users.used, np.maximum(1 - use, 0.1), 1.0)
+
+    def _join(self, near: Near) -> None:
+        """Everybody's money divided as on the path at these prices; limits are missed by as much as the prices are wrong."""
+        users, xp = self.users, self.xp
+        self.alpha, self.unit, self.p = users.alpha, -near.log_unit, np.where(users.used, near.p, 0.0)
+        self._divide(near.mu)
+        self.log_phi = users.log_phi + self.unit
+        self.t = xp.exp((self.log_phi - xp.log(self.y)) / self.alpha)
+        mean = float(xp.sum(self.y * self.t)) / self.n_limits
+        self.s = np.where(users.used, near.mu * mean / np.where(users.used, self.p, 1.0), 1.0)
+
+    def _divide(self, mu: float) -> None:
+        """Set what a unit is worth to everybody, and the shares w of their money, as they are on the path at prices p."""
+        xp, may, c = self.xp, self.users.may, self.users.cost(self.p)
+        self.y = self._centre(c, mu)
+        w = xp.where(may, mu / xp.where(may, c / self.y - 1, 1.0), 0.0)
+        self.w = w / xp.sum(w, axis=0)
 
     def _centre(self, c: Any, mu: float) -> Any:
         """Return y at which sum_i mu / (c / y - 1) = 1, by Newton's method for its logarithm."""
@@ -200,7 +232,10 @@ class _Path:
             z = xp.where(may, c / y - 1, 1.0)
             part = xp.where(may, mu / z, 0.0)
             total = xp.sum(part, axis=0)
-            y = y * xp.exp(-xp.log(total) * total / xp.sum(part * (1 + 1 / z), axis=0))
+            off = xp.log(total)
+            if float(xp.max(xp.abs(off))) < _CENTRED:
+                break
+            y = y * xp.exp(-off * total / xp.sum(part * (1 + 1 / z), axis=0))
         return y
 
     def _rescale(self, money: float) -> None:

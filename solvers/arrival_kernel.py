@@ -1,8 +1,8 @@
 """The steps of placing tasks in the order of their arrival, compiled by numba: which server, and which card of it.
 
 Servers only fill up, so a task that fits nowhere never will: its user is not tried again. Scores are those of
-``fairopt.solvers.filling_kernel``, in steps of 1e-9 as there, so that equal ones go to the first server. They are written once more here:
-numba keeps what it compiled until the file changes, and does not look at others.
+``fairopt.solvers.filling_kernel``, in steps of 1e-9 as there, so that equal ones go to the first server. They and their numbers are written
+once more here: numba keeps what it compiled until the file changes, and does not look at others. A test compares the numbers.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ import math
 import numpy as np
 from numba import njit
 
-from fairopt.filling import FITS, Rule
-
 __all__ = ["place_in_turn"]
 
 _STEP = 1e9  # scores are compared in steps of its inverse
 _OFFSET = 0.2718  # steps end where no simple fraction lies
 
-FIRST, RANDOM, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = (
-    int(rule) for rule in (Rule.FIRST, Rule.RANDOM, Rule.L1, Rule.L2, Rule.COSINE, Rule.DOT, Rule.TIGHTEST, Rule.LOOSEST)
-)
+FITS = 1e-9  # of fairopt.filling, as these:
+FIRST, RANDOM = range(2)
+L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 
 
 @njit(cache=True)

@@ -1,7 +1,7 @@
 """Servers that share what they have by themselves: each acts every T seconds, on what its users have elsewhere at that moment.
 
 The distributed procedure of Khamse-Ashari et al. (2017), section III-D: "each server individually (and even asynchronously) executes the
-server procedure every T seconds". An action is that procedure, taken to the point that it tends to (`fairopt.solvers.server_sweep`): the
+server procedure every T seconds". An action is that procedure, taken to the point that it tends to (`fairopt.solvers.server_kernel`): the
 leximin of (y[n] + x[n,i]) / (phi[n] gamma[n,i]) over what the server has, y[n] the tasks of n elsewhere. All else keeps what it has. Not
 exact: where servers settle, they settle on a PS-DSF allocation; until then nothing is promised but that no server gives more than it has.
 
@@ -27,7 +27,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from fairopt.solvers import asynchronous_kernel
+    from fairopt.solvers import server_kernel
 
 __all__ = ["AsynchronousServers", "Turns"]
 
@@ -101,7 +101,7 @@ class AsynchronousServers:
         origin: float,
         tolerances: Sequence[float],
     ) -> None:
-        from fairopt.solvers import asynchronous_kernel as kernel  # numba is slow to import
+        from fairopt.solvers import server_kernel as kernel  # numba is slow to import
 
         self.kernel: Any = kernel
         number = row.size
@@ -113,7 +113,7 @@ class AsynchronousServers:
         self.watch = kernel.Watch(np.array(tolerances, float), np.full(len(tolerances), np.inf), np.full(len(tolerances), np.inf))
         self.members = np.empty(0, np.int64)
         nothing = np.zeros(0)
-        self.users: asynchronous_kernel.Users = self._users(self.members, nothing, nothing, nothing)
+        self.users: server_kernel.Users = self._users(self.members, nothing, nothing, nothing)
 
     def _users(self, members: IntArray, weights: FloatArray, tasks: FloatArray, exact: FloatArray) -> Any:
         alone = np.ascontiguousarray(self.rates[members].T)

@@ -1,7 +1,7 @@
 r"""Best response: the equilibrium of servers, by letting each in turn do its best until none can improve.
 
 Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] given what its users have elsewhere, in closed form
-(`fairopt.solvers.server_sweep`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
+(`fairopt.solvers.server_kernel`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
 following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
 
 Most instances settle in a few sweeps, some only geometrically, over thousands. Three things help, all of them only to propose a point:
@@ -308,9 +308,9 @@ class _State:
 def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
     """Return the function that lets each server act once, on average."""
     started = time.perf_counter()
-    from fairopt.solvers import server_sweep  # numba is slow to import
+    from fairopt.solvers import server_kernel  # numba is slow to import
 
-    compiled: Any = server_sweep
+    compiled: Any = server_kernel
     state.loading += time.perf_counter() - started + load(compiled.sweep, np.arange(0), *state.arrays)
     rng = np.random.default_rng(goal.seed)
     servers: IntArray = np.flatnonzero(np.diff(state.start))

@@ -19,7 +19,8 @@ Rounding. Usage is a compensated sum of demands, so that its error does not grow
 Shares are products of whole numbers and a constant (sums of such products, where a task is worth more on one server than on another), far
 more exact than ``TIE``. Scores are compared in steps of 1e-9, which makes "equal" transitive; equal scores go to the first server.
 
-All compiled steps are in this one file: numba keeps what it compiled until the file changes, and does not look at others.
+All compiled steps are in this one file, and the numbers they read from others stand here again: numba keeps what it compiled until the
+file changes, and does not look at others. A test compares them.
 """
 
 from __future__ import annotations
@@ -28,11 +29,6 @@ import math
 
 import numpy as np
 from numba import njit
-
-from fairopt.events import Change
-from fairopt.filling import FITS, TIE, Measure, Rule
-from fairopt.solvers.event_state import EVENT, FREED, IN_LINE, IN_POOL, RUNNING, STARTED
-from fairopt.solvers.filling_state import BLOCKED_BY, ROUND_AT, ROUND_LENGTH
 
 __all__ = [
     *("advance", "close_absent", "fill", "fill_by_server", "fitting", "next_user", "place"),
@@ -43,9 +39,15 @@ _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal score
 
 _CLOSED = 1e30  # "usage" of a server that is not there: nothing fits on it
 
-OWN, SERVER, RESIDUAL = (int(measure) for measure in Measure)
-FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = (int(rule) for rule in Rule)
-LEAVE, JOIN, REMOVE, ADD, SUBMIT = (int(change) for change in Change)
+# Of fairopt.filling and fairopt.events:
+FITS, TIE = 1e-9, 1e-12
+OWN, SERVER, RESIDUAL = range(3)
+FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = range(10)
+LEAVE, JOIN, REMOVE, ADD, SUBMIT = range(5)
+
+# What ``progress`` holds, of fairopt.solvers.filling_state and fairopt.solvers.event_state:
+ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)
+EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)
 
 
 # Fitting and scores --------------------------------------------------------------------------------------------------------------

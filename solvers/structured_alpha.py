@@ -9,8 +9,11 @@ Where each server has one limit (its time, or one resource), all users who buy a
     sum_n Q[i,n] t[n] = p^(-1 / alpha) sum_n (phi[n] Q[i,n]^(alpha - 1))^(1 / alpha).
 
 So a large program is solved for a sample of its users first; with its prices all are asked for their cheapest server; those for whom
-another one is nearly as cheap go on as they are, the others as one user a server. At the new prices everybody is asked again: who would
-rather be elsewhere joins those who go on, until nobody would. What the others have is exact, at any precision of the prices.
+another one is nearly as cheap go on as they are, the others as one user a server. Who is torn follows from what the prices miss: were
+everybody to buy at the cheapest server, some money would go to the wrong limits; a few times as many users are those whom better prices
+can send elsewhere. How much dearer the next server is for the last of them says how well the prices are known, and so where to join the
+path. At first it is left early: at better prices fewer are torn. At the last prices everybody is asked again: who would rather be
+elsewhere joins those who go on, until nobody would. What the others have is exact, at any precision of the prices.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
-from fairopt.solvers.alpha_fair_path import Equilibrium, UserTables, walk
+from fairopt.solvers.alpha_fair_path import Equilibrium, Near, UserTables, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.structured_pairs import Pairs, obstacle
@@ -35,9 +38,12 @@ _MOST_LIMITS = 1000  # of the dense system
 _DENSE = 0.05  # part of the pairs that is eligible at least
 _SAMPLE = 10_000  # users at most, and a tenth of all
 _MANY = 8_000  # users from which on a sample comes first
-_TORN = 0.05  # part of the price by which another server may be dearer for users who go on as they are
-_CLEAR = 1e-6  # and by which it must be for the others, at the end
-_ROUNDS = 6
+_ROUGH = 1e-3  # error of the first prices, of the sample and of those who are torn at its prices
+_MORE = 3.0  # times the part of the money that prices misplace: part of the users who go on as they are
+_FEWEST = 500  # of them: fewer are not faster
+_CLEAR = 1e-6  # part of the price by which another server must be dearer for the others, at the end
+_FAR = 0.3  # prices that are known no better are no place to join the path
+_ROUNDS = 8
 _GOOD = 1e-9
 _LARGEST_LOG = 690.0  # exp of more overflows
 
@@ -132,24 +138,38 @@ def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
     sample = _some(users, np.arange(every // 2, n, every))
     # The same limits for fewer users: at the same prices each of them asks for what their number would.
     sample = replace(sample, log_phi=sample.log_phi + users.alpha * float(np.log(n / sample.n_users)))
-    found = walk(sample, deadline)
-    torn, settled = np.zeros(n, bool), np.zeros(n, np.int64)
-    steps = 0
+    found = walk(sample, deadline, enough=_ROUGH)
+    torn, settled, steps, ended = np.zeros(n, bool), np.zeros(n, np.int64), 0, False
     for number in range(_ROUNDS):
         if found is None:
             return None
         steps += found.steps
         cheapest, second = _ask(users, found.p)
-        joining = ~torn & (second < 1 + (_CLEAR if number else _TORN))
-        if number:
-            joining |= ~torn & (cheapest != settled)
+        if ended:  # these prices are exact, unless somebody was told to buy in the wrong place
+            joining = ~torn & ((second < 1 + _CLEAR) | (cheapest != settled))
             if not joining.any():
                 return _together(users, found, torn, settled, steps)
-        torn |= joining
-        settled = cheapest
-        found = walk(_reduced(users, np.flatnonzero(torn), np.flatnonzero(~torn), settled), deadline)
-        log.info("%d of %d users are torn between servers", int(torn.sum()), n)
+            torn |= joining
+        settled, margin = cheapest, _margin(users, found, cheapest, second)
+        torn = (torn & ended) | (second < 1 + margin)
+        ended = number > 0 or bool(torn.all())
+        log.info("%d of %d users are torn between servers, at prices known to %.1e", int(torn.sum()), n, margin)
+        found = _walk_on(_reduced(users, torn, settled), found, margin, deadline, enough=0.0 if ended else _ROUGH)
     return None
+
+
+def _margin(users: UserTables, found: Equilibrium, cheapest: IntArray, second: FloatArray) -> float:
+    """Return how well prices are known: how much dearer the next server is for the last of those whom better prices may send elsewhere."""
+    _, spent = _bought(users, found, np.arange(users.n_users), cheapest)
+    missed = np.abs(np.bincount(cheapest, weights=spent, minlength=found.p.shape[1]) - found.p[0])
+    part = max(_MORE * float(missed.sum() / found.p.sum()), _FEWEST / second.size)
+    return float(np.partition(second, int(part * second.size))[int(part * second.size)]) - 1 if part < 1 else np.inf
+
+
+def _walk_on(users: UserTables, found: Equilibrium, margin: float, deadline: Deadline, enough: float) -> Equilibrium | None:
+    """Walk on from prices that are known this well; from the beginning, where that is too little."""
+    on = walk(users, deadline, Near(found.p, found.log_unit, margin), enough) if margin < _FAR else None
+    return walk(users, deadline, enough=enough) if on is None else on
 
 
 def _ask(users: UserTables, p: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -172,10 +192,10 @@ def _some(users: UserTables, which: IntArray) -> UserTables:
     return replace(users, take=take, may=may, log_phi=xp.take(users.log_phi, index, axis=0), used=used)
 
 
-def _reduced(users: UserTables, torn: IntArray, alone: IntArray, server: IntArray) -> UserTables:
+def _reduced(users: UserTables, torn: BoolArray, server: IntArray) -> UserTables:
     """Return the users who are torn as they are, and one for all others at each server."""
     arrays, xp = users.arrays, users.arrays.xp
-    kept, a = _some(users, torn), users.alpha
+    kept, alone, a = _some(users, np.flatnonzero(torn)), np.flatnonzero(~torn), users.alpha
     there = server[alone]
     take, log_phi = arrays.numpy(users.take)[0][there, alone], arrays.numpy(users.log_phi)[alone]
     log_part = (log_phi + (a - 1) * np.log(take)) / a
@@ -199,9 +219,14 @@ def _together(users: UserTables, found: Equilibrium, torn: BoolArray, server: In
     v = np.zeros((users.used.shape[1], users.n_users))
     v[:, torn] = arrays.numpy(found.v)[:, : int(torn.sum())]
     alone = np.flatnonzero(~torn)
-    there = server[alone]
-    price = arrays.numpy(users.take)[0][there, alone] * found.p[0, there]
-    v[there, alone] = np.exp((arrays.numpy(users.log_phi)[alone] - found.log_unit - np.log(price)) / users.alpha)
+    v[server[alone], alone], _ = _bought(users, found, alone, server[alone])
     use = users.use(arrays.floats(v))
     v /= max(1.0, float(use.max()))  # rounding
     return replace(found, v=arrays.floats(v), steps=steps)
+
+
+def _bought(users: UserTables, found: Equilibrium, who: IntArray, server: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return what users have who buy at one server each, and what they spend."""
+    price = users.arrays.numpy(users.take)[0][server, who] * found.p[0, server]
+    t: FloatArray = np.exp((users.arrays.numpy(users.log_phi)[who] - found.log_unit - np.log(price)) / users.alpha)
+    return t, t * price

@@ -47,7 +47,9 @@ def solve_levels(program: Program, goal: Leximin | Equalize, tolerance: float, d
         if not path.rising.any():  # the last of them run all their tasks
             break
         spent = path.per_t * reached.level * reached.user_prices
-        proved = path.rising & (path.rises(reached) <= settle_at) & (spent > _NOISE * reached.spent)
+        # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
+        settled_by = settle_at if reached.gap > reached.noise else max(settle_at, tolerance / 2)
+        proved = path.rising & (path.rises(reached) <= settled_by) & (spent > _NOISE * reached.spent)
         if isinstance(goal, Equalize):
             proved = path.rising
         if reached.error > settle_at or not proved.any():

@@ -33,7 +33,7 @@ from fairopt.solvers.structured_pairs import Pairs
 
 __all__ = ["NewtonSystem", "Residuals"]
 
-_REGULAR = 1e-14  # of the unit diagonal; refinement takes it out again
+_REGULAR = 1e-15  # of the unit diagonal; refinement takes it out again
 _TINY = 1e-200
 _RAISE = 100.0  # by which it grows until the factorisation succeeds
 _MOST_RAISES = 6
@@ -60,12 +60,16 @@ class NewtonSystem:
         used = pairs.A * theta
         self._scale_servers(used, s_p)
         rows = self._scale_users(theta, v_m)
-        used /= np.repeat(self.d[:, None, :], pairs.n_users, 1).reshape(m, -1) if pairs.whole else self.d[:, pairs.server]
+        if pairs.whole:
+            table = used.reshape(m, -1, k)
+            table /= self.d[:, None, :]
+        else:
+            used /= self.d.take(pairs.server, axis=1)
         self.by_user = pairs.n_rows <= m * k
         if self.by_user:
             self.L = np.linalg.cholesky(self.H)
             self._forward_pairs(used)
-        self.E = pairs.tables([used * row for row in rows]) if rows else np.zeros((0, m * k))
+        self.E = pairs.tables(used, rows) if rows else np.zeros((0, m * k))
         if self.by_user:
             schur = -_dense(self.E @ self.E.T)
             schur[np.diag_indices_from(schur)] += 1.0 + _REGULAR
@@ -83,8 +87,8 @@ class NewtonSystem:
         pairs, (m, k) = self.pairs, s_p.shape
         lower, diagonal = np.tril_indices(m), np.arange(m)
         H = np.empty((k, m, m))
-        products = np.stack([used[r] * pairs.A[c] for r, c in zip(*lower, strict=True)])
-        H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = pairs.sum_by_server(products).T
+        for r, c in zip(*lower, strict=True):
+            H[:, r, c] = H[:, c, r] = pairs.dot_by_server(used[r], pairs.A[c])
         H[:, diagonal, diagonal] += s_p.T
         d = np.sqrt(H[:, diagonal, diagonal])
         self.H = H / (d[:, :, None] * d[:, None, :])

@@ -152,6 +152,8 @@ class Pairs:
 
     def use(self, x: FloatArray) -> FloatArray:
         """Return A x, (slots, servers)."""
+        if self.whole:  # einsum makes no table of products on the way
+            return np.asarray(np.einsum("rnk,nk->rk", self._table_of(self.A), self._table_of(x)))
         return self.sum_by_server(self.A * x)
 
     def cost(self, p: FloatArray, y: FloatArray | None = None) -> FloatArray:
@@ -159,12 +161,14 @@ class Pairs:
         if y is not None and y.size:
             return self.cost(p) + self.T * self.spread(self.placed(y))
         if self.whole:
-            worth: FloatArray = np.einsum("rnk,rk->nk", self.A.reshape(self.n_slots, self.n_users, self.n_servers), p)
+            worth: FloatArray = np.einsum("rnk,rk->nk", self._table_of(self.A), p)
             return worth.ravel()
-        return np.asarray((self.A * p[:, self.server]).sum(axis=0))
+        return np.asarray(np.einsum("rp,rp->p", self.A, p.take(self.server, axis=1)))
 
     def level(self, x: FloatArray) -> FloatArray:
         """Return W x, (users,)."""
+        if self.whole:
+            return np.asarray(np.einsum("nk,nk->n", self._table_of(self.W), self._table_of(x)))
         return self.sum_by_user(self.W * x)
 
     def rows(self, x: FloatArray) -> FloatArray:
@@ -211,16 +215,23 @@ class Pairs:
             return np.asarray(values.reshape(-1, self.n_users, self.n_servers).sum(axis=1))
         return np.array([np.bincount(self.server, weights=row, minlength=self.n_servers) for row in values])
 
-    def tables(self, values: list[FloatArray]) -> FloatArray | sp.csr_array:
-        """Return values (slots, pairs), for levels (if there are any) and for tasks, as one matrix (rows, slots * servers).
+    def dot_by_server(self, values: FloatArray, others: FloatArray) -> FloatArray:
+        """Sum the products of two values per pair over the pairs of each server, (servers,)."""
+        if self.whole:
+            return np.asarray(np.einsum("nk,nk->k", self._table_of(values), self._table_of(others)))
+        return np.asarray(np.bincount(self.server, weights=values * others, minlength=self.n_servers), float)
 
-        It is sparse where few pairs are eligible.
+    def tables(self, values: FloatArray, rows: list[FloatArray]) -> FloatArray | sp.csr_array:
+        """Return values (slots, pairs) times those of the rows of levels (if there are any) and of tasks, each (pairs,), as one matrix.
+
+        It is (rows, slots * servers), and sparse where few pairs are eligible.
         """
-        last = [slice(None)] * (len(values) - 1) + [self.limited if self.limited.size else slice(None)]
+        last = [slice(None)] * (len(rows) - 1) + [self.limited if self.limited.size else slice(None)]
         if self.sparse:
-            sparse = [self._sparse_table(part)[kept] for part, kept in zip(values, last, strict=True)]
+            sparse = [self._sparse_table(values * row)[kept] for row, kept in zip(rows, last, strict=True)]
             return sp.csr_array(sp.vstack(sparse, format="csr"))
-        return np.concatenate([self._table(part)[kept] for part, kept in zip(values, last, strict=True)])
+        dense = [self._dense_table(values, row)[kept] for row, kept in zip(rows, last, strict=True)]
+        return dense[0] if len(dense) == 1 else np.concatenate(dense)
 
     def _sparse_table(self, values: FloatArray) -> sp.csr_array:
         """Return values (slots, pairs) as a sparse matrix (users, slots * servers)."""
@@ -228,14 +239,20 @@ class Pairs:
         rows, columns = np.tile(self.user, m), (np.arange(m)[:, None] * k + self.server).ravel()
         return sp.csr_array((values.ravel(), (rows, columns)), shape=(n, m * k))
 
-    def _table(self, values: FloatArray) -> FloatArray:
-        """Return values (slots, pairs) as a matrix (users, slots * servers)."""
+    def _dense_table(self, values: FloatArray, row: FloatArray) -> FloatArray:
+        """Return values (slots, pairs) times those of a row (pairs,) as a matrix (users, slots * servers)."""
         n, k, m = self.n_users, self.n_servers, values.shape[0]
         if self.whole:
-            return values.reshape(m, n, k).transpose(1, 0, 2).reshape(n, m * k)
-        table = np.zeros((n, m, k))
-        table[self.user, :, self.server] = values.T
+            table = np.empty((n, m, k))
+            np.multiply(values.reshape(m, n, k), self._table_of(row), out=table.transpose(1, 0, 2))
+        else:
+            table = np.zeros((n, m, k))
+            table[self.user, :, self.server] = (values * row).T
         return table.reshape(n, m * k)
+
+    def _table_of(self, values: FloatArray) -> FloatArray:
+        """Return values (..., pairs) as a table (..., users, servers), where all pairs are eligible."""
+        return values.reshape(*values.shape[:-1], self.n_users, self.n_servers)
 
     # The way back ----------------------------------------------------------------------------------------------------------------
 

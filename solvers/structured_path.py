@@ -13,6 +13,9 @@ rises has once x is scaled back into the limits. So a path that has lost its way
 strictly complementary solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is
 settled at this level.
 
+The last digits of a step are rounding. So from a small gap on the path is left, wherever that proves the level, for the exact end on the
+sets that it shows (``structured_finish``).
+
 Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
 point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
 on the way: t can only rise by that.
@@ -27,6 +30,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structured_finish import finished
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import Pairs
 
@@ -36,7 +40,10 @@ log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
 _LONG = 0.9995  # part of the way to the boundary near the end
+_AIM = 4  # the products aim at this power of what the predictor leaves of them; correctors bring the astray ones back
 _CORRECTORS = 4
+_REFINEMENTS = 2  # of a step near the end, half as many of the predictor; before, the next step mends what one misses
+_AHEAD = 0.5  # how much further than the step goes its products are corrected
 _SPREAD = 0.1  # a product further off its target than this factor is corrected
 _GAIN = 0.02  # what a correction has to add to the lengths of the steps
 _END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
@@ -48,6 +55,7 @@ _ROUNDING = 1e-15
 _STALLED = 4  # steps that do not halve the error
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
+_FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
 _RESTART, _LEAST_LEFT = 0.1, 1e-3  # part of the prices that is left to those who rise where the next level starts: good, and just so
 
 
@@ -93,19 +101,19 @@ def advance(
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
-    care = 2 if part == _LONG else 1  # refinements
+    care = _REFINEMENTS if part == _LONG else 0
     product = primal * dual
     mu = float(product.mean())
-    step = system.step(-product, residuals, care)
+    step = system.step(-product, residuals, care // 2)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     ahead = float(((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1])).mean())
     value = float(p.sum() + m.sum()) if a is None else point.t
-    aim = max(min((ahead / mu) ** 3, 1.0) * mu, _END * abs(value) / product.size)
+    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / product.size)
     wanted = aim - product - step[0] * step[1]
     step = system.step(wanted, residuals, care)
     lengths = _length(primal, step[0]), _length(dual, step[1])
     for _ in range(_CORRECTORS):
-        far = [min(1.0, 1.5 * length + 0.1) for length in lengths]
+        far = [min(1.0, length + _AHEAD) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
         wanted = wanted + np.clip(there, _SPREAD * aim, aim / _SPREAD) - there.clip(None, 2 * aim / _SPREAD)
         other = system.step(wanted, residuals, care)
@@ -200,6 +208,11 @@ class LevelPath:
         a[: self.pairs.n_users] = self.per_t * self.rising
         return a
 
+    @property
+    def _rows(self) -> FloatArray:
+        """Right-hand sides of the rows of the users, (rows,)."""
+        return np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.limited.size))
+
     def settle(self, users: BoolArray, levels: FloatArray) -> None:
         """Settle users, (users,), at their levels, and go back to the last point that is a good start without them."""
         self.rising = self.rising & ~users
@@ -228,7 +241,7 @@ class LevelPath:
 
     def climb(self, enough: float) -> Reached:
         """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained."""
-        point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
+        point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
         for _ in range(_STEPS):
             if self.deadline.left == 0.0:
                 raise self.deadline.passed({})
@@ -236,33 +249,54 @@ class LevelPath:
             if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
                 if not self.rising.any():
                     return now
-                point, best, since, mark, kept = self.points[-1], None, 0, np.inf, np.inf
+                point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
                 now = self._proved(point)
             log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
             since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
             if best is None or now.error < best.error:
                 best = now
-            done = best.error <= 0.1 * enough and (since >= _STALLED or bool((self.rises(best)[best.saturated] <= 0.5 * enough).all()))
-            if done or best.error <= _END or since > 3 * _STALLED:
+            if self._proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
                 break
+            if best.error <= _END or since > 3 * _STALLED:
+                break
+            if now.error < trial:
+                trial = _FINISH[1] * now.error
+                end = self._finished(point)
+                if end is not None and self._proves_all(end, enough):
+                    log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
+                    return end
             if _KEPT[0] < now.error < _KEPT[1] * kept:
                 kept = now.error
                 self.points.append(point)
-            rows = np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.limited.size))
             try:
-                point = advance(self.pairs, point, self.side, self._a, rows, 0.0, part_of_the_way(now.error))
+                point = advance(self.pairs, point, self.side, self._a, self._rows, 0.0, part_of_the_way(now.error))
             except np.linalg.LinAlgError:
                 break
             self.steps += 1
         assert best is not None
         return best
 
+    def _finished(self, point: Point) -> Reached | None:
+        """Return what the exact end on the sets of a point proves."""
+        try:
+            end = finished(self.pairs, point.primal, point.dual, point.t, self.side, self._a, self._rows)
+        except np.linalg.LinAlgError:
+            return None
+        return self._proved(Point(*end))
+
+    def _proves_all(self, reached: Reached, enough: float) -> bool:
+        """Is everybody who seems to be stopped here proved to be?"""
+        stopped = reached.saturated
+        return reached.error <= 0.1 * enough and bool(stopped.any() and (self.rises(reached)[stopped] <= 0.5 * enough).all())
+
     def rises(self, reached: Reached) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
         weight = self.per_t * self.rising * reached.user_prices
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products.
-            rise = weight.sum() * max(reached.gap + reached.noise, _ROUNDING) / weight
+            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
+            # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
+            noise = reached.noise if reached.gap > reached.noise else 0.0
+            rise = weight.sum() * max(reached.gap + noise, _ROUNDING) / weight
         return np.where((weight > 0) & reached.saturated, rise, np.inf)
 
     def _proved(self, point: Point) -> Reached:
@@ -274,10 +308,10 @@ class LevelPath:
         level = level / max(1.0, float(pairs.use(x).max()), float(tasks.max(initial=0.0)))
         settled = self.settled_at > 0
         missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
-        reached = float((level[rising] / self.per_t[rising]).min())
+        reached = np.float64((level[rising] / self.per_t[rising]).min())  # a NumPy number, like sigma: dividing by 0 is inf
         y = m[n:]
         q = pairs.cheapest(p, y)
-        sigma = float(self.per_t[rising] @ q[rising])
+        sigma = np.float64(self.per_t[rising] @ q[rising])
         spent = float(p.sum() + y.sum())
         bound = (spent * (1 - _DIGITS) - float(q[~rising] @ self.settled_at[~rising])) / sigma
         saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)

@@ -45,7 +45,7 @@ def find_total_worth(
 ) -> tuple[FloatArray, FloatArray, int, str]:
     """Return tasks, prices (in the problem's units), the number of steps, and what found them: "active sets" or "interior-point".
 
-    ``follow`` solves the problem for the kappa that it has (`fairopt.solvers.interior_point`). ``near`` are tasks and prices near the
+    ``follow`` solves the problem for the kappa that it has (`fairopt.solvers.logarithmic_path`). ``near`` are tasks and prices near the
     optimum, from another engine.
     """
     if goal.efficiency == 0 and near is None:

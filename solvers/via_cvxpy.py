@@ -30,7 +30,7 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status
-from fairopt.solvers.interior_point import follow
+from fairopt.solvers.logarithmic_path import follow
 from fairopt.solvers.tradeoff import find_total_worth
 
 __all__ = ["CVXPY", "status_of"]

@@ -48,6 +48,8 @@ def test_some_properties() -> None:
     assert fo.audit(allocation, "pareto")[fo.Property.PARETO].holds  # type: ignore[index]  # a member is understood as well
     with pytest.raises(fo.Unsupported, match='did you mean "pareto"'):
         fo.audit(allocation, "paretto")
+    with pytest.raises(fo.Unsupported, match="there is nothing to audit"):
+        fo.audit(allocation, [])
     with pytest.raises(KeyError, match="there are pareto"):
         fo.audit(allocation, "pareto")["psdsf"]
 

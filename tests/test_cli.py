@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -269,6 +270,53 @@ def test_bad_input_is_status_2_and_one_message(arguments: list[object], message:
     assert result.stdout == ""
 
 
+JOBS = EXAMPLES / "gpu-lab" / "jobs.csv"
+TO_A_FILE = (
+    ("solve", PAPER),
+    ("schedule", PAPER),
+    ("compare", PAPER),
+    ("frontier", PAPER),
+    ("audit", PAPER),
+    ("explain", PAPER, "--user", "user-1"),
+    ("arrivals", PAPER, "--resource", "cpu"),
+    ("simulate", JOBS, "--cluster", EXAMPLES / "gpu-lab"),
+    ("report", PAPER),
+    ("study", PAPER),
+    ("generate", "google"),
+    ("worst-case", "drfh:first-fit"),
+    ("import", "swf", JOBS),
+)
+
+
+@pytest.mark.parametrize("command", TO_A_FILE, ids=lambda command: command[0])
+def test_a_file_of_an_unknown_kind_is_refused_by_every_command(command: tuple[object, ...], tmp_path: Path) -> None:
+    """Before anything is read or computed, with the endings that there are."""
+    text = flat(run(*command, "-o", tmp_path / "out.dat", status=2).stderr)
+    assert "out.dat" in text
+    assert re.search(r"end its name in \.|ends in \.", text)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", TO_A_FILE[:8], ids=lambda command: command[0])
+def test_an_option_and_a_name_that_disagree_are_refused(command: tuple[object, ...], tmp_path: Path) -> None:
+    """JSON would be called text."""
+    text = flat(run(*command, "--json", "-o", tmp_path / "out.txt", status=2).stderr)
+    assert "ends in .txt; leave --json out, or end the name in .json" in text
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.json", "{"), ("a.csv", "user,"), ("a.txt", "Dominant"), ("a", "Dominant")])
+def test_the_name_of_the_file_says_what_is_written(name: str, start: str, tmp_path: Path) -> None:
+    """As with the option of that name."""
+    run("solve", PAPER, "-o", tmp_path / name)
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    """Said before anything is computed."""
+    for option in ("--output", "--plot"):
+        assert "is a folder; give the name of a file" in flat(run("solve", PAPER, option, tmp_path, status=2).stderr)
+
+
 def test_no_solution_is_status_3(many: Path) -> None:
     """A time limit that nobody can keep."""
     assert run("solve", many, "--time-limit", "1e-6", status=3).stderr.splitlines()[-1].startswith("error: no answer within the time limit")
@@ -375,6 +423,17 @@ def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, mess
     """With the place."""
     (tmp_path / "u.csv").write_text(text)
     assert message in flat(run("solve", three, "--notion", "max-min", "--utility", tmp_path / "u.csv", status=2).stderr)
+
+
+# Help ----------------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_commands_are_listed_in_groups() -> None:
+    """All of them: none is left in the panel that typer puts the others into."""
+    text = run("--help").stdout
+    assert "─ Commands ─" not in text
+    for panel in ("Allocate", "Understand", "Over time", "Research", "Data", "Choices"):
+        assert f"─ {panel} ─" in text
 
 
 # Files ---------------------------------------------------------------------------------------------------------------------------

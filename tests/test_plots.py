@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 import fairopt as fo
 from fairopt.plots import plot_allocation, save_figure
+from fairopt.plots.style import PLACEMENTS, looks
 
 
 def allocate(users: int, servers: int, notion: str = "drfh", sharing: str = "rdm") -> fo.Allocation:
@@ -180,3 +181,17 @@ def test_a_sign_that_the_font_lacks_is_said_once(tmp_path: Path, caplog: pytest.
     (message,) = [record.getMessage() for record in caplog.records]
     assert "has signs that its font lacks" in message
     assert (tmp_path / "a.png").exists()
+
+
+def test_a_placement_has_one_colour_in_every_picture() -> None:
+    """Whatever else is drawn, and in whatever order; no two lines of one picture share theirs."""
+    alone = looks(["best-fit"])["best-fit"]
+    for names in (["14 slots", "best-fit"], ["drfh:first-fit", "drfh:best-fit:metric=l2", "mine"], ["drfh", "tsf", "tsf:best-fit"]):
+        found = looks(names)
+        assert list(found) == names
+        assert next(look for name, look in found.items() if "best-fit" in name) == alone
+        assert len(set(found.values())) == len(names)
+    assert looks(["drfh:best-fit", "tsf:best-fit"])["drfh:best-fit"] == alone
+    assert len(set(looks(["drfh:best-fit", "tsf:best-fit"]).values())) == 2
+    assert set(PLACEMENTS) == set(fo.PLACEMENTS)
+    assert len(looks(map(str, range(20)))) == 20

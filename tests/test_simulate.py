@@ -529,7 +529,7 @@ def folder(tmp_path: Path) -> Path:
     """A cluster and its jobs."""
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     (tmp_path / "jobs.csv").write_text(JOBS)
-    (tmp_path / "events.csv").write_text("time_s,event,name,number\n10,remove,old,1\n90,add,old,\n20,leave,alice,\n30,join,alice,\n")
+    (tmp_path / "events.csv").write_text("time_s,event,name,number\n10,remove,old,1\n20,leave,alice,\n30,join,alice,\n90,add,old,\n")
     return tmp_path
 
 
@@ -579,6 +579,7 @@ def test_a_bad_row_is_refused_or_counted(folder: Path, row: str, message: str) -
         ("jobs.csv", "user,submit_s,run_s\nA,0,1\n", "no column of a resource"),
         ("jobs.csv", "user,submit_s,run_s,cpu\nA,0,-1,1\n", "run_s is not a number >= 0"),
         ("events.csv", "time_s,event,name\n-1,join,alice\n", "events.csv, line 2: time_s is not a finite number >= 0"),
+        ("events.csv", "time_s,event,name\n9,leave,alice\n1,join,alice\n", "events.csv, line 3: it is before the event above it: a clock"),
         ("events.csv", "time_s,event,name\n1,jump,alice\n", "events.csv, line 2: the events are join, leave, add, remove"),
         ("events.csv", "time_s,event,name\n1,join,alcie\n", 'events.csv, line 2: user "alcie" submits no job (did you mean "alice"?)'),
         ("events.csv", "time_s,event,name\n1,add,olb\n", 'events.csv, line 2: there are no servers "olb" (did you mean "old"?)'),
@@ -616,7 +617,9 @@ def test_the_command(folder: Path) -> None:
     run(*base, "-o", str(folder / "samples.parquet"))
     assert set(pd.read_parquet(folder / "samples.parquet")["quantity"]) == {"utilization", "share", "running", "waiting"}
     assert run(*base, "--csv").stdout.splitlines()[0] == "job,user,submit_s,tasks,ended,started_s,finished_s,completion_s"
-    assert "a Parquet file holds the samples" in " ".join(run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.split())
+    assert "ends in .parquet; leave --json out" in " ".join(
+        run(*base, "--json", "-o", str(folder / "a.parquet"), status=2).stderr.replace("│", " ").split()
+    )
     (folder / "jobs.csv").write_text(JOBS.replace("c,bob", ",bob"))
     assert "1 row left out; the first:" in " ".join(run(*base, "--lenient").stderr.split())
     assert 'there is no placement "bestfit"' in " ".join(run(*base, "--scheduler", "drfh:bestfit", "--lenient", status=2).stderr.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import io
 import json
 import os
 import re
@@ -592,14 +593,16 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
         "--jobs",
         1,
     )
-    text = run(*arguments, "-o", tmp_path, "--csv", tmp_path / "summary.csv").stdout
+    text = run(*arguments, "-o", tmp_path).stdout
     assert "kesidis, 3 seeds" in text
     assert f"18 rows in {tmp_path / 'study.parquet'}" in text.replace("\n", "")
     assert max(map(len, text.splitlines()[:-1])) <= 80
     frame = pd.read_parquet(tmp_path / "study.parquet")
     assert len(frame) == 18
     means = summary(frame)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "summary.csv", index_col=[0, 1]), means, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(io.StringIO(run(*arguments, "-o", tmp_path, "--csv").stdout), index_col=[0, 1]), means, check_dtype=False
+    )
     drawn_last = means.to_dict("index")["kesidis:users=4", "drfh:random"]
     mean, error = drawn_last["efficiency"], drawn_last["efficiency error"]
     digits = 1 - int(np.floor(np.log10(100 * error)))
@@ -623,7 +626,7 @@ def test_nothing_that_can_be_solved_is_status_3(tmp_path: Path) -> None:
         ((), "there are no instances; give files, --generate SPEC, or both"),
         ((EXAMPLES / "kesidis.yaml", "--seeds", 0), "give a number of seeds >= 1"),
         ((EXAMPLES / "kesidis.yaml", "--notions", ""), "there is nothing to compute"),
-        ((EXAMPLES / "kesidis.yaml", "--csv", "nowhere/x.csv"), "there is no folder"),
+        ((EXAMPLES / "kesidis.yaml", "--csv", "--json"), "choose one of --json and --csv"),
         (("nowhere.yaml",), "there is no file nowhere.yaml"),
         (("--generate", "google:seed=3"), "the seed is given apart"),
     ],

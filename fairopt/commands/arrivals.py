@@ -12,8 +12,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import check_output, draw, hand_over, work
-from fairopt.commands.options import File, Json
+from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.options import File, Json, Output, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import percent, plural
 
@@ -37,18 +37,14 @@ def arrivals(
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1 for one on each core.")] = -1,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Let the tasks of FILE arrive in random order, and say how much of a resource each placement gives out.
 
     Beside the fluid bound: the most that any allocation of the tasks that have arrived could give, exact for divisible tasks.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("orders of arrival", total=seeds)
@@ -57,7 +53,7 @@ def arrivals(
         lambda: fo.arrivals(
             instance,
             resource,
-            [word.strip() for word in placements.split(",") if word.strip()],
+            words(placements),
             cards=cards,
             until=until,
             step=step,
@@ -68,9 +64,7 @@ def arrivals(
         progress,
     )
     draw(found, plot)
-    hand_over(
-        found.to_dict, lambda: found.to_frame().to_csv(index=False), lambda console: print_arrivals(console, found), as_json, as_csv, output
-    )
+    hand_over(found.to_dict, lambda: found.to_frame().to_csv(index=False), lambda console: print_arrivals(console, found), form, output)
 
 
 def print_arrivals(console: Console, found: fo.Arrivals) -> None:

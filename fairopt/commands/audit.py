@@ -13,8 +13,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, show, work
-from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.console import as_text, choose_form, deliver, show, work
+from fairopt.commands.options import File, Json, JsonOutput, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.properties import CHECKS
 from fairopt.question import given
@@ -45,29 +45,28 @@ def audit(
         str | None, typer.Option(metavar="ID,...", help=f"Only these; there are {', '.join(CHECKS)}.", show_default=False)
     ] = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Lies that are tried, and users made to leave, at most.")] = 200,
-    seed: Annotated[int, typer.Option(help="Of the lies; the verdict is the same for a seed, with any number of workers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the lies; the verdict is the same for a seed, with any number of workers.")
+    ] = 0,
     jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="Of the solve, and of each property; default: a minute for each search.")
     ] = None,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="Also say why the properties hold that hold.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON if so named.")
-    ] = None,
+    output: JsonOutput = None,
 ) -> None:
     """Audit an allocation of FILE: sharing incentive, envy, Pareto optimality and seven more, each violation in tasks with what proves it.
 
     A lie that pays is searched for: none found is no proof that there is none.
     """
-    as_json = as_json or (output is not None and output.suffix.lower() == ".json")
-    check_output(as_json, False, output, None)
+    form = choose_form(output, as_json=as_json, kinds=("json",))
     sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
     if len(sources) > 1:
         raise typer.BadParameter("one allocation is audited at a time; choose one of them", param_hint=" and ".join(sources))
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("only exact allocations can be asked for in whole tasks", param_hint="--integral")
-    wanted = None if properties is None else [word.strip() for word in properties.split(",") if word.strip()]
+    wanted = None if properties is None else words(properties)
     instance = work(f"reading {file}", lambda: fo.load(file))
     make, what = _maker(instance, notion or "drfh", schedule, allocation, integral, sharing, time_limit)
     made = work(what, make)
@@ -86,7 +85,7 @@ def audit(
         ),
         progress,
     )
-    if as_json:
+    if form == "json":
         deliver(as_text(found.to_dict()), output)
     else:
         show(lambda console: _print(console, found, everything), output)

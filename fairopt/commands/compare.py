@@ -11,23 +11,16 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
-from fairopt.commands.console import check_output, draw, hand_over, work
-from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.options import File, Json, Notions, Output, Schedules, Sharing, words
 
 __all__ = ["compare"]
 
 
 def compare(
     file: File,
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = "drfh",
-    schedules: Annotated[
-        str,
-        typer.Option(
-            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
-        ),
-    ] = "",
+    notions: Notions = "drfh",
+    schedules: Schedules = "",
     allocation: Annotated[
         list[Path] | None,
         typer.Option(metavar="CSV", help="Your own: columns user, server, tasks, or user and one a server. Several times, if you like."),
@@ -40,20 +33,16 @@ def compare(
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own in one table.
 
     A row that cannot be computed says why; the exit status is 3 where none can.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path
@@ -82,8 +71,7 @@ def compare(
         comparison.to_dict,
         lambda: comparison.to_frame().to_csv(),
         lambda console: print_comparison(console, comparison),
-        as_json,
-        as_csv,
+        form,
         output,
     )
     if all(row.allocation is None for row in comparison):

@@ -10,7 +10,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import typer
 from rich.console import Console
@@ -21,12 +21,16 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import tables
 from fairopt.files import write_files
+from fairopt.formats import DOCUMENTS
 
 __all__ = [
     "as_text",
+    "check_csv",
+    "check_file",
     "check_folder",
-    "check_output",
+    "check_instance",
     "check_picture",
+    "choose_form",
     "deliver",
     "draw",
     "draw_envy",
@@ -38,40 +42,80 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Form: TypeAlias = Literal["json", "csv", "parquet", "page"]
 
 _PATIENCE = 2.0  # seconds after which a terminal is told what is going on
 
 
-def check_output(as_json: bool, as_csv: bool, output: Path | None, plot: Path | None) -> None:
-    """Refuse, before anything is computed, what could not be written."""
+def choose_form(
+    output: Path | None, plot: Path | None = None, *, as_json: bool = False, as_csv: bool = False, kinds: tuple[Form, ...] = ("json", "csv")
+) -> Form:
+    """Return how a result is printed or written, by the options or by the name of its file.
+
+    What could not be written is refused before anything is computed.
+    """
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
-    check_folder(output, "--output")
+    check_file(output, "--output")
     check_picture(plot, "--plot")
+    asked: Form | None = "json" if as_json else "csv" if as_csv else None
+    suffix = "" if output is None or _is_device(output) else output.suffix.lower()
+    endings: dict[str, Form] = {**{f".{kind}": kind for kind in kinds}, ".txt": "page"}
+    if asked is not None and endings.get(suffix, asked) != asked:
+        raise typer.BadParameter(f"{output} ends in {suffix}; leave --{asked} out, or end the name in .{asked}", param_hint="--output")
+    if asked is None and suffix and suffix not in endings:
+        known = " or ".join([", ".join([*endings][:-1]), [*endings][-1]])
+        raise typer.BadParameter(f"cannot tell what to write into {output}; end its name in {known}", param_hint="--output")
+    return asked or endings.get(suffix, "page")
 
 
 def check_folder(path: Path | None, option: str) -> None:
     """Refuse a file in a folder that is not there."""
     if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-        raise typer.BadParameter(f"there is no folder {path.parent}", param_hint=option)
+        raise typer.BadParameter(f"there is no folder {path.parent}; make it first", param_hint=option)
     if path is not None and not os.access(path.resolve().parent, os.W_OK):
         raise typer.BadParameter(f"nothing can be written into the folder {path.parent}", param_hint=option)
 
 
+def check_file(path: Path | None, option: str) -> None:
+    """Refuse a folder where a file is to be written, and a file in a folder that is not there."""
+    check_folder(path, option)
+    if path is not None and path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; give the name of a file", param_hint=option)
+
+
 def check_picture(path: Path | None, option: str) -> None:
     """Refuse a picture of an unknown kind."""
-    check_folder(path, option)
+    check_file(path, option)
     if path is not None:
         from fairopt.plots import figure_format
 
         figure_format(path)
 
 
+def check_csv(path: Path | None, option: str) -> None:
+    """Refuse a table in a file whose name says that it is something else."""
+    check_file(path, option)
+    if path is not None and path.suffix.lower() not in ("", ".csv") and not _is_device(path):
+        raise typer.BadParameter(f"{path} is to hold CSV; end its name in .csv", param_hint=option)
+
+
+def check_instance(path: Path | None, option: str) -> None:
+    """Refuse an instance in a file of an unknown kind."""
+    check_folder(path, option)
+    if path is not None and path.suffix.lower() not in ("", *DOCUMENTS) and not path.is_dir():
+        raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json, or a folder", param_hint=option)
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether it is a pipe or a device, which nothing can take the place of."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def present(
     allocation: fo.Allocation,
     seconds: dict[str, float],
-    as_json: bool,
-    as_csv: bool,
+    form: Form,
     everything: bool,
     output: Path | None,
     plot: Path | None,
@@ -85,8 +129,7 @@ def present(
         lambda: allocation.to_dict() | {"seconds": seconds},
         lambda: allocation.to_frame().to_csv(),
         lambda console: tables.print_allocation(console, allocation, seconds, everything=everything),
-        as_json,
-        as_csv,
+        form,
         output,
     )
 
@@ -95,14 +138,13 @@ def hand_over(
     data: Callable[[], dict[str, Any]],
     csv: Callable[[], str],
     page: Callable[[Console], None],
-    as_json: bool,
-    as_csv: bool,
+    form: Form,
     output: Path | None,
 ) -> None:
     """Print or write a result in one of its forms: JSON, CSV, or the page that people read."""
-    if as_json:
+    if form == "json":
         deliver(as_text(data()), output)
-    elif as_csv:
+    elif form == "csv":
         deliver(csv(), output)
     else:
         show(page, output)
@@ -214,7 +256,7 @@ def deliver(text: str, output: Path | None) -> None:
     """Print, or write a file that is either complete or as it was."""
     if output is None:
         typer.echo(text, nl=False)
-    elif output.exists() and not output.is_file():  # a pipe or a device, which nothing can take the place of
+    elif _is_device(output):
         output.write_text(text, encoding="utf-8")
     else:
         write_files({output: text})

@@ -11,8 +11,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_output, deliver, show, work
-from fairopt.commands.options import File, Json, Output, Sharing
+from fairopt.commands.console import as_text, choose_form, deliver, show, work
+from fairopt.commands.options import File, Json, JsonOutput, Sharing
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.explanation import Blocker, Gain
 from fairopt.models import default_sharing
@@ -53,13 +53,13 @@ def explain(
         float | None, typer.Option(metavar="SECONDS", help="Of the allocation, and of all that is solved to explain it.")
     ] = None,
     as_json: Json = False,
-    output: Output = None,
+    output: JsonOutput = None,
 ) -> None:
     """Explain what a user of FILE gets, what stops it, and what would help.
 
     With --allocation, --notion says which exact allocation it is compared with.
     """
-    check_output(as_json, False, output, None)
+    form = choose_form(output, as_json=as_json, kinds=("json",))
     if schedule is not None and (notion is not None or allocation is not None):
         raise typer.BadParameter("a schedule is a question of its own; leave --notion and --allocation out", param_hint="--schedule")
     if integral and (schedule is not None or allocation is not None):
@@ -90,7 +90,7 @@ def explain(
         ),
         progress,
     )
-    if as_json or (output is not None and output.suffix.lower() == ".json"):
+    if form == "json":
         deliver(as_text(explanation.to_dict()), output)
     else:
         show(lambda console: _print(console, explanation), output)

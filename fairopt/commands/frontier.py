@@ -12,8 +12,8 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import check_output, draw, hand_over, work
-from fairopt.commands.options import File, Json, Sharing
+from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.options import File, Json, Output, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import plural
 
@@ -33,26 +33,22 @@ def frontier(
     ] = None,
     fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
     gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",
-    schedules: Annotated[str, typer.Option(metavar="ID:ID,...", help="Greedy ones, criterion:placement, as in drfh:best-fit.")] = "",
+    schedules: Schedules = "",
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: CSV or JSON if so named.")
-    ] = None,
+    output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Compute the exact frontier of total and smallest share of FILE, and what notions cost of either.
 
     A point that cannot be computed says why; the exit status is 3 where none can.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    wanted = None if notions is None else _words(notions)
-    greedy, numbers = _words(schedules), [_number(text, "--alphas") for text in _words(alphas)]
+    wanted = None if notions is None else words(notions)
+    greedy, numbers = words(schedules), [_number(text, "--alphas") for text in words(alphas)]
     families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}
     number = 1 + len(numbers) + len(fo.NOTIONS if wanted is None else wanted) + sum(map(len, families.values())) + len(greedy)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -73,7 +69,7 @@ def frontier(
         progress,
     )
     draw(found, plot)
-    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), as_json, as_csv, output)
+    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), form, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 
@@ -116,20 +112,16 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
             console.print(Text.assemble((f"{label(point.name).plain}: ", "bold"), label(point.message).plain))
 
 
-def _words(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f'"{text}" is no number', param_hint=option) from None
+        raise typer.BadParameter(f'"{text}" is no number; write digits, as in 0.5', param_hint=option) from None
 
 
 def _members(text: str, option: str) -> list[tuple[float, float]]:
     pairs = []
-    for word in _words(text):
+    for word in words(text):
         beta, sign, lam = word.partition(":")
         if not sign:
             raise typer.BadParameter(f'"{word}" is no pair; write BETA:LAMBDA, as in 2:-1', param_hint=option)

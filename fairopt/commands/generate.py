@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import check_folder
+from fairopt.commands.console import check_instance, work
 from fairopt.commands.tables import simple_table
 
 __all__ = ["generate"]
@@ -35,11 +35,12 @@ def generate(
         raise typer.BadParameter("say where to write it, such as -o cluster.yaml", param_hint="--output")
     if seed < 0:
         raise typer.BadParameter("give a whole number >= 0", param_hint="--seed")
-    check_folder(output, "--output")
+    check_instance(output, "--output")
     from fairopt.specs import read_generator
 
-    instance = read_generator(spec)(seed)
-    fo.save(instance, output)
+    draw = read_generator(spec)
+    instance = work(f"drawing {spec}", lambda: draw(seed))
+    work(f"writing {output}", lambda: fo.save(instance, output))
     typer.echo(f"{output}: {instance!r}")
 
 

@@ -12,10 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_folder, deliver, work
+from fairopt.commands.console import as_text, check_csv, check_instance, deliver, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.formats import DOCUMENTS
 from fairopt.wording import plural
 
 __all__ = ["app"]
@@ -227,10 +226,8 @@ def _assigned(given: list[str], what: str, option: str, example: str) -> dict[st
 
 def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | None, as_json: bool, everything: bool) -> None:
     """Import, write the files that were asked for, and say what was read."""
-    check_folder(output, "--output")
-    check_folder(current, "--current")
-    if output is not None and output.suffix.lower() not in ("", *DOCUMENTS):
-        raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
+    check_instance(output, "--output")
+    check_csv(current, "--current")
     imported = work("reading the exports", read)
     held = imported.current_csv()
     if current is not None and held is None:

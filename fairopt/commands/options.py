@@ -16,22 +16,40 @@ __all__ = [
     "Everything",
     "File",
     "Json",
+    "JsonOutput",
+    "Notions",
     "Output",
     "Plot",
     "PlotEnvy",
     "PlotPath",
     "PlotPolytope",
+    "Schedules",
     "Sharing",
     "read_preference",
     "read_utility",
+    "words",
 ]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
+Notions = Annotated[
+    str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
+]
+Schedules = Annotated[
+    str,
+    typer.Option(
+        metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
+    ),
+]
 Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON, CSV or text by its ending.")
+]
+JsonOutput = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON or text by its ending.")
+]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
 PlotPath = Annotated[
@@ -40,6 +58,15 @@ PlotPath = Annotated[
 PlotPolytope = Annotated[
     Path | None, typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path in its polytope.")
 ]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a list with commas.
+
+    >>> words("drfh, tsf,")
+    ['drfh', 'tsf']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_utility(path: Path, instance: fo.Instance) -> FloatArray:

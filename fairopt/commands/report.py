@@ -11,29 +11,27 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import fairopt as fo
-from fairopt.commands.console import check_folder, work
-from fairopt.commands.options import File, Sharing
+from fairopt.commands.console import check_file, work
+from fairopt.commands.options import File, Notions, Schedules, Sharing, words
 from fairopt.report import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]
 
+_NOTIONS = ",".join(NOTIONS)
+
 
 def report(
     file: File,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page; ends in .html.")] = Path("report.html"),
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = ",".join(NOTIONS),
-    schedules: Annotated[
-        str, typer.Option(metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2.")
-    ] = "",
+    notions: Notions = _NOTIONS,
+    schedules: Schedules = "",
     explain: Annotated[
         list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Several times, if you like.")
     ] = None,
     sharing: Sharing = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Lies, and users who leave, that each audit tries.")] = 50,
-    seed: Annotated[int, typer.Option(help="Of the lies.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the lies.")] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation, each property and the frontier.")] = 60.0,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the page; default: the name of the file.")] = None,
 ) -> None:
@@ -41,9 +39,9 @@ def report(
 
     A study that fails says so on the page, and the rest stands; the exit status is 3 where no notion has an allocation.
     """
-    check_folder(output, "--output")
+    check_file(output, "--output")
     check_page(output)
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     instance = work(f"reading {file}", lambda: fo.load(file))
     users = explain or []
     progress = Progress(console=Console(stderr=True), transient=True)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import check_output, check_picture, draw_envy, present, work
+from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, PlotEnvy, Sharing, read_utility
 
 __all__ = ["schedule"]
@@ -29,14 +29,14 @@ def schedule(
         str, typer.Option(metavar="ID", help="Which server; see: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS))
     ] = "first-fit",
     metric: Annotated[str | None, typer.Option(metavar="l1|l2|cosine|dot|tightest", help="Of best-fit; l1 is the default.")] = None,
-    slots: Annotated[int | None, typer.Option(metavar="NUMBER", help="Of slots: how many the largest server has (14).")] = None,
+    slots: Annotated[int | None, typer.Option(metavar="N", help="Of slots: how many the largest server has (14).")] = None,
     utility: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Of max-min: worth of a task; a column user, then one a server.")
     ] = None,
     ties: Annotated[
         str, typer.Option(metavar="index|largest-demand|random", help="Who is first of several with the smallest share.")
     ] = "index",
-    seed: Annotated[int, typer.Option(help="Of random ties and placements.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of random ties and placements.")] = 0,
     stop: Annotated[
         str, typer.Option(metavar="exhausted|first-block", help="Stop when nothing fits, or when the task of the lowest user does not.")
     ] = "exhausted",
@@ -52,7 +52,7 @@ def schedule(
 
     Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
     """
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_envy, "--plot-envy")
     started = time.perf_counter()
     instance = work(f"reading {file}", lambda: fo.load(file))
@@ -73,4 +73,4 @@ def schedule(
     )
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
-    present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, form, everything, output, plot)

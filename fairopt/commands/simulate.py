@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import check_output, draw, hand_over, say, work
+from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
@@ -38,7 +38,9 @@ def simulate(
     ] = "drfh:best-fit",
     events: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Users who join and leave, servers that are added and removed: time_s, event, name, number."),
+        typer.Option(
+            metavar="CSV", help="Users who join and leave, servers that come and go, in order of time: time_s, event, name, number."
+        ),
     ] = None,
     until: Annotated[float | None, typer.Option(metavar="SECONDS", help="End there; default: when nothing happens any more.")] = None,
     step: Annotated[
@@ -53,7 +55,10 @@ def simulate(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write there instead of stdout: the samples if .parquet; of the jobs if .csv; or .json."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write there instead of stdout: the jobs if .csv, the samples if .parquet, .json, or text (.txt).",
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
@@ -64,11 +69,7 @@ def simulate(
     heuristic is compared with. Servers that act by themselves (psdsf:period=SECONDS, and :phases=random, sweep or at-once, :seed=N,
     :sharing=rdm or tdm) approach it; how near they are is told beside. Ctrl-C, or SIGTERM, ends it and keeps what is known by then.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    as_json, as_csv = as_json or (suffix == ".json" and not as_csv), as_csv or (suffix == ".csv" and not as_json)
-    check_output(as_json, as_csv, output, plot)
-    if suffix == ".parquet" and (as_json or as_csv):
-        raise typer.BadParameter("a Parquet file holds the samples; leave --json and --csv out, or end its name in .json or .csv")
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv, kinds=("json", "csv", "parquet"))
     instance = work(f"reading {cluster}", lambda: fo.load(cluster))
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
@@ -102,10 +103,10 @@ def simulate(
         ended,
     )
     draw(found, plot)
-    if suffix == ".parquet" and output is not None and not as_json and not as_csv:
+    if form == "parquet" and output is not None:
         found.save(output)
     else:
-        hand_over(found.to_dict, lambda: found.jobs.to_csv(), lambda console: print_simulation(console, found), as_json, as_csv, output)
+        hand_over(found.to_dict, lambda: found.jobs.to_csv(), lambda console: print_simulation(console, found), form, output)
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:

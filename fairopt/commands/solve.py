@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 import fairopt as fo
-from fairopt.commands.console import check_output, check_picture, draw_envy, present, work
+from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Csv,
     Everything,
@@ -96,17 +96,19 @@ def solve(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="Of psdsf: seed of the last two orders (default 0).", rich_help_panel=_OF_NOTIONS)
+        int | None, typer.Option(metavar="N", help="Of psdsf: seed of the last two orders (default 0).", rich_help_panel=_OF_NOTIONS)
     ] = None,
     delay: Annotated[
         int | None,
         typer.Option(
-            metavar="NUMBER",
+            metavar="N",
             help="Of psdsf, asynchronous: a decision is carried out up to so many actions of others later (default 0).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="Largest relative residual of the certificate that is accepted.")] = 1e-8,
+    tolerance: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Largest relative residual of the certificate that is accepted.")
+    ] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -121,7 +123,7 @@ def solve(
 
     The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
     """
-    check_output(as_json, as_csv, output, plot)
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     for path, option in ((plot_envy, "--plot-envy"), (plot_path, "--plot-path"), (plot_polytope, "--plot-polytope")):
         check_picture(path, option)
     if plot_path is not None and solver != "trajectory" and notion.partition(":")[0] != "psdsf":
@@ -161,7 +163,7 @@ def solve(
         draw_envy(allocation, plot_envy)
     if plot_path is not None or plot_polytope is not None:
         _draw_path(allocation, plot_path, plot_polytope)
-    present(allocation, seconds | allocation.seconds, as_json, as_csv, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, form, everything, output, plot)
 
 
 def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | None) -> None:

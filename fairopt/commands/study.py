@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_folder, deliver, say, work
-from fairopt.commands.options import Json, Sharing
+from fairopt.commands.console import as_text, choose_form, say, work
+from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.comparison import BEST_FOUND
 from fairopt.wording import plural
@@ -45,15 +45,8 @@ def study(
         list[str] | None,
         typer.Option(metavar="SPEC", help="Random ones too, as google:users=50:servers=100, drawn from each seed. See: fairopt generate."),
     ] = None,
-    notions: Annotated[
-        str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
-    ] = "drfh",
-    schedules: Annotated[
-        str,
-        typer.Option(
-            metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
-        ),
-    ] = "",
+    notions: Notions = "drfh",
+    schedules: Schedules = "",
     seeds: Annotated[
         int, typer.Option(metavar="N", help="Seeds 0 to N - 1: of what is drawn, and of schedules that choose at random.")
     ] = 1,
@@ -68,7 +61,7 @@ def study(
     backend: Annotated[str, typer.Option(metavar="WORD", help="loky (processes), threading, dask or ray.")] = "loky",
     address: Annotated[str | None, typer.Option(metavar="URL", help="Of the cluster, such as tcp://10.0.0.1:8786.")] = None,
     as_json: Json = False,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the summary: means and standard errors.")] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
@@ -76,7 +69,7 @@ def study(
     """
     from fairopt.study import summary
 
-    check_folder(csv, "--csv")
+    form = choose_form(None, as_json=as_json, as_csv=as_csv)
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
@@ -86,7 +79,7 @@ def study(
         name = path.stem if path.stem not in instances else str(path)
         instances[name] = work(f"reading {path}", lambda path=path: fo.load(path))  # type: ignore[misc]
     instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = ([part.strip() for part in text.split(",") if part.strip()] for text in (notions, schedules))
+    wanted, greedy = words(notions), words(schedules)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("cells", total=None)
     ended = threading.Event()
@@ -116,9 +109,9 @@ def study(
             say("interrupted", str(interrupted))
         raise typer.Exit(_INTERRUPTED) from None
     means = summary(frame)
-    if csv is not None:
-        deliver(means.to_csv(), csv)
-    if as_json:
+    if form == "csv":
+        typer.echo(means.to_csv(), nl=False)
+    elif form == "json":
         plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
         typer.echo(as_text(plain.to_dict("records")), nl=False)
     else:

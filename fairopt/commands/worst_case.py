@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands import tables
-from fairopt.commands.console import as_text, check_output, work
+from fairopt.commands.console import as_text, check_instance, work
 from fairopt.commands.options import Json
 
 __all__ = ["worst_case"]
@@ -38,7 +38,9 @@ def worst_case(
     divisible: Annotated[bool, typer.Option("--divisible", help="Against the optimum of divisible tasks, not of whole ones.")] = False,
     keep: Annotated[float, typer.Option(metavar="PART", help="Shrink while this part of the regret is left.")] = 0.9,
     tries: Annotated[int, typer.Option(metavar="N", help="Instances to try.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Of the search; the answer is the same for a seed, with any number of workers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Of the search; the answer is the same for a seed, with any number of workers.")
+    ] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
     as_json: Json = False,
@@ -50,9 +52,7 @@ def worst_case(
 
     Ctrl-C ends the search with the worst so far; twice, at once.
     """
-    check_output(as_json, False, output, None)
-    if output is not None and output.suffix.lower() not in ("", ".yaml", ".yml", ".json"):
-        raise typer.BadParameter(f"{output.name}: give a name that ends in .yaml or .json, or a folder", param_hint="--output")
+    check_instance(output, "--output")
     started = time.perf_counter()
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("largest regret 0", total=tries)

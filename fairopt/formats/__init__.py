@@ -67,7 +67,8 @@ def load(path: str | os.PathLike[str]) -> Instance:
     if path.suffix.lower() in DOCUMENTS:
         from fairopt.formats import document, syntax
 
-        return document.instance_from(syntax.read(path))
+        with syntax.without_collector():
+            return document.instance_from(syntax.read(path))
     if path.exists() or path.suffix:
         _refuse(path, "read")
     raise InvalidInstance(f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables")

@@ -64,6 +64,8 @@ def _wide(table: Table, instance: Instance) -> FloatArray:
             [[row[j] for j in chosen] for row in table.rows],
             table.lines,
         )
+    if not set(instance.servers) & set(table.columns):
+        table.refuse("there is neither a column for each server nor the columns user, server, tasks; give the one or the others")
     rows = list(table.aligned(instance.users, instance.servers))
     tasks = np.array([[row[server] for server in instance.servers] for row in rows])
     given = {user: row for row, (user, *_) in enumerate(table.rows)}

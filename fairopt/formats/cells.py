@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.formats.syntax import plain_numbers
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, some
 
 __all__ = ["Table", "read_table", "to_csv"]
 
@@ -130,7 +130,8 @@ def read_table(path: Path, first: str) -> Table:
         if position >= labels_from:
             seen.add(column)
     if first not in table.columns or (first == "user" and table.columns[0] != first):
-        hint = "; separate columns by commas" if len(table.columns) == 1 else did_you_mean(first, table.columns)
+        columns = f"{did_you_mean(first, table.columns)}; the columns are {some(table.columns, 12)}"
+        hint = "; separate columns by commas" if len(table.columns) == 1 else columns
         table.refuse(f'{"the first column is not" if first == "user" else "there is no column"} "{first}"{hint}')
     if not table.rows:
         table.refuse("there are no rows below the names of the columns; there must be at least one")

@@ -11,14 +11,13 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "alice", demand, cpu:
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, found
 
 __all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
 
@@ -101,7 +100,7 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
         need, advice = _need(kind, first.get("ctx", {}), str(path[-1]), first["input"])
         if kind == "string_type" and isinstance(first["input"], (bool, int, float)):
             advice = f'write it in quotes: "{source.literal(path) or first["input"]}"'
-        message = f"expected {need}, found {_found(first['input'])}" + (f"; {advice}" if advice else "")
+        message = f"expected {need}, found {found(first['input'])}" + (f"; {advice}" if advice else "")
     more = len(errors) - 1
     refuse(source, path, message + (f" (and {more} more error{'' if more == 1 else 's'} in the file)" if more else ""))
 
@@ -131,18 +130,6 @@ def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tup
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that fits into 64 bits of floating point", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""
-
-
-def _found(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
-    if isinstance(value, (list, dict)):
-        return f"a {'list' if isinstance(value, list) else 'mapping'}"
-    return reprlib.repr(value)
 
 
 def _words(data: object, path: Path) -> str:

@@ -19,6 +19,8 @@ users:
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -37,7 +39,7 @@ except ImportError:  # pragma: no cover
     from yaml import SafeDumper as _BaseDumper  # type: ignore[assignment]
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
-__all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "write"]
+__all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
 
 MAX_DEPTH = 50  # an instance has 4; libyaml overflows the stack of the process at some ten thousand
 
@@ -83,6 +85,31 @@ class _Dumper(_BaseDumper):
 for _tag, _pattern, _first in RESOLVERS:
     for _side in (_Loader, _Dumper):
         _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+@contextlib.contextmanager
+def without_collector() -> Iterator[None]:
+    """Make nodes by the hundred thousand, all of which stay: the collector would look at them again and again, half of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
+    """Yield the scalars in the order of the text, each once."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    else:
+        for item in node.value:
+            for part in item if isinstance(item, tuple) else (item,):
+                yield from _scalars(part, seen)
 
 
 class Parsed:
@@ -246,7 +273,9 @@ def write(document: dict[str, Any], path: Path) -> None:
 
 def to_yaml(document: dict[str, Any]) -> str:
     """Return a document as YAML: the innermost mappings on one line, the others one entry a line."""
-    return yaml.dump(plain_numbers(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+    plain = plain_numbers(document)
+    with without_collector():
+        return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -293,16 +322,3 @@ def _compose(text: str) -> yaml.Node | None:
         return loader.get_single_node()
     finally:
         loader.dispose()
-
-
-def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
-    """Yield the scalars in the order of the text, each once."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        yield node
-    else:
-        for item in node.value:
-            for part in item if isinstance(item, tuple) else (item,):
-                yield from _scalars(part, seen)

@@ -13,8 +13,8 @@ Jobs, in order of submission:
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
 
-Events, in any order: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and, optional,
-``number`` of servers (1).
+Events, in order of time: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and,
+optional, ``number`` of servers (1).
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.trace import Event, Trace, problems
+from fairopt.trace import Event, Trace, backwards, problems
 from fairopt.wording import did_you_mean, some
 
 __all__ = ["read", "server_attributes"]
@@ -227,6 +227,7 @@ def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event
     times = rows.numbers("time_s", np.nan)
     number = rows.numbers("number", 1.0) if "number" in rows.columns else np.ones(rows.number)
     rows.mark(~(np.isfinite(times) & (times >= 0)), "time_s is not a finite number >= 0")
+    rows.mark(backwards(times), "it is before the event above it: a clock that goes backwards; sort the events by time_s")
     rows.mark(~((number == np.round(number)) & (number >= 1) & (number < _MOST_SERVERS)), "number is not a whole number of servers >= 1")
     rows.mark([kind not in ("join", "leave", "add", "remove") for kind in rows.columns["event"]], "the events are join, leave, add, remove")
     servers = None if cluster is None else set(cluster.servers)

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
+from fairopt.wording import found
 
 __all__ = ["Part", "read_json"]
 
@@ -73,7 +74,7 @@ class Part:
         if self.value is None:
             return Part(None, self.file, self, key)
         if not isinstance(self.value, dict):
-            self.refuse(f"expected a mapping, found {_found(self.value)}")
+            self.refuse(f"expected a mapping, found {found(self.value)}")
         return Part(self.value.get(key), self.file, self, key)
 
     def __getitem__(self, key: str) -> Part:
@@ -90,7 +91,7 @@ class Part:
         if self.value is None:
             return []
         if not isinstance(self.value, list):
-            self.refuse(f"expected a list, found {_found(self.value)}")
+            self.refuse(f"expected a list, found {found(self.value)}")
         return [Part(value, self.file, self, position) for position, value in enumerate(self.value)]
 
     def entries(self) -> dict[str, Part]:
@@ -98,7 +99,7 @@ class Part:
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
-            self.refuse(f"expected a mapping, found {_found(self.value)}")
+            self.refuse(f"expected a mapping, found {found(self.value)}")
         return {key: Part(value, self.file, self, key) for key, value in self.value.items()}
 
     def text(self, default: str | None = None) -> str:
@@ -106,7 +107,7 @@ class Part:
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, str):
-            self.refuse(f"expected text, found {_found(self.value)}")
+            self.refuse(f"expected text, found {found(self.value)}")
         return self.value
 
     def number(self, default: float | None = None) -> float:
@@ -114,7 +115,7 @@ class Part:
         if self.value is None and default is not None:
             return default
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            self.refuse(f"expected a number, found {_found(self.value)}")
+            self.refuse(f"expected a number, found {found(self.value)}")
         if not 0 <= self.value < _LARGEST:
             self.refuse(f"expected a number >= 0 that is not huge, found {str(self.value)[:40]}")
         return float(self.value)
@@ -150,15 +151,3 @@ def read_json(path: str | os.PathLike[str], command: str) -> Part:
 
 def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number of JSON")
-
-
-def _found(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return f'the text "{value if len(value) <= 60 else value[:57] + "..."}"'
-    if isinstance(value, dict | list):
-        return "a mapping" if isinstance(value, dict) else "a list"
-    return f"{value}"

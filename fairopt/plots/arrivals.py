@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.plots.style import COLOURS, GREY, STYLES, percent_labels, short_label
+from fairopt.plots.style import GREY, looks, percent_labels, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def plot_arrivals(found: Arrivals) -> Figure:
     upper.fill_between(points, bound, 2.0, color="#EEEEEE", linewidth=0, zorder=0)
     upper.plot(points, bound, color="black", linewidth=1.6, label="fluid bound", zorder=3)
     lower.axhline(0.0, color="black", linewidth=1.6, zorder=3)
-    for j, (name, values) in enumerate(found.allocated.items()):
-        colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+    for name, (colour, style) in looks(found.allocated).items():
+        values = found.allocated[name]
         for axes, curve in ((upper, values), (lower, found.bound - values)):
             axes.fill_between(points, *np.quantile(curve, _BAND, axis=0), color=colour, alpha=0.25, linewidth=0, zorder=1)
             middle = np.median(curve, axis=0)

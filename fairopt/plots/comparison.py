@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.plots.style import COLOURS, LOG_FROM, STYLES, percent_axis, short_label
+from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -103,11 +103,12 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     users = comparison.instance.users
     y = np.arange(len(users)) * (len(rows) + 1.0)
     largest = 1e-12
+    colours = looks(row.name for row in rows)
     for j, row in enumerate(rows):
         assert row.allocation is not None
         tasks = row.allocation.tasks_per_user
         look: dict[str, Any] = {
-            "color": COLOURS[j % len(COLOURS)],
+            "color": colours[row.name][0],
             "hatch": _HATCH_OF_KIND[row.kind],
             "edgecolor": "white",
             "linewidth": 0.3,
@@ -127,7 +128,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     """Draw the weighted dominant shares of each allocation, sorted: who is first differs from curve to curve."""
     number = comparison.instance.n_users
     positive: list[float] = []
-    for j, row in enumerate(rows):
+    for row, (colour, style) in zip(rows, looks(row.name for row in rows).values(), strict=True):
         assert row.allocation is not None
         ranked = np.sort(row.dominant_shares)
         positive += ranked[ranked > 0].tolist()
@@ -135,8 +136,8 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             ranked,
             np.arange(number + 1),
             baseline=None,
-            color=COLOURS[j % len(COLOURS)],
-            linestyle=STYLES[j % len(STYLES)],
+            color=colour,
+            linestyle=style,
             linewidth=1.6,
             label=_name(row),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.plots.style import COLOURS, GREY, caption_below, percent_axis
+from fairopt.plots.style import COLOURS, GREY, caption_below, looks, percent_axis
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
     order = np.argsort(-radius, kind="stable")  # the small ones on top
     signs = np.where(np.abs(y - x) <= _SAME, 0, np.sign(y - x))
     axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-    for sign, colour, words in ((1, COLOURS[0], f"more, {second}"), (0, COLOURS[7], "as many"), (-1, COLOURS[5], "fewer")):
+    look = looks(ratios)
+    for sign, colour, words in ((1, look[second][0], f"more, {second}"), (0, COLOURS[7], "as many"), (-1, look[first][0], "fewer")):
         own = order[signs[order] == sign]
         axes.scatter(
             x[own],

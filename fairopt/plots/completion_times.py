@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fairopt.completion import reduction_by_size
 from fairopt.instance import FloatArray
-from fairopt.plots.style import COLOURS, GREY, STYLES, caption_below, percent_axis, percent_labels
+from fairopt.plots.style import GREY, caption_below, looks, percent_axis, percent_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
     _distributions(left, {name: seconds[both] for name, seconds in values.items()})
     first, second = values
     reduction, jobs = reduction_by_size(values[first], values[second], tasks, bounds)
-    _reductions(right, reduction, jobs.tolist(), bounds)
+    _reductions(right, reduction, jobs.tolist(), bounds, looks(values)[second][0])
     left.set_title("Completion times of jobs", loc="left")
     right.set_title(f"Reduction of the mean, {second} against {first}", loc="left")
     for axes in (left, right):
@@ -64,10 +64,11 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
 
 def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:
     """Draw the part of the jobs that took no longer than x."""
-    for j, (name, seconds) in enumerate(times.items()):
+    for name, (colour, style) in looks(times).items():
+        seconds = times[name]
         x = np.sort(np.maximum(seconds, _LEAST))
         part = np.arange(1, x.size + 1) / max(x.size, 1)
-        axes.step(x, part, STYLES[j % len(STYLES)], where="post", color=COLOURS[j % len(COLOURS)], linewidth=1.6, label=name)
+        axes.step(x, part, style, where="post", color=colour, linewidth=1.6, label=name)
     axes.set_xscale("log")
     axes.set_xlabel("seconds")
     axes.set_ylim(0, 1.02)
@@ -75,13 +76,13 @@ def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:
     axes.legend(frameon=False, loc="lower right")
 
 
-def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequence[int]) -> None:
+def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequence[int], colour: str) -> None:
     """Draw a bar for each class, with the reduction and the number of its jobs."""
     place = np.arange(reduction.size)
     low = [1, *(bound + 1 for bound in bounds)]
     names = [f"{a:,} to {b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
     shown = np.nan_to_num(reduction)
-    axes.bar(place, shown, width=0.7, color=COLOURS[0])
+    axes.bar(place, shown, width=0.7, color=colour)
     axes.axhline(0, color=GREY, linewidth=0.8)
     axes.set_ylim(min(1.3 * float(shown.min()), 0.0) - 0.02, max(1.15 * float(shown.max()), 0.1))
     for j, value in enumerate(reduction):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.plots.style import COLOURS, STYLES, caption_below, percent_axis, short_label
+from fairopt.plots.style import caption_below, looks, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -53,13 +53,12 @@ def plot_row_utilization(
     figure = Figure(figsize=(10.0, 2.0 + 2.2 * len(rows)), layout="constrained")
     panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
     for k, (axes, i) in enumerate(zip(panels, rows, strict=True)):
-        for j, (name, simulation) in enumerate(found.items()):
-            series = simulation.series
+        for j, (name, (colour, style)) in enumerate(looks(found).items()):
+            simulation, series = found[name], found[name].series
             used = series.row_utilization
             times = np.append(series.times, simulation.until) if np.isfinite(simulation.until) else series.times
             part = np.zeros(series.times.size) if used is None else used[:, i, resource]
             values = np.append(part, part[-1:]) if times.size > part.size else part
-            colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
             width = 1.4 + 1.2 * (len(found) - 1 - j)  # lines that lie on each other are all seen
             axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=width, label=short_label(name, 60))
         title = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]

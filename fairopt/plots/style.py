@@ -6,10 +6,13 @@ The colours are those of Okabe and Ito (2008), which colour-blind readers tell a
 from __future__ import annotations
 
 import io
+import itertools
 import logging
 import os
+import re
 import textwrap
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +37,7 @@ __all__ = [
     "caption_below",
     "figure_format",
     "headline",
+    "looks",
     "percent_axis",
     "percent_labels",
     "save_figure",
@@ -45,6 +49,7 @@ log = logging.getLogger(__name__)
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
 STYLES = ("-", "--", "-.", ":")
+PLACEMENTS = ("best-fit", "first-fit", "slots", "joint", "worst-fit", "random-round-robin", "random-server", "random")  # as COLOURS
 GREY = "#555555"
 WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from nothing to much
 LABEL = 22  # characters of a label that are shown
@@ -53,6 +58,24 @@ _FORMATS = ("svg", "png", "pdf")
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
 _ROUNDING = 1e-12  # of a mark at 0
 _FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
+
+
+def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return the colour and the line of each scheduler: a placement has the same in all pictures, the others take what is left.
+
+    Of several with one placement, the first has its colour.
+
+    >>> looks(["14 slots", "drfh:best-fit"]), looks(["drfh", "drfh:best-fit:metric=l2"])["drfh"]
+    ({'14 slots': ('#009E73', '-.'), 'drfh:best-fit': ('#0072B2', '-')}, ('#E69F00', '--'))
+    """
+    place: dict[str, int] = {}
+    for name in dict.fromkeys(names):
+        placement = re.search(rf"(?<![\w-])({'|'.join(PLACEMENTS)})(?![\w-])", name)
+        own = -1 if placement is None else PLACEMENTS.index(placement[1])
+        place[name] = -1 if own in place.values() else own
+    free = itertools.cycle([j for j in range(len(COLOURS)) if j not in place.values()] or range(len(COLOURS)))
+    indices = {name: next(free) if j < 0 else j for name, j in place.items()}
+    return {name: (COLOURS[j], STYLES[j % len(STYLES)]) for name, j in indices.items()}
 
 
 def figure_format(path: str | os.PathLike[str]) -> str:

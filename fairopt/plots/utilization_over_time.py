@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fairopt.plots.style import COLOURS, STYLES, caption_below, percent_axis, short_label
+from fairopt.plots.style import caption_below, looks, percent_axis, short_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,9 +36,8 @@ def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "
     figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(resources)), layout="constrained")
     panels = figure.subplots(len(resources), 1, sharex=True, squeeze=False)[:, 0]
     for r, (axes, resource) in enumerate(zip(panels, resources, strict=True)):
-        for j, (name, simulation) in enumerate(found.items()):
-            series = simulation.series
-            colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+        for name, (colour, style) in looks(found).items():
+            series = found[name].series
             axes.step(series.times / 3600, series.utilization[:, r], style, where="post", color=colour, linewidth=1.4, label=name)
         axes.set_title(short_label(resource), loc="left")
         axes.set_ylim(0, 1.04)

@@ -105,7 +105,7 @@ REFUSED = [
         {"users.csv": "name;cpu;memory\nalice;1;2\n"},
         'lab/users.csv: there is no column "name"; separate columns by commas',
     ),
-    ({"users.csv": "nmae,cpu\nalice,1\n"}, 'lab/users.csv: there is no column "name" (did you mean "nmae"?)'),
+    ({"users.csv": "nmae,cpu\nalice,1\n"}, 'lab/users.csv: there is no column "name" (did you mean "nmae"?); the columns are nmae, cpu'),
     ({"users.csv": "name,cpu,cpu\nalice,1,2\n"}, 'lab/users.csv: the column "cpu" occurs twice; rename or remove one'),
     ({"users.csv": "name,cpu,\nalice,1,2\n"}, "lab/users.csv: column 3 has no name; name it or remove it"),
     (
@@ -193,7 +193,10 @@ REFUSED = [
         'lab/servers.csv, line 2, column "count": server "A", count: expected a whole number >= 0, found 1.5',
     ),
     # Matrices
-    ({"eligibility.csv": "name,A,B\nalice,1,1\nbob,1,1\n"}, 'lab/eligibility.csv: the first column is not "user"'),
+    (
+        {"eligibility.csv": "name,A,B\nalice,1,1\nbob,1,1\n"},
+        'lab/eligibility.csv: the first column is not "user"; the columns are name, A, B',
+    ),
     ({"eligibility.csv": "user,A,B\nalice,1,1\n"}, 'lab/eligibility.csv: there is no row for user "bob"; add it'),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,1,1\nbo,1,1\n"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -289,3 +290,21 @@ def test_importing_formats_loads_no_reader() -> None:
     """`import fairopt` stays light."""
     code = "import sys, fairopt.formats; print([m for m in ('yaml', 'pydantic', 'pandas') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(enabled: bool, tmp_path: Path) -> None:
+    """Also by a file that is refused."""
+    path = tmp_path / "instance.yaml"
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        formats.save(Instance([[1]], [[1]]), path)
+        formats.load(path)
+        assert gc.isenabled() == enabled
+        path.write_text("servers: [")
+        with pytest.raises(InvalidInstance):
+            formats.load(path)
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()

@@ -7,7 +7,11 @@ import pytest
 from scipy.optimize import linprog
 
 import fairopt as fo
+from fairopt.certificate import certify
 from fairopt.instance import FloatArray
+from fairopt.program import AlphaFair
+from fairopt.solvers import interior_point
+from fairopt.solvers.backend import Deadline
 
 
 def random_instance(seed: int) -> fo.Instance:
@@ -70,6 +74,22 @@ def test_both_engines_agree_at_the_edges(alpha: float) -> None:
             fo.solve(instance, "proportional", alpha=alpha, solver=name).tasks_per_user for name in ("interior-point", "cvxpy")
         )
         np.testing.assert_allclose(first, second, rtol=1e-7, atol=1e-12, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize(("alpha", "seed"), [(0.1, 5), (0.5, 1), (0.5, 11), (1.0, 12), (2.0, 13), (10.0, 14)])
+def test_small_servers_among_large_ones(alpha: float, seed: int) -> None:
+    """Capacities over nine orders of magnitude, weights over six: what takes a billionth of anybody's money is told exactly as well."""
+    rng = np.random.default_rng(seed)
+    n, k, m = 80, 8, 2
+    demands = rng.uniform(0.01, 1, (n, m)) * (rng.random((n, m)) > 0.2)
+    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    eligibility = rng.random((n, k)) < 0.7
+    eligibility[np.arange(n), rng.integers(k, size=n)] = True
+    instance = fo.Instance(10 ** rng.uniform(-3, 6, (k, m)), demands, weights=10 ** rng.uniform(-3, 3, n), eligibility=eligibility)
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    assert isinstance(program.goal, AlphaFair)
+    solution = interior_point._solve_alpha_fair(program, program.goal, Deadline(None))
+    assert certify(program, solution).worst <= 1e-9
 
 
 def test_next_to_nothing_follows_from_the_prices() -> None:

@@ -16,9 +16,11 @@ from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers import choose, interior_point
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.structured_finish import finished
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structured_path import LevelPath, Point, advance, part_of_the_way
 from fairopt.solvers.structured_total import solve_total
 
 NEVER = Deadline(None)
@@ -100,12 +102,12 @@ def test_sparse_and_whole_layouts_are_the_same_numbers() -> None:
         pairs = Pairs(fo.formulate(everywhere(120, 90, 2, part=part), "drfh"))
         assert pairs.sparse == sparse
         values = np.random.default_rng(0).random((2, pairs.n_pairs))
-        table = pairs.tables([values])
+        table = pairs.tables(values, [np.full(pairs.n_pairs, 2.0)])
         dense = table if isinstance(table, np.ndarray) else table.toarray()
         expected = np.zeros((120, 2, pairs.n_servers))
         for p in range(pairs.n_pairs):
             expected[pairs.user[p], :, pairs.server[p]] = values[:, p]
-        np.testing.assert_array_equal(dense, expected.reshape(120, -1))
+        np.testing.assert_array_equal(dense, 2 * expected.reshape(120, -1))
         np.testing.assert_allclose(pairs.sum_by_server(values), expected.sum(axis=0), rtol=1e-12)
 
 
@@ -198,16 +200,54 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
     assert certify(program, solution).worst <= 1e-9
 
 
+@pytest.mark.parametrize(("users", "servers", "part"), [(60, 8, 0.2), (60, 8, 1.0), (12, 40, 1.0)])
+def test_the_finish_is_exact(users: int, servers: int, part: float) -> None:
+    """On the sets that a point shows the level is proved to the last digits, steps before the path gets there."""
+    pairs = Pairs(fo.formulate(everywhere(users, servers, 3, part=part), "drfh"))
+    path = LevelPath(pairs, float(pairs.reach.min()) / users, NEVER)
+    side, a, rows = path.side, path.per_t, np.zeros(users)
+    point = path.points[0]
+    for _ in range(40):
+        reached = path._proved(point)
+        end = path._proved(Point(*finished(pairs, point.primal, point.dual, point.t, side, a, rows))) if reached.gap < 1e-5 else reached
+        if abs(end.gap) <= 1e-13:
+            break
+        point = advance(pairs, point, side, a, rows, 0.0, part_of_the_way(reached.gap))
+    assert abs(end.gap) <= 1e-13
+    assert reached.gap > 1e-11
+    assert reached.level * (1 - 1e-12) <= end.level <= reached.bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_levels(seed: int) -> None:
+    """Users with one to three servers each and zero demands: among settled users, too, every level is finished by the path itself."""
+    rng = np.random.default_rng(seed)
+    demands = rng.uniform(0.1, 1, (80, 2)) * (rng.random((80, 2)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    eligibility = np.zeros((80, 5), bool)
+    for user in eligibility:
+        user[rng.choice(5, rng.integers(1, 4), replace=False)] = True
+    program = fo.formulate(fo.Instance(rng.uniform(1, 10, (5, 2)), demands, eligibility=eligibility), "drfh")
+    solution = by_path(program)
+    assert len(solution.stages) > 1
+    np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
+    assert certify(program, solution).worst <= 1e-9
+
+
 # Choice and way out --------------------------------------------------------------------------------------------------------------
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, also where many users' tasks end, stay with HiGHS, one server with the closed form."""
-    large, small = everywhere(3000, 10, 2), everywhere(100, 10, 2)
+    """Large leximins; small ones, of users whose tasks end also larger ones, and those of users with few servers stay with HiGHS, one
+    server with the closed form.
+    """
+    large, middle = everywhere(3000, 10, 2), everywhere(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(small, "drfh"), None).name == "highs"
-    assert choose(fo.formulate(small.replace(tasks=np.full(100, 2.0)), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(middle, "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(everywhere(3000, 100, 2, part=0.005), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
 

@@ -1,0 +1,55 @@
+"""What numba compiled is kept on disk until its own file changes, so a compiled file must read nothing from other files of ours."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+from fairopt import events, filling
+from fairopt.solvers import event_state, filling_state
+
+FOLDER = Path(filling_state.__file__).parent
+COMPILED = sorted(path.stem for path in FOLDER.glob("*.py") if "@njit" in path.read_text())
+ORIGINALS = {  # by name, as compiled files write them once more
+    **{name: getattr(filling, name) for name in ("FITS", "TIE")},
+    **{member.name: int(member) for enum in (filling.Measure, filling.Rule, events.Change) for member in enum},
+    **{name: getattr(filling_state, name) for name in ("ROUND_AT", "ROUND_LENGTH", "BLOCKED_BY")},
+    **{name: getattr(event_state, name) for name in ("EVENT", "RUNNING", "STARTED", "IN_LINE", "IN_POOL", "FREED")},
+}
+
+
+def foreign(source: str) -> set[str]:
+    """Return the names that the functions of a file read and that it imports from fairopt."""
+    tree = ast.parse(source)
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairopt")
+        for alias in node.names
+    }
+    values = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.Assign)]
+    return imported & {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
+
+
+def test_they_are_found() -> None:
+    """The two tests below are not about nothing."""
+    assert {"arrival_kernel", "filling_kernel", "server_kernel"} <= set(COMPILED)
+    assert foreign("from fairopt.filling import FITS\ndef f():\n    return FITS") == {"FITS"}
+    assert foreign("from fairopt.filling import Rule\nFIRST = int(Rule.FIRST)") == {"Rule"}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_compiled_file_stands_alone(name: str) -> None:
+    """Neither functions nor numbers of others: a change there would not be seen, and the results would be wrong."""
+    assert foreign((FOLDER / f"{name}.py").read_text()) == set()
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_numbers_written_once_more_are_those_of_their_files(name: str) -> None:
+    """Of limits of rounding, rules, measures, changes, and places in arrays."""
+    module = vars(importlib.import_module(f"fairopt.solvers.{name}"))
+    own = {key: value for key, value in module.items() if key.isupper() and not key.startswith("_")}
+    assert own == {key: ORIGINALS[key] for key in own}
