@@ -40,7 +40,7 @@ _GOOD = 1e-9  # good enough to stop looking
 # 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32.
 # Users with one to three servers each have many levels, among which it may get lost: 1,000 x 10 x 2 0.075, 0.062; 3,000 x 20 x 2 0.76,
 # 0.55; 1,000 x 100 x 3 4.9, 4.5. So have those whose tasks end (the 900 users of the Google cluster 0.10, 0.081): larger programs gain much
-# where it finds its way, 3,000 x 10 x 3 0.16, 1.1; 1,000 x 30 x 3 0.15, 1.2 to 2.0; a tenth of the pairs of 1,000 x 100 x 3 0.2 to 0.3, 2.1;
+# where it finds its way, 3,000 x 10 x 3 0.16, 1.1; 1,000 x 30 x 3 0.15, 1.2 to 2.0; a tenth of the pairs of 1,000 x 100 x 3 0.2, 2.1;
 # and lose little where it does not, 3,000 x 10 x 3 1.8, 1.5; 1,000 x 30 x 3 1.5, 1.3; 300 x 100 x 3 5.1, 5.2.
 # Totals: 1,000 x 10 x 2 0.020, 0.023; 3,000 x 10 x 2 0.044, 0.10; 1,000 x 30 x 3 0.053, 0.089; 300 x 100 x 3 0.050, 0.077.
 _SIZE_OF_LEVELS, _SIZE_OF_ENDING, _PAIRS_EACH = 100_000, 600_000, 3
