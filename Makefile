@@ -25,7 +25,7 @@ bench: $(INSTALLED)  ## time and memory against what one would use or write othe
 	$(BIN)/python benchmarks/simulations.py
 	$(BIN)/python benchmarks/audit.py
 
-bench-growth: $(INSTALLED)  ## how time and memory grow with users, servers, resources, density and levels: about 40 minutes
+bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: about half an hour, by estimate
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/equilibria.py
 

@@ -37,10 +37,14 @@ def fairopt_equalize(instance: fo.Instance) -> np.ndarray:
     return fo.solve(instance, "drfh", formulation="equalize").tasks
 
 
+def share_per_task(instance: fo.Instance) -> np.ndarray:
+    """Return the weighted global dominant share of a task, by user."""
+    return (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
+
+
 def _arrays(instance: fo.Instance) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Share of a task by user, and users and servers of the eligible pairs."""
-    share = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
-    return share, *np.nonzero(instance.eligibility)
+    return share_per_task(instance), *np.nonzero(instance.eligibility)
 
 
 def _matrices(instance: fo.Instance) -> tuple[np.ndarray, sp.csr_matrix, sp.csr_matrix]:
@@ -69,6 +73,17 @@ def cvxpy_one_lp(instance: fo.Instance, solver: str = "HIGHS") -> np.ndarray:
     x, t = cp.Variable(capacity.shape[1], nonneg=True), cp.Variable()
     cp.Problem(cp.Maximize(t), [capacity @ x <= instance.row_capacity.ravel(), by_user @ x >= t]).solve(solver=solver)
     return _placed(instance, x.value)
+
+
+def scipy_one_lp(instance: fo.Instance) -> np.ndarray:
+    """The first level only, by SciPy's linprog as it comes."""
+    from scipy.optimize import linprog
+
+    _, capacity, by_user = _matrices(instance)
+    rows = sp.bmat([[capacity, None], [-by_user, np.ones((instance.n_users, 1))]], format="csc")
+    most = np.append(instance.row_capacity.ravel(), np.zeros(instance.n_users))
+    found = linprog(np.append(np.zeros(capacity.shape[1]), -1.0), A_ub=rows, b_ub=most)
+    return _placed(instance, found.x[:-1])
 
 
 def cvxpy_leximin(instance: fo.Instance) -> np.ndarray:
@@ -250,14 +265,14 @@ def fairopt_proportional(instance: fo.Instance) -> np.ndarray:
     return fo.solve(instance, "proportional").tasks
 
 
-def cvxpy_proportional(instance: fo.Instance) -> np.ndarray:
-    """Proportional fairness of time as CVXPY's users write it, solved by Clarabel: time[n, i] of server i, rates as data."""
+def cvxpy_proportional(instance: fo.Instance, solver: str = "CLARABEL") -> np.ndarray:
+    """Proportional fairness of time as CVXPY's users write it, by one of its solvers: time[n, i] of server i, rates as data."""
     import cvxpy as cp
 
     time = cp.Variable((instance.n_users, instance.n_servers), nonneg=True)
     tasks = cp.multiply(instance.rates, time)
     worth = instance.weights @ cp.log(cp.sum(tasks, axis=1))
-    cp.Problem(cp.Maximize(worth), [cp.sum(time, axis=0) <= 1]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Maximize(worth), [cp.sum(time, axis=0) <= 1]).solve(solver=solver)
     return np.asarray(tasks.value)
 
 
@@ -266,22 +281,31 @@ FIRST_LEVEL_ONLY = (
     "CVXPY + HiGHS, one LP",
     "CVXPY + Clarabel, one LP",
     "CVXPY + SCS, one LP",
+    "CVXPY + ECOS, one LP",
+    "SciPy linprog, one LP",
     "HiGHS, one LP",
     "HiGHS simplex, one LP",
     "HiGHS interior point, one LP",
     "HiGHS PDLP, one LP",
 )
 
+# Beyond what "pip install -e .[dev]" brings: measured where it is installed. (OR-Tools has a HiGHS of its own inside, and cannot be loaded
+# into a process that has highspy.)
+PACKAGES = {"CVXPY + ECOS, one LP": "ecos"}
+
 CONTENDERS: dict[str, Callable[[fo.Instance], np.ndarray]] = {
     "fairopt": fairopt_solve,
     "fairopt, proportional": fairopt_proportional,
     "CVXPY + Clarabel, proportional": cvxpy_proportional,
+    "CVXPY + SCS, proportional": lambda instance: cvxpy_proportional(instance, "SCS"),
     "fairopt by HiGHS": fairopt_by_highs,
     "fairopt by interior point": fairopt_by_interior_point,
     "fairopt equalize": fairopt_equalize,
     "CVXPY + HiGHS, one LP": cvxpy_one_lp,
     "CVXPY + Clarabel, one LP": lambda instance: cvxpy_one_lp(instance, "CLARABEL"),
     "CVXPY + SCS, one LP": lambda instance: cvxpy_one_lp(instance, "SCS"),
+    "CVXPY + ECOS, one LP": lambda instance: cvxpy_one_lp(instance, "ECOS"),
+    "SciPy linprog, one LP": scipy_one_lp,
     "CVXPY + HiGHS, leximin": cvxpy_leximin,
     "cvxpy-leximin": cvxpy_leximin_package,
     "HiGHS, one LP": highs_one_lp,

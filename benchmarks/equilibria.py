@@ -1,8 +1,9 @@
-"""How long PS-DSF takes by best response, and its market where time is divided: ``python benchmarks/equilibria.py``, a few minutes.
+"""How long PS-DSF takes by best response, and as a market where time is divided: ``python benchmarks/equilibria.py``, a few minutes.
 
-Random demands, weights from 1 to 5. Under time division and with unlimited tasks x[n] is that of a convex program,
-``formulation="market"``, which the interior point solves without taking turns; "difference" is the largest relative one of a user's
-tasks from best response. Time is processor time of one solve, each in a process of its own with one thread for linear algebra; memory
+Random demands, weights from 1 to 5. Under time division and with unlimited tasks x[n] is that of a convex program, a market, which the
+interior point solves without taking turns, and takes by itself where users are many; its answer is checked by the condition of the
+equilibrium, as that of best response is. "Difference" is the largest relative one of a user's tasks between the two, "chosen" the engine
+that `fairopt.solve` takes. Time is processor time of one solve, each in a process of its own with one thread for linear algebra; memory
 the peak above the instance.
 Writes benchmarks/results/equilibria.md and equilibria.json.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -21,6 +21,7 @@ from typing import Any
 
 import instances
 import numpy as np
+from measuring import machine, write
 
 import fairopt as fo
 
@@ -32,7 +33,8 @@ CASES = (
     (1000, 1000, 0.1, 0, "tdm", False),
     (1000, 1000, 0.1, 1, "tdm", False),
     (20000, 10, 1.0, 0, "rdm", False),
-    (20000, 10, 1.0, 0, "tdm", False),
+    (20000, 10, 1.0, 0, "tdm", True),
+    (1000, 30, 1.0, 0, "tdm", True),
     (1000, 10, 1.0, 0, "tdm", True),
     (100, 100, 1.0, 0, "tdm", True),
 )
@@ -41,11 +43,12 @@ CASES = (
 def measure(users: int, servers: int, part: float, seed: int, sharing: Any, market: bool) -> dict[str, Any]:
     """Solve one case here and now."""
     tiny = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])
-    fo.solve(tiny, "psdsf", sharing=sharing)  # loads all packages
+    for solver in ("best-response", "interior-point")[: 1 + market]:
+        fo.solve(tiny, "psdsf", sharing=sharing, solver=solver)  # loads all packages
     instance = instances.some_pairs(users, servers, 3, part, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock = time.process_time()
-    allocation = fo.solve(instance, "psdsf", sharing=sharing)
+    allocation = fo.solve(instance, "psdsf", sharing=sharing, solver="best-response")
     row: dict[str, Any] = {
         "instance": f"{users:,} x {servers:,} x 3, {part:.0%} of the pairs, seed {seed}",
         "sharing": sharing,
@@ -56,9 +59,12 @@ def measure(users: int, servers: int, part: float, seed: int, sharing: Any, mark
     }
     if market:
         clock = time.process_time()
-        other = fo.solve(instance, "psdsf", sharing=sharing, formulation="market")
+        other = fo.solve(instance, "psdsf", sharing=sharing, solver="interior-point")
         row |= {
             "market": time.process_time() - clock,
+            "market_residual": other.certificate.worst,
+            "finished_by": other.details.get("finished_by"),
+            "chosen": fo.solve(instance, "psdsf", sharing=sharing).solver,
             "difference": float(np.abs(other.tasks_per_user / allocation.tasks_per_user - 1).max()),
         }
     return row
@@ -78,22 +84,24 @@ def main() -> None:
     lines = [
         "# Benchmarks of PS-DSF",
         "",
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}; one run of `benchmarks/equilibria.py`, "
-        f"{time.strftime('%Y-%m-%d')}. Users x servers x resources; seconds of processor time.",
+        f"{machine()}; one run of `benchmarks/equilibria.py`, {time.strftime('%Y-%m-%d')}. "
+        "Users x servers x resources; seconds of processor time.",
         "",
-        "| instance | divided | best response | sweeps | residual | memory, MiB | market | difference |",
-        "|---|---|---|---|---|---|---|---|",
+        "| instance | divided | best response | sweeps | residual | memory, MiB | market | residual | difference | chosen |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         divided = {"rdm": "resources", "tdm": "time"}[row["sharing"]]
-        market = f"{row['market']:.1f} | {row['difference']:.0e}" if "market" in row else "|"
+        market = "| | |"
+        if "market" in row:
+            by = f" (by {row['finished_by']})" if row["finished_by"] else ""
+            market = f"{row['market']:.2f} | {row['market_residual']:.0e}{by} | {row['difference']:.0e} | {row['chosen']}"
         lines.append(
-            f"| {row['instance']} | {divided} | {row['processor']:.1f} | {row['sweeps']} | {row['residual']:.0e} "
+            f"| {row['instance']} | {divided} | {row['processor']:.2f} | {row['sweeps']} | {row['residual']:.0e} "
             f"| {row['peak_mib']:.0f} | {market} |"
         )
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "equilibria.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (RESULTS / "equilibria.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    write(RESULTS / "equilibria.md", "\n".join(lines) + "\n")
+    write(RESULTS / "equilibria.json", json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

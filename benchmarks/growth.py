@@ -1,40 +1,44 @@
-"""How time and memory grow with users, servers, resources, density and levels: ``make bench-growth``.
+"""How time and memory grow with pairs, users, servers, resources, density and levels: ``make bench-growth``.
 
-    python benchmarks/growth.py            about 40 minutes; writes growth.md, growth.json and the plots to benchmarks/results
-    python benchmarks/growth.py pairs      one series, a few minutes; what is there of the others stays
-    python benchmarks/growth.py --quick    three minutes: small sizes and 5 seconds for each, printed only
+    python benchmarks/growth.py                about 25 minutes; writes growth.md, growth.json and plots to benchmarks/results
+    python benchmarks/growth.py users density  these series; what is there of the others stays
+    python benchmarks/growth.py --record       a million pairs, with ten minutes for each general solver
+    python benchmarks/growth.py --quick        four minutes: small sizes and 5 seconds for each, printed only
 
-After every series the results are written, so that a run can be stopped.
+A run that was stopped goes on where it was, if asked again in the same way: what it measured stays in results/unfinished until all is.
 
-The question is weighted DRFH. Contenders marked "one LP" find its lowest level alone; the others the whole leximin. Every measurement is a
-process of its own with one thread for linear algebra, which loads all packages and builds the instance before the clock starts. Time is
-processor time (user and system), which other work on the machine disturbs least; memory is the peak above what is in use before the solve
-(Linux only). Who has spent its time limit is stopped, and sits out the larger sizes of that series.
+The first four series are the claim: *time grows with the number of pairs, from 1e4 to 1e6, as a straight line does, or nearly so, where the
+smaller of users and limits is fixed*; on both sides, many users on few servers and few users on many, for the leximin of weighted DRFH and
+for proportional fairness. Contenders marked "one LP" find its lowest level alone; the others the whole leximin. Every measurement is
+a process of its own with one thread for linear algebra, which loads all packages and builds the instance before the clock starts. Time is
+processor time (user and system), which other work on the machine disturbs least: the fastest of three solves of fairopt, and of as many of
+others as two seconds allow. Memory is the peak of the first solve above what is in use before it (Linux only). Who has spent its time limit
+is stopped, and sits out the larger sizes of that series; so does who would need twice its limit if its time went on growing as it did.
 
 Exactness is measured against the certified answer of fairopt. *Level error*: largest relative difference of a share (of the lowest, for one
-LP) as the contender reports it. *Gap*: how much of the certified lowest level is missing once its tasks are scaled back into the
-capacities. Slopes are of least squares through the logarithms of size and time; 1 is linear.
+LP) as the contender reports it; of a user's tasks, under proportional fairness. *Gap*: how much of the certified lowest level (of the
+geometric mean of tasks) is missing once the tasks are scaled back into the capacities. Slopes are of least squares through the
+logarithms of size and time; 1 is linear.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
-import resource
-import subprocess
-import sys
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import contenders
 import instances
+import measuring
 import numpy as np
+from growth_pages import render, slope, table
+from measuring import Row
 from rich.progress import track
 
 import fairopt as fo
@@ -42,39 +46,69 @@ import fairopt as fo
 RESULTS = Path(__file__).resolve().parent / "results"
 OURS = ("fairopt", "fairopt by interior point")
 ONE_LP = ("HiGHS simplex, one LP", "HiGHS interior point, one LP", "CVXPY + HiGHS, one LP", "CVXPY + Clarabel, one LP")
-FIRST_ORDER = ("HiGHS PDLP, one LP", "CVXPY + SCS, one LP")
+MORE = ("SciPy linprog, one LP", "CVXPY + ECOS, one LP", "HiGHS PDLP, one LP", "CVXPY + SCS, one LP")
 LEXIMINS = ("CVXPY + HiGHS, leximin", "cvxpy-leximin")
-
-Row = dict[str, Any]
+PROPORTIONAL = ("fairopt, proportional", "CVXPY + Clarabel, proportional", "CVXPY + SCS, proportional")
+_REPEATS = 3
+_OURS = 60.0  # seconds of processor time for fairopt, at least
 
 
 @dataclass(frozen=True)
 class Series:
-    """What grows, and who competes. ``make`` builds the instance of a size."""
+    """What grows, and who competes, the first of them certified. ``make`` builds the instance of a size."""
 
     title: str
     axis: str
     sizes: tuple[float, ...]
-    make: Callable[[Any], fo.Instance]
+    make: Callable[[float], fo.Instance]
     names: tuple[str, ...]
     quick: int = 2  # sizes of --quick
+    limit: float = 10.0  # seconds of processor time of a solve by others
+    notion: str = "drfh"
 
 
+PAIRS = (1e4, 3e4, 1e5, 3e5, 1e6)
 SERIES = {
-    "pairs": Series(
-        "Pairs, at a fixed number of limits: users x 10 servers x 3 resources, all pairs, min(N, K M) = 30",
+    "pairs of many users": Series(
+        "Many users: N x 10 servers x 3 resources, all pairs, weighted DRFH; min(N, K M) = 30",
         "pairs",
-        (1e4, 3e4, 1e5, 3e5, 1e6),
+        PAIRS,
         lambda pairs: instances.all_pairs(round(pairs / 10), 10, 3),
-        (*OURS, *ONE_LP),
-        3,
+        (OURS[0], *ONE_LP),
+        limit=60.0,
+    ),
+    "pairs of many servers": Series(
+        "Many servers: 30 users x K x 3 resources, all pairs, weighted DRFH; min(N, K M) = 30",
+        "pairs",
+        PAIRS,
+        lambda pairs: instances.all_pairs(30, round(pairs / 30), 3),
+        (OURS[0], *ONE_LP),
+        limit=60.0,
+    ),
+    "pairs, proportional": Series(
+        "Many users, proportional fairness: N x 10 servers, rates of their own; min(N, K) = 10",
+        "pairs",
+        PAIRS,
+        lambda pairs: instances.rated(round(pairs / 10), 10),
+        PROPORTIONAL,
+        limit=60.0,
+        notion="proportional",
+    ),
+    "pairs of many servers, proportional": Series(
+        "Many servers, proportional fairness: 30 users x K, rates of their own; min(N, K) = 30",
+        "pairs",
+        PAIRS,
+        lambda pairs: instances.rated(30, round(pairs / 30)),
+        PROPORTIONAL,
+        limit=60.0,
+        notion="proportional",
     ),
     "users": Series(
         "Users: N x 30 servers x 3 resources, all pairs",
         "users",
         (30, 100, 300, 1000, 3000, 10000),
         lambda users: instances.all_pairs(int(users), 30, 3),
-        (*OURS, *ONE_LP, *FIRST_ORDER, *LEXIMINS),
+        (*OURS, *ONE_LP, *MORE, *LEXIMINS),
     ),
     "servers": Series(
         "Servers: 300 users x K x 3 resources, all pairs",
@@ -105,175 +139,98 @@ SERIES = {
         (*OURS, *LEXIMINS),
     ),
 }
+RECORD = {
+    "record": Series(
+        "For the record, a million pairs: 1,000 users x 1,000 servers x 3 resources, weighted DRFH, ten minutes for each",
+        "pairs",
+        (1e6,),
+        lambda pairs: instances.all_pairs(1000, round(pairs / 1000), 3),
+        (OURS[0], "HiGHS interior point, one LP", "HiGHS simplex, one LP", "HiGHS PDLP, one LP"),
+        limit=600.0,
+    )
+}
+ALL = SERIES | RECORD
 
 
 # One measurement, in its own process ----------------------------------------------------------------------------------------------
 
 
-def measure(series: str, size: float, name: str, limit: float, shares_file: Path) -> Row:
-    """Let one contender solve one instance; the first one, fairopt, writes the certified shares. The system stops it after the limit."""
-    solve = contenders.CONTENDERS[name]
-    solve(fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]]))  # loads every package once, outside the measurement
-    instance = SERIES[series].make(size)
-    before = fresh_peak()
-    clocks = time.perf_counter(), time.process_time()
-    seconds, hard = int(clocks[1] + limit) + 1, resource.getrlimit(resource.RLIMIT_CPU)[1]
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, hard))
-    tasks = solve(instance)
-    wall, processor = time.perf_counter() - clocks[0], time.process_time() - clocks[1]
-    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
-    peak = (memory("VmHWM") - before) / 1024
-    extra: Row = {}
-    if name == OURS[0]:
-        allocation = fo.solve(instance, "drfh")
-        np.save(shares_file, allocation.shares)
-        extra = {"levels": len(allocation.levels), "residual": allocation.certificate.worst, "engine": allocation.solver}
-    certified = np.load(shares_file)
-    per_task = (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
-    shares = per_task * tasks.sum(axis=1)
-    lowest = name in contenders.FIRST_LEVEL_ONLY
-    error = abs(shares.min() / certified.min() - 1) if lowest else float(np.abs(shares / certified - 1).max())
-    excess = max(1.0, float(np.max(tasks.T @ instance.demands / instance.row_capacity)))
-    gap = max(1 - float(shares.min()) / excess / float(certified.min()), 0.0)
-    pairs = int(instance.eligibility.sum())
-    return {"pairs": pairs, "seconds": wall, "processor": processor, "peak_mib": peak, "error": error, "gap": gap, **extra}
+def measure(key: str, size: float, name: str, limit: float, certified_file: Path) -> Row:
+    """Let one contender solve one instance; the first one of a series, fairopt, writes the certified tasks of each user."""
+    series, solve = ALL[key], contenders.CONTENDERS[name]
+    ours, first = name.startswith("fairopt"), name == series.names[0]
+    solve(instances.rated(3, 2) if series.notion == "proportional" else instances.all_pairs(3, 2, 2))  # loads every package once
+    instance = series.make(size)
+    tasks, row = measuring.best_of(lambda: solve(instance), limit, _REPEATS, _REPEATS if ours else 1)
+    if first:
+        allocation = fo.solve(instance, series.notion)
+        np.save(certified_file, allocation.tasks_per_user)
+        engine = allocation.solver
+        if "finished_by" in allocation.details:
+            engine += f", finished by {allocation.details['finished_by']}"
+        row |= {"levels": len(allocation.levels), "residual": allocation.certificate.worst, "engine": engine}
+    per_task = None if series.notion == "proportional" else contenders.share_per_task(instance)
+    row |= measuring.exactness(instance, tasks, np.load(certified_file), per_task, name in contenders.FIRST_LEVEL_ONLY)
+    return row | {"pairs": int(instance.eligibility.sum())}
 
 
-def memory(field: str) -> int:
-    """Read a field of this process from the system, KiB."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field))
+def expected(rows: list[Row], size: float) -> float:
+    """Return the seconds at a size if time goes on growing as between the last two sizes, and at least linearly."""
+    if not rows:
+        return 0.0
+    last, before = rows[-1], rows[-2] if len(rows) > 1 else rows[-1]
+    power = np.log(last["processor"] / before["processor"]) / np.log(last["size"] / before["size"]) if len(rows) > 1 else 1.0
+    return float(last["processor"] * (size / last["size"]) ** max(power, 1.0))
 
 
-def fresh_peak() -> int:
-    """Forget the peak of memory up to now, that of building the instance, and return what is in use, KiB."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return memory("VmRSS")
+class Journal:
+    """The measurements of a run that has not ended, a line each, and the certified tasks that they are compared with."""
+
+    def __init__(self, folder: Path, about: str) -> None:
+        self.folder, self.lines = folder, folder / "rows.jsonl"
+        self.rows: dict[tuple[str, float, str], Row] = {}
+        if self.lines.exists():
+            begun, *lines = self.lines.read_text(encoding="utf-8").splitlines()
+            whole = [json.loads(line) for line in lines if line.endswith("}")]  # not one that was being written
+            if json.loads(begun) == about:
+                self.rows = {(row["series"], row["size"], row["contender"]): row for row in whole}
+                print(f"goes on after {len(self.rows)} measurements of a run that was stopped; delete {folder.name} to begin anew")
+        if not self.rows:
+            shutil.rmtree(folder, ignore_errors=True)
+        measuring.write(self.lines, "".join(json.dumps(line) + "\n" for line in (about, *self.rows.values())))
+
+    def certified(self, key: str, size: float) -> Path:
+        return self.folder / f"{key}-{size:g}.npy"
+
+    def add(self, row: Row) -> None:
+        self.rows[row["series"], row["size"], row["contender"]] = row
+        with self.lines.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
 
 
-def in_own_process(series: str, size: float, name: str, limit: float, shares_file: Path) -> Row:
-    """Measure in a fresh interpreter; ``failed`` says why there is no time."""
-    command = [sys.executable, __file__, "--one", series, str(size), name, str(limit), str(shares_file)]
-    one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    row: Row = {"series": series, "size": size, "contender": name}
-
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | one_thread)
-    if done.returncode == 0:
-        row |= json.loads(done.stdout.splitlines()[-1])
-        return row
-    if done.returncode < 0:
-        return row | {"failed": f"over {limit:g} s"}
-    return row | {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:120]}
-
-
-def run(key: str, limit: float, quick: bool) -> list[Row]:
-    """Measure a series, size by size; who fails sits out the larger sizes."""
-    rows: list[Row] = []
-    series, out = SERIES[key], set[str]()
-    with tempfile.TemporaryDirectory() as folder:
-        plan = [(size, name) for size in series.sizes[: series.quick if quick else None] for name in series.names]
-        for size, name in track(plan, key):
-            if name in out or OURS[0] in out:  # without the certified shares there is nothing to compare with
-                continue
-            rows.append(in_own_process(key, size, name, limit, Path(folder) / "shares.npy"))
-            if "failed" in rows[-1]:
-                out.add(name)
+def run(key: str, sizes: tuple[float, ...], limit: float | None, journal: Journal) -> list[Row]:
+    """Measure a series, size by size; who fails, or would need twice the limit, sits out the larger sizes."""
+    series, rows, out = ALL[key], list[Row](), set[str]()
+    names = [name for name in series.names if find_spec(contenders.PACKAGES.get(name, "numpy"))]
+    for size, name in track([(size, name) for size in sizes for name in names], key):
+        if name in out or series.names[0] in out:  # without the certified answer there is nothing to compare with
+            continue
+        allowed = max(_OURS, series.limit) if name.startswith("fairopt") else limit or series.limit
+        row: Row = {"series": key, "size": size, "contender": name}
+        if (key, size, name) in journal.rows:
+            row = journal.rows[key, size, name]
+        else:
+            ahead = expected([old for old in rows if old["contender"] == name], size)
+            if ahead > 2 * allowed:
+                row["failed"] = f"not tried, about {ahead:.0f} s"
+            else:
+                arguments = ["--one", key, str(size), name, str(allowed), str(journal.certified(key, size))]
+                row |= measuring.in_own_process(__file__, arguments, allowed)
+            journal.add(row)
+        rows.append(row)
+        if "failed" in row:
+            out.add(name)
     return rows
-
-
-# Tables and plots -----------------------------------------------------------------------------------------------------------------
-
-
-def slope(rows: list[Row], least: float = 0.0) -> float:
-    """Exponent of the time in the size, by least squares through the logarithms; not a number for fewer than three points."""
-    points = np.array([(row["size"], row["processor"]) for row in rows if "failed" not in row and row["size"] >= least])
-    return float(np.polyfit(*np.log(points.T), 1)[0]) if len(points) >= 3 else float("nan")
-
-
-def table(key: str, rows: list[Row], about: str = "") -> list[str]:
-    """Markdown of one series."""
-    series = SERIES[key]
-    lines = [f"## {series.title}", "", *([f"{about}.", ""] if about else [])]
-    if key == "pairs":
-        for name in OURS:
-            own = [row for row in rows if row["contender"] == name and "failed" not in row]
-            per_pair = [1e6 * row["processor"] / row["size"] for row in own]
-            if own:
-                lines += [
-                    f"{name}: time grows with pairs to the power of {slope(own):.2f} (asked: at most 1.3), "
-                    f"from {per_pair[0]:.1f} to {per_pair[-1]:.1f} microseconds a pair.",
-                    "",
-                ]
-    lines += [f"| {series.axis} | contender | seconds | slope | memory, MiB | level error | gap |", "|---|---|---|---|---|---|---|"]
-    for size in dict.fromkeys(row["size"] for row in rows):
-        for row in rows:
-            if row["size"] != size:
-                continue
-            label, name = f"{size:,g}", row["contender"]
-            if "levels" in row:
-                label += f" ({row['levels']} level{'s' * (row['levels'] != 1)})"
-                name += f" ({row['engine']}, residual {row['residual']:.0e})"
-            if "failed" in row:
-                lines.append(f"| {label} | {name} | {row['failed']} | | | | |")
-                continue
-            own = [other for other in rows if other["contender"] == row["contender"] and "failed" not in other]
-            exponent = slope(own) if row is own[-1] else float("nan")
-            fitted = "" if np.isnan(exponent) else f"{exponent:.2f}"
-            lines.append(
-                f"| {label} | {name} | {row['processor']:.3f} | {fitted} | {row['peak_mib']:.0f} | {row['error']:.0e} | {row['gap']:.0e} |"
-            )
-    return [*lines, ""]
-
-
-def plot(rows: list[Row], quantity: str, label: str, path: Path) -> None:
-    """One log-log panel a series, one colour a contender everywhere."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "fairopt"
-    import matplotlib.pyplot as plt
-    from matplotlib.ticker import NullFormatter
-
-    keys = list(dict.fromkeys(row["series"] for row in rows))
-    names = [name for name in contenders.CONTENDERS if any(row["contender"] == name and "failed" not in row for row in rows)]
-    looks = dict(zip(names, zip(plt.get_cmap("tab10").colors, "osD^v<>Xph", strict=False), strict=False))  # type: ignore[attr-defined]
-    columns = min(3, len(keys))
-    figure, panels = plt.subplots(-(-len(keys) // columns), columns, figsize=(5.2 * columns, 4.2 * -(-len(keys) // columns) + 0.8))
-    flat = np.atleast_1d(panels).ravel()
-    for axes, key in zip(flat, keys, strict=False):
-        slopes: list[tuple[float, float, float, Any]] = []
-        for name in names:
-            own = [row for row in rows if row["series"] == key and row["contender"] == name and "failed" not in row]
-            if not own:
-                continue
-            colour, marker = looks[name]
-            size, value = [row["size"] for row in own], [max(row[quantity], 1e-3 if quantity == "processor" else 1.0) for row in own]
-            axes.loglog(size, value, marker + "-", color=colour, markersize=5, linewidth=2.2 if name == OURS[0] else 1.2)
-            if quantity == "processor" and not np.isnan(slope(own)):
-                slopes.append((np.log10(value[-1]), size[-1], slope(own), colour))
-        axes.set_title(SERIES[key].title.split(":")[0], loc="left", fontsize=11)
-        axes.set_xlabel(SERIES[key].axis)
-        axes.grid(visible=True, which="major", color="0.9")
-        axes.margins(x=0.12)
-        for minor in (axes.xaxis, axes.yaxis):  # numbers at powers of ten only
-            minor.set_minor_formatter(NullFormatter())
-        least, most = axes.get_ylim()
-        axes.set_ylim(min(least, 10 ** np.floor(np.log10(least) + 0.5)), max(most, 10 ** np.ceil(np.log10(most) - 0.5)))
-        apart, taken = 0.045 * np.log10(axes.get_ylim()[1] / axes.get_ylim()[0]), dict[float, float]()
-        for level, end, exponent, colour in sorted(slopes):  # beside the last point, one above the other
-            taken[end] = max(level, taken.get(end, -np.inf) + apart)
-            where, beside = (end, 10 ** taken[end]), {"xytext": (6, 0), "textcoords": "offset points"}
-            axes.annotate(f"{exponent:.1f}", where, **beside, color=colour, fontsize=8, va="center", annotation_clip=False)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in flat[::columns]:
-        axes.set_ylabel(label)
-    for axes in flat[len(keys) :]:
-        axes.set_visible(False)
-    handles = [plt.Line2D([], [], color=looks[name][0], marker=looks[name][1], label=name) for name in names]
-    figure.legend(handles=handles, loc="lower center", ncols=min(4, len(names)), frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.1 if len(keys) > columns else 0.16, 1, 1))
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    plt.close(figure)
 
 
 def main() -> None:
@@ -281,57 +238,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("series", nargs="*", help=f"default: all of {', '.join(SERIES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes and short limits, printed only")
-    parser.add_argument("--limit", type=float, help="seconds of processor time of a contender (default: 60; 5 with --quick)")
-    parser.add_argument("--one", nargs=5, metavar=("SERIES", "SIZE", "CONTENDER", "LIMIT", "SHARES"), help=argparse.SUPPRESS)
+    parser.add_argument("--record", action="store_true", help="a million pairs, with ten minutes for each general solver")
+    parser.add_argument("--limit", type=float, help="seconds of processor time of a solve (default: by series; 5 with --quick) by others")
+    parser.add_argument("--one", nargs=5, metavar=("SERIES", "SIZE", "CONTENDER", "LIMIT", "CERTIFIED"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        series, size, name, seconds, shares = arguments.one
-        print(json.dumps(measure(series, float(size), name, float(seconds), Path(shares))))
+        series, size, name, seconds, certified = arguments.one
+        print(json.dumps(measure(series, float(size), name, float(seconds), Path(certified))))
         return
-    unknown = set(arguments.series) - set(SERIES)
+    unknown = set(arguments.series) - set(ALL)
     if unknown:
-        parser.error(f"there is no series {', '.join(sorted(unknown))}; there are {', '.join(SERIES)}")
-    limit = arguments.limit or (5.0 if arguments.quick else 60.0)
-    for key in arguments.series or SERIES:
-        rows = run(key, limit, arguments.quick)
-        print("\n".join(table(key, rows)), flush=True)
-        if not arguments.quick:
-            write(key, rows, limit)
+        parser.error(f"there is no series {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
+    limit = arguments.limit or (5.0 if arguments.quick else None)
+    keys = arguments.series or list(RECORD if arguments.record else SERIES)
+    about = f"{measuring.machine()}; fairopt {fo.__version__}{measuring.commit()}"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "rows" if arguments.quick else RESULTS / "unfinished"
+        journal = Journal(folder, f"{about}; {' '.join(keys)}; {limit}")
+        for key in keys:
+            sizes = ALL[key].sizes[: ALL[key].quick if arguments.quick else None]
+            rows = run(key, sizes, limit, journal)
+            print("\n".join(table(ALL[key].title, ALL[key].axis, rows)), flush=True)
+            if not arguments.quick:
+                keep(key, rows, f"{time.strftime('%Y-%m-%d')}, {about}, others at most {limit or ALL[key].limit:g} s a solve")
+        shutil.rmtree(folder)
 
 
-def write(key: str, rows: list[Row], limit: float) -> None:
+def keep(key: str, rows: list[Row], about: str) -> None:
     """Write tables, numbers and plots, with what is there of other series."""
-    RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / "growth.json"
     measured = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    about = f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
-    measured[key] = {"about": f"{about}, at most {limit:g} s for each", "rows": rows}
-    measured = {name: measured[name] for name in SERIES if name in measured}
-    kept.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-    render(measured)
-
-
-def render(measured: dict[str, Row]) -> None:
-    """Write the tables and the plots of what was measured."""
-    lines = [
-        "# How time and memory grow",
-        "",
-        "By `benchmarks/growth.py`, each series in one go. Seconds: processor time, on one thread. Slope: exponent of the time in the "
-        "size, fitted. Level error: largest relative difference of a share from the certified one (of the lowest, for one LP). Gap: what "
-        "is missing of the certified lowest level once the tasks are scaled back into the capacities. Memory: peak above what is in use "
-        "before the solve.",
-        "",
-        "![Time](growth.svg)",
-        "",
-        "![Memory](growth-memory.svg)",
-        "",
-    ]
-    for name, series in measured.items():
-        lines += table(name, series["rows"], series["about"])
-    (RESULTS / "growth.md").write_text("\n".join(lines), encoding="utf-8")
-    everything = [row for series in measured.values() for row in series["rows"]]
-    plot(everything, "processor", "seconds of processor time", RESULTS / "growth.svg")
-    plot(everything, "peak_mib", "peak memory, MiB", RESULTS / "growth-memory.svg")
+    measured[key] = {"title": ALL[key].title, "axis": ALL[key].axis, "about": about, "slope": slope(rows, ALL[key].names[0]), "rows": rows}
+    measured = {name: measured[name] for name in ALL if name in measured}
+    measuring.write(kept, json.dumps(measured, indent=1) + "\n")
+    render(measured, RESULTS)
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ class Feature(Enum):
     ALPHA_FAIR = "an alpha-fair goal"
     TRADEOFF = "a goal that weighs fairness against the total"
     EQUILIBRIUM = "an equilibrium of servers"
+    MARKET = "an equilibrium of servers that divide their time"
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
     INTEGRAL = "whole tasks"
@@ -126,12 +127,21 @@ class Program:
     def features(self) -> frozenset[Feature]:
         """Return what an engine must be able to do to solve this."""
         goal = self.inner_goal
-        needs = {_FEATURE_OF_GOAL[type(goal)]}
+        needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
             needs.add(Feature.WHOLE_EQUAL if isinstance(goal, Equalize) else Feature.INTEGRAL)
         if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         return frozenset(needs)
+
+    @property
+    def is_market(self) -> bool:
+        """Is it an equilibrium that a convex program has as well, that of Eisenberg and Gale, with no turns that somebody asked for?
+
+        It is where servers divide their time and tasks have no end; `fairopt.models.psdsf` has the proof.
+        """
+        goal = self.goal
+        return isinstance(goal, Equilibrium) and goal.order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
 
     def per_user(self, values: FloatArray) -> FloatArray:
         """Sum a value per pair over the pairs of each user, (users,)."""

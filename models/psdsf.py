@@ -29,6 +29,7 @@ that is (13) of theorem 2; and p[i] > 0 where it may run, so that the time of i 
 two are one, x[n] is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique:
 where a user with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several.
 ``formulation="market"`` declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
+The engine "interior-point" goes that way by itself where users are many, and the equilibrium's own condition is what proves its answer.
 
 Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does not say. With c = (1,4),
 (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2, 5/6) are both PS-DSF, and the

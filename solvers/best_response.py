@@ -99,7 +99,7 @@ class BestResponse(Backend):
 
     name = "best-response"
     title = "Best response: servers in turn, each in closed form, with an exact finish"
-    features = frozenset({Feature.EQUILIBRIUM, Feature.SEVERAL_SERVERS})
+    features = frozenset({Feature.EQUILIBRIUM, Feature.MARKET, Feature.SEVERAL_SERVERS})
     package = "numba"
     requirement = "pip install numba"
 

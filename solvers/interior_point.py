@@ -15,12 +15,14 @@ from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify
 from fairopt.errors import Unsupported
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.logarithmic_path import follow
+from fairopt.solvers.market import as_market, is_large
 from fairopt.solvers.scaled_program import obstacle
 from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
@@ -37,9 +39,11 @@ _GOOD = 1e-9  # good enough to stop looking
 # and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.008, 0.010; 200 x 30 x 3 0.016, 0.053; 1,000 x 10 x 2
 # 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32.
 # Users with one to three servers each have many levels, among which it may get lost: 1,000 x 10 x 2 0.075, 0.062; 3,000 x 20 x 2 0.76,
-# 0.55; 1,000 x 100 x 3 4.9, 4.5. So have those with few tasks (the 900 users of the Google cluster 0.10, 0.081).
+# 0.55; 1,000 x 100 x 3 4.9, 4.5. So have those whose tasks end (the 900 users of the Google cluster 0.10, 0.081): larger programs gain much
+# where it finds its way, 3,000 x 10 x 3 0.16, 1.1; 1,000 x 30 x 3 0.15, 1.2 to 2.0; a tenth of the pairs of 1,000 x 100 x 3 0.2, 2.1;
+# and lose little where it does not, 3,000 x 10 x 3 1.8, 1.5; 1,000 x 30 x 3 1.5, 1.3; 300 x 100 x 3 5.1, 5.2.
 # Totals: 1,000 x 10 x 2 0.020, 0.023; 3,000 x 10 x 2 0.044, 0.10; 1,000 x 30 x 3 0.053, 0.089; 300 x 100 x 3 0.050, 0.077.
-_SIZE_OF_LEVELS, _PAIRS_EACH = 100_000, 3
+_SIZE_OF_LEVELS, _SIZE_OF_ENDING, _PAIRS_EACH = 100_000, 600_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
@@ -53,7 +57,8 @@ class InteriorPoint(Backend):
     Alpha-fair goals with few limits go by ``structured_alpha`` first. That and the paths of levels and totals run on tables that may live
     on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
-    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so.
+    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so. An
+    equilibrium of servers that divide their time is solved as a market, and if that fails by best response.
 
     >>> import fairopt as fo
     >>> instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
@@ -64,15 +69,28 @@ class InteriorPoint(Backend):
     name = "interior-point"
     title = "Interior point: alpha-fair goals, trade-offs with the total; leximins and totals of many users and servers"
     takes_solver = True  # which arrays: "numpy", "torch", "torch:cuda", "cupy"
-    features = frozenset({Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.SEVERAL_SERVERS})
+    features = frozenset(
+        {
+            Feature.ALPHA_FAIR,
+            Feature.TRADEOFF,
+            Feature.LEXIMIN,
+            Feature.EQUALIZE,
+            Feature.TOTAL,
+            Feature.MARKET,
+            Feature.SEVERAL_SERVERS,
+        }
+    )
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a large leximin of users with several servers and tasks without end, or a large total? See ``_SIZE_OF_LEVELS``."""
+        """Is this a large leximin of users with several servers, a large total or market? See ``_SIZE_OF_LEVELS``, and ``market``."""
+        if program.is_market:
+            return is_large(program)
         pairs = program.n_pairs
         if isinstance(program.goal, Leximin | Equalize):
-            large = pairs * len(program.limits) >= _SIZE_OF_LEVELS and pairs > _PAIRS_EACH * len(program.users)
-            large = large and not (program.limits.kinds == LimitKind.TASKS).any()
+            ends = int((program.limits.kinds == LimitKind.TASKS).sum())
+            least = _SIZE_OF_ENDING if ends else _SIZE_OF_LEVELS
+            large = pairs * (len(program.limits) - ends) >= least and pairs > _PAIRS_EACH * len(program.users)
         else:
             large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         return large and not obstacle(program)
@@ -80,6 +98,8 @@ class InteriorPoint(Backend):
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Follow the path from half an even slice to the end."""
         goal = program.goal
+        if isinstance(goal, Equilibrium):
+            return self._solve_market(program, tolerance, deadline)
         arrays = array_namespace(self.within)
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
@@ -102,6 +122,16 @@ class InteriorPoint(Backend):
             HiGHS.require()
             return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
         return solution
+
+    def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
+        """Return the tasks of the market, without its prices, which are not those of the equilibrium."""
+        market = self.solve(as_market(program), tolerance=tolerance, deadline=deadline)
+        solution = Solution(market.x, iterations=market.iterations, programs_solved=market.programs_solved)
+        if certify(program, solution).worst <= _DIGIT * tolerance:
+            return solution
+        log.info("the market is not exact enough for its equilibrium; best response solves it from the beginning")
+        BestResponse.require()
+        return replace(BestResponse().solve(program, tolerance=tolerance, deadline=deadline), finished_by=BestResponse.name)
 
 
 @cache

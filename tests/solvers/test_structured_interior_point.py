@@ -292,12 +292,14 @@ def test_many_levels(seed: int) -> None:
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, and those of users whose tasks end or who have few servers, stay with HiGHS, one server with the closed
-    form.
+    """Large leximins; small ones, of users whose tasks end also larger ones, and those of users with few servers stay with HiGHS, one
+    server with the closed form.
     """
-    large = everywhere(3000, 10, 2)
+    large, middle = everywhere(3000, 10, 2), everywhere(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(middle, "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(3000, 100, 2, part=0.005), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"

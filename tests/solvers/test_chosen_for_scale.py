@@ -1,0 +1,94 @@
+"""The engine for scale is used by whatever solves programs: each of these reaches it without naming it, on a program large enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Program, Solution
+from fairopt.solvers import market
+from fairopt.solvers.interior_point import InteriorPoint
+
+SIZE = 60  # users and servers: 60 x 60 pairs times 180 limits are just enough
+LARGE = fo.generate("uniform", users=SIZE, servers=SIZE, resources=3, weights=5, seed=0)
+MANY = fo.generate("uniform", users=2000, servers=5, resources=3, weights=5, seed=0)
+
+
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the programs that the engine has solved to the end."""
+    names: list[str] = []
+    solve = InteriorPoint.solve
+
+    def record(self: InteriorPoint, program: Program, **options: object) -> Solution:
+        solution = solve(self, program, **options)  # type: ignore[arg-type]
+        if solution.finished_by is None:
+            names.append(program.name)
+        return solution
+
+    monkeypatch.setattr(InteriorPoint, "solve", record)
+    return names
+
+
+def test_by_frontier(reached: list[str]) -> None:
+    """Its points; the vertices of the frontier itself are a hundred neighbouring programs, each a few pivots from the last."""
+    frontier = fo.frontier(LARGE, alphas=[1.0, np.inf], notions=["drfh"])
+    assert reached == ["proportional", "max-min", "drfh"]
+    assert [point.allocation.solver for point in frontier if point.allocation is not None] == ["interior-point"] * 3
+
+
+def test_by_simulate(reached: list[str]) -> None:
+    """Fluid: at each moment tasks end, and users of few tasks get all of them."""
+    zeros, tasks = np.zeros(SIZE), np.full(SIZE, 50)
+    trace = fo.Trace(list(LARGE.users), zeros, tasks, LARGE.demands, zeros + 1.0, resources=list(LARGE.resources))
+    fo.simulate(trace, LARGE, "drfh", until=0.5)
+    assert reached == ["drfh"]
+
+
+def test_by_study(reached: list[str]) -> None:
+    """And by all that asks many instances."""
+    frame = fo.study({"large": LARGE}, notions=["drfh", "tsf"], jobs=1)
+    assert reached == ["drfh", "tsf"]
+    assert frame["message"].eq("").all()
+
+
+def test_by_psdsf_of_divided_time(reached: list[str]) -> None:
+    """As a market: the same x[n] as by best response, checked by the condition of the equilibrium."""
+    allocation = fo.solve(MANY, "psdsf", sharing="tdm")
+    assert allocation.solver == "interior-point"
+    assert reached == ["psdsf", "psdsf"]  # the market, and the equilibrium
+    assert allocation.certificate.worst <= 1e-9
+    by_turns = fo.solve(MANY, "psdsf", sharing="tdm", solver="best-response")
+    np.testing.assert_allclose(allocation.tasks_per_user, by_turns.tasks_per_user, rtol=1e-8)
+
+
+def test_psdsf_takes_turns_where_it_is_no_market() -> None:
+    """Resources are divided, tasks end, or somebody asked for turns: best response; nor can the interior point be asked for it."""
+    for options in ({"sharing": "rdm"}, {"sharing": "tdm", "order": "random"}):
+        assert not market.is_large(fo.formulate(MANY, "psdsf", **options))  # type: ignore[arg-type]
+        with pytest.raises(fo.Unsupported, match="use best-response"):
+            fo.solve(MANY, "psdsf", solver="interior-point", **options)  # type: ignore[arg-type]
+    assert not market.is_large(fo.formulate(MANY.replace(tasks=np.full(2000, 3.0)), "psdsf", sharing="tdm"))
+    assert not market.is_large(fo.formulate(LARGE, "psdsf", sharing="tdm"))
+
+
+def test_a_market_that_is_not_exact_enough_ends_at_best_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer says so, and is best response's."""
+    small = fo.generate("uniform", users=6, servers=3, resources=2, seed=0)
+    program = fo.formulate(small, "psdsf", sharing="tdm")
+    exact = fo.solve(small, "psdsf", sharing="tdm", solver="interior-point")
+    assert "finished_by" not in exact.details
+    assert certify(program, Solution(exact.tasks[program.pair_users, program.pair_servers])).worst <= 1e-9
+
+    solve = InteriorPoint.solve
+
+    def loose(self: InteriorPoint, of: Program, **options: object) -> Solution:
+        solution = solve(self, of, **options)  # type: ignore[arg-type]
+        return solution if of.is_market else Solution(solution.x * (1 - 1e-7))  # of the convex program, time is left over
+
+    monkeypatch.setattr(InteriorPoint, "solve", loose)
+    found = fo.solve(small, "psdsf", sharing="tdm", solver="interior-point")
+    assert found.details["finished_by"] == "best-response"
+    np.testing.assert_allclose(found.tasks_per_user, exact.tasks_per_user, rtol=1e-8)
