@@ -240,6 +240,12 @@ class LevelPath:
             if self.deadline.left == 0.0:
                 raise self.deadline.passed({})
             now = self._proved(point)
+            if now.error < trial and not self._proves_all(now, enough):
+                trial = _FINISH[1] * now.error
+                end = self._finished(point)
+                if end is not None and self._proves_all(end, enough):
+                    log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
+                    now = end  # which may pass caps that the point itself has not reached
             if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
                 if not self.rising.any():
                     return now
@@ -253,12 +259,6 @@ class LevelPath:
                 break
             if best.error <= _END or since > 3 * _STALLED:
                 break
-            if now.error < trial:
-                trial = _FINISH[1] * now.error
-                end = self._finished(point)
-                if end is not None and self._proves_all(end, enough):
-                    log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
-                    return end
             if _KEPT[0] < now.error < _KEPT[1] * kept:
                 kept = now.error
                 self.points.append(point)
