@@ -56,11 +56,13 @@ _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as 
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
 _ROUNDING = 1e-15
-_STALLED = 4  # steps that do not halve the error
+_STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
 _FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
-_RESTART, _LEAST_LEFT = 0.1, 1e-3  # part of the prices that is left to those who rise where the next level starts: good, and just so
+# Part of the prices that is left to those who rise where the next level starts: good, and just so. Caps are passed long before an end, and
+# later points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
+_RESTART, _LEAST_LEFT, _RESTART_CAPPED = 0.1, 1e-3, 0.9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,17 +209,20 @@ class LevelPath:
         """Right-hand sides of the rows of the users, (rows,)."""
         return self.pairs.arrays.floats(np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.n_limited)))
 
-    def settle(self, users: BoolArray, levels: FloatArray) -> None:
-        """Settle users, (users,), at their levels, and go back to the last point that is a good start without them."""
+    def settle(self, users: BoolArray, levels: FloatArray, least: float = _RESTART) -> None:
+        """Settle users, (users,), at their levels, and go back to the last point that is a good start without them.
+
+        That is one which leaves ``least`` of the prices to the others; by default, one of the present level goes before.
+        """
         self.rising = self.rising & ~users
         self.settled_at = np.where(users, levels, self.settled_at)
         if not self.rising.any():
             return
         a = self._a
         left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in self.points])
-        good = np.flatnonzero(left >= _RESTART)
+        good = np.flatnonzero(left >= least)
         recent = self.since + int(left[self.since :].argmax())
-        if good.size and (good[-1] >= self.since or left[recent] < _LEAST_LEFT):
+        if good.size and (good[-1] >= self.since or least > _RESTART or left[recent] < _LEAST_LEFT):
             chosen = int(good[-1])
         else:
             chosen = recent if left[recent] >= _LEAST_LEFT else int(left.argmax())
@@ -230,7 +235,7 @@ class LevelPath:
         """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any."""
         capped = self.rising & (self.pairs.scaled.cap <= self.per_t * level * (1 + _ROUNDING))
         if capped.any():
-            self.settle(capped, self.pairs.scaled.cap)
+            self.settle(capped, self.pairs.scaled.cap, _RESTART_CAPPED)
         return bool(capped.any())
 
     def climb(self, enough: float) -> Reached:
@@ -257,7 +262,7 @@ class LevelPath:
                 best = now
             if self._proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
                 break
-            if best.error <= _END or since > 3 * _STALLED:
+            if best.error <= _END or since > _LOST:
                 break
             if _KEPT[0] < now.error < _KEPT[1] * kept:
                 kept = now.error
