@@ -1,7 +1,8 @@
 """The interior points behind one engine, and which of them solves what.
 
 Alpha-fair goals go by tables of users and servers (``structured_alpha``) or by a path in logarithms (``logarithmic_path``), trade-offs by
-the latter, levels and totals by ``structured_levels`` and ``structured_total``, equilibria of servers that divide their time as a ``market``.
+the latter, levels and totals by ``structured_levels`` and ``structured_total``, equilibria of servers that divide their time as markets
+(``market``).
 """
 
 from __future__ import annotations
