@@ -7,8 +7,8 @@
 
 A run that was stopped goes on where it was, if asked again in the same way: what it measured stays in results/unfinished until all is.
 
-The first four series are the claim: *time grows with the number of pairs, from 1e4 to 1e6, as a straight line does, or nearly so, where the
-smaller of users and limits is fixed*; on both sides, many users on few servers and few users on many, for the leximin of weighted DRFH and
+The first four series ask: *does time grow with the number of pairs, from 1e4 to 1e6, as a straight line does, or nearly so, where the
+smaller of users and limits is fixed?* On both sides, many users on few servers and few users on many, for the leximin of weighted DRFH and
 for proportional fairness. Contenders marked "one LP" find its lowest level alone; the others the whole leximin. Every measurement is
 a process of its own with one thread for linear algebra, which loads all packages and builds the instance before the clock starts. Time is
 processor time (user and system), which other work on the machine disturbs least: the fastest of three solves of fairopt, and of as many of

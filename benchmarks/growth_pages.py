@@ -53,12 +53,13 @@ def _claim(rows: list[Row], name: str) -> list[str]:
     size, seconds = (np.array([row[field] for row in own]) for field in ("size", "processor"))
     per_pair = seconds / size
     ratio = per_pair / np.exp(np.log(per_pair).mean())
-    spread = max(row.get("spread", 0.0) for row in own)
+    spreads = [row["spread"] for row in own if row.get("repeats", 1) > 1]
+    repeats = f"Repeats of one size differ by {max(spreads):.0%} at most." if spreads else "Every size was solved once."
     return [
         f"**{name}: time grows with pairs to the power of {power:.2f}** (asked: at most {_ASKED}), "
         f"from {size[0]:,.0f} to {size[-1]:,.0f} pairs. The straight line through all sizes is exceeded by a factor of "
         f"{ratio.max():.2f} at most; a pair costs {1e6 * per_pair[0]:.1f} microseconds at the first size and "
-        f"{1e6 * per_pair[-1]:.1f} at the last. Repeats of one size differ by {spread:.0%} at most.",
+        f"{1e6 * per_pair[-1]:.1f} at the last. {repeats}",
         "",
     ]
 
@@ -86,24 +87,26 @@ def table(title: str, axis: str, rows: list[Row], about: str = "") -> list[str]:
                 continue
             power = slope(rows, row["contender"]) if row is of(rows, row["contender"])[-1] else None
             fitted = "" if power is None else f"{power:.2f}"
+            exact = "| | |" if "engine" in row else f"| {row['error']:.0e} | {row['gap']:.0e} |"  # the reference, which would meet itself
             lines.append(
-                f"| {label} | {name} | {row['processor']:.3f} | {row['processor'] / base:.2f} | {fitted} | {row['peak_mib']:.0f} "
-                f"| {row['error']:.0e} | {row['gap']:.0e} |"
+                f"| {label} | {name} | {row['processor']:.3f} | {row['processor'] / base:.2f} | {fitted} | {row['peak_mib']:.0f} {exact}"
             )
     return [*lines, ""]
 
 
 def render(measured: dict[str, Row], folder: Path) -> None:
     """Write the page and the plots of what was measured."""
+    recorded = " (`--record`: the last series)" if "record" in measured else ""
     lines = [
         "# How time and memory grow",
         "",
-        "By `python benchmarks/growth.py` (`--record`: the last series), which says how it measures; under each title stand the day, the "
+        f"By `python benchmarks/growth.py`{recorded}, which says how it measures; under each title stand the day, the "
         "machine and the versions. Seconds: processor time of a solve, on one thread. Ratio: of it to that of fairopt, at the same size. "
         "Slope: exponent of the time in the size, fitted; 1 is linear. Level error: largest relative difference of a share from the "
         "certified one (of the lowest, for one LP), under proportional fairness of a user's tasks. Gap: what is missing of the certified "
-        "lowest level, or geometric mean of the tasks, once the tasks are scaled back into the capacities. Memory: peak above what is in "
-        "use before the solve.",
+        "lowest level, or geometric mean of the tasks, once the tasks are scaled back into the capacities. The first of a series is what "
+        "the others are compared with: beside its name stands the residual of its certificate. Memory: peak above what is in use before "
+        "the solve.",
         "",
         "![Time against the number of pairs](growth-pairs.svg)",
         "",

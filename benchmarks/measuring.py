@@ -1,4 +1,4 @@
-"""How the benchmarks measure: one process a measurement, processor time, the peak of memory, and how exact an answer is."""
+"""How the benchmark of growth measures: one process a measurement, processor time, the peak of memory; and how exact an answer is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -93,8 +94,10 @@ def in_own_process(script: str, arguments: list[str], limit: float) -> Row:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | one_thread)
     if done.returncode == 0:
         return dict(json.loads(done.stdout.splitlines()[-1]))
-    if done.returncode < 0:
+    if done.returncode == -signal.SIGXCPU:
         return {"failed": f"over {limit:g} s"}
+    if done.returncode < 0:  # such as for want of memory
+        return {"failed": f"stopped by {signal.Signals(-done.returncode).name}"}
     return {"failed": (done.stderr.strip().splitlines() or ["no message"])[-1][:120]}
 
 

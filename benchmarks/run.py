@@ -3,7 +3,8 @@
 Every contender runs in a process of its own, which imports first, then builds the instance, then times `repeats` solves;
 the fastest counts, and the peak of resident memory above that before the first solve. "error" is the largest relative
 difference of a share from the one that fairopt certifies (of the lowest, for one LP; of a user's tasks, under proportional fairness), "gap"
-what is missing of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits.
+what is missing of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Those of fairopt
+compare two solves of its own (its "error" under proportional fairness is the certificate's): what speaks for it is the worst residual.
 Writes benchmarks/results/results.md and results.json.
 """
 
@@ -191,8 +192,8 @@ def main() -> None:
         "",
         f"{machine()}; one run of `make bench`, {time.strftime('%Y-%m-%d')}. Ratio: time of the contender / time of fairopt. Error: "
         "largest relative difference of a share (of the lowest, for one LP; of tasks, under proportional fairness). Gap: what is missing "
-        "of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Memory: peak above "
-        "the loaded program.",
+        "of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Those of fairopt "
+        "compare two solves of its own; its worst residual speaks for it. Memory: peak above the loaded program.",
         "",
     ]
     everything = {}

@@ -1,7 +1,8 @@
 """The interior points behind one engine, and which of them solves what.
 
 Alpha-fair goals go by tables of users and servers (``structured_alpha``) or by a path in logarithms (``logarithmic_path``), trade-offs by
-the latter, levels and totals by ``structured_levels`` and ``structured_total``.
+the latter, levels and totals by ``structured_levels`` and ``structured_total``, equilibria of servers that divide their time as markets
+(``market``).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class InteriorPoint(Backend):
     """
 
     name = "interior-point"
-    title = "Interior point: alpha-fair goals, trade-offs with the total; leximins and totals of many users and servers"
+    title = "Interior point: alpha-fair goals, trade-offs with the total; leximins, totals and markets of many users and servers"
     takes_solver = True  # which arrays: "numpy", "torch", "torch:cuda", "cupy"
     features = frozenset(
         {
@@ -108,7 +109,9 @@ class InteriorPoint(Backend):
                 f'tasks; "{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
-            return _by_two_paths(program, goal, arrays, deadline) if tables else _solve_alpha_fair(program, goal, deadline)
+            if isinstance(goal, AlphaFair) and tables:
+                return _by_two_paths(program, goal, arrays, deadline)
+            return _solve_alpha_fair(program, goal, deadline)
         assert isinstance(goal, Leximin | Equalize | Total)
         with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
             if isinstance(goal, Total):
@@ -126,7 +129,7 @@ class InteriorPoint(Backend):
     def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
         """Return the tasks of the market, without its prices, which are not those of the equilibrium."""
         market = self.solve(as_market(program), tolerance=tolerance, deadline=deadline)
-        solution = Solution(market.x, iterations=market.iterations, programs_solved=market.programs_solved)
+        solution = replace(market, prices=None)
         if certify(program, solution).worst <= _DIGIT * tolerance:
             return solution
         log.info("the market is not exact enough for its equilibrium; best response solves it from the beginning")
@@ -144,9 +147,9 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _by_two_paths(program: Program, goal: AlphaFair | Tradeoff, arrays: Arrays, deadline: Deadline) -> Solution:
-    """Follow the path on tables, which is ten times as fast; where it gets lost or misses something, that in logarithms as well."""
-    found = _on_tables(program, arrays, deadline)
+def _by_two_paths(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution:
+    """Follow the path on tables, which is the faster one; where it gets lost or misses something, that in logarithms as well."""
+    found = _on_tables(program, goal, arrays, deadline)
     if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
         return found
     found = None if found is None else _sharpened(program, goal, found)
@@ -158,7 +161,7 @@ def _by_two_paths(program: Program, goal: AlphaFair | Tradeoff, arrays: Arrays, 
     return found if found is not None and error < certify(program, reached).worst else reached
 
 
-def _sharpened(program: Program, goal: AlphaFair | Tradeoff, found: Solution) -> Solution:
+def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution:
     """Return an answer with the equations of its sets solved to the last digit, where that works."""
     assert found.prices is not None
     problem = AlphaFairProblem(program, goal)
@@ -173,14 +176,10 @@ def _sharpened(program: Program, goal: AlphaFair | Tradeoff, found: Solution) ->
     return sharp if certify(program, sharp).worst < certify(program, found).worst else found
 
 
-def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
+def _on_tables(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:
     """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
-    assert isinstance(program.goal, AlphaFair)
-    with (
-        np.errstate(all="ignore"),
-        _blas().limit(limits=1, user_api="blas"),
-    ):  # small products, for which threads cost more than they give
-        return solve_alpha_fair(program, program.goal, arrays, deadline)
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
+        return solve_alpha_fair(program, goal, arrays, deadline)
 
 
 def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:

@@ -275,15 +275,15 @@ class PairLists(Pairs):
         super().__init__(scaled, arrays, scaled.n_pairs)
 
     def lay(self, values: FloatArray) -> FloatArray:
-        """They are."""
+        """As they are: the scaled program has the eligible pairs alone, too."""
         return values
 
     def eligible(self, values: FloatArray, elsewhere: float = 0.0) -> FloatArray:
-        """They are."""
+        """As they are: all pairs here are eligible."""
         return values
 
     def view(self, values: FloatArray) -> FloatArray:
-        """They are."""
+        """As they are: a row a slot."""
         return values
 
     def at_servers(self, values: FloatArray) -> FloatArray:

@@ -496,6 +496,15 @@ def test_the_sweeps_of_psdsf_are_drawn(tmp_path: Path) -> None:
     assert (tmp_path / "sweeps.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
 
 
+def test_who_asks_for_sweeps_gets_the_engine_that_makes_them(tmp_path: Path) -> None:
+    """A large market, which another engine solves without turns where nobody asks for them."""
+    instance = fo.generate("uniform", users=2000, servers=5, resources=2, seed=0)
+    fo.save(instance, tmp_path / "many.json")
+    assert fo.solve(instance, "psdsf", sharing="tdm").solver == "interior-point"
+    run("solve", tmp_path / "many.json", "--notion", "psdsf", "--sharing", "tdm", "--plot-path", tmp_path / "sweeps.svg")
+    assert (tmp_path / "sweeps.svg").exists()
+
+
 def test_the_path_in_its_polytope_is_drawn_beside_drf(tmp_path: Path) -> None:
     """Where two or three users share one pool; for more there is a message."""
     example = EXAMPLES / "bbf-section-4.yaml"

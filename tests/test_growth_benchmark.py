@@ -38,6 +38,27 @@ def test_slope_and_distance_from_a_straight_line(modules: dict[str, Any]) -> Non
     text = "\n".join(pages.table("title", "pairs", rows_of(1.5)))
     assert "to the power of 1.50** (asked: at most 1.3), from 10,000 to 1,000,000 pairs" in text
     assert f"exceeded by a factor of {10**0.5:.2f} at most" in text
+    assert "Every size was solved once." in text
+    repeated = [row | {"repeats": 3, "spread": 0.25} for row in rows_of(1.5)]
+    assert "Repeats of one size differ by 25% at most." in "\n".join(pages.table("title", "pairs", repeated))
+
+
+def test_the_reference_is_not_compared_with_itself(modules: dict[str, Any]) -> None:
+    """Its certificate speaks for it; the others have an error and a gap. All rows are as wide as their heads."""
+    reference = [row | {"engine": "highs", "residual": 3e-16} for row in rows_of(1.0)]
+    lines = [line for line in modules["growth_pages"].table("title", "users", reference + rows_of(1.0, "HiGHS")) if line.startswith("|")]
+    assert {line.count("|") for line in lines} == {9}
+    assert lines[2].endswith("| fairopt (highs, residual 3e-16) | 0.010 | 1.00 |  | 9 | | |")
+    assert lines[3].endswith("| 0e+00 | 0e+00 |")
+
+
+def test_only_the_limit_of_time_is_called_that(modules: dict[str, Any], tmp_path: Path) -> None:
+    """A process that the system ends for another reason, such as for want of memory, was not too slow."""
+    script = tmp_path / "script.py"
+    script.write_text("import os, signal, sys; os.kill(os.getpid(), getattr(signal, sys.argv[1]))")
+    measured = modules["measuring"].in_own_process
+    assert measured(str(script), ["SIGXCPU"], 5.0) == {"failed": "over 5 s"}
+    assert measured(str(script), ["SIGKILL"], 5.0) == {"failed": "stopped by SIGKILL"}
 
 
 def test_who_would_take_too_long_is_foreseen(modules: dict[str, Any]) -> None:

@@ -130,6 +130,8 @@ def solve(
         raise typer.BadParameter(
             "only two engines keep the way to their answer; add --solver trajectory, or ask for psdsf", param_hint="--plot-path"
         )
+    if plot_path is not None and solver is None and formulation is None and prefer is None:
+        solver = "best-response"  # the other engine of psdsf, which takes large markets, keeps no way
     if plot_polytope is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()

@@ -8,7 +8,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution
-from fairopt.solvers import market
+from fairopt.solvers import interior_point, market
 from fairopt.solvers.interior_point import InteriorPoint
 
 SIZE = 60  # users and servers: 60 x 60 pairs times 180 limits are just enough
@@ -72,6 +72,14 @@ def test_psdsf_takes_turns_where_it_is_no_market() -> None:
             fo.solve(MANY, "psdsf", solver="interior-point", **options)  # type: ignore[arg-type]
     assert not market.is_large(fo.formulate(MANY.replace(tasks=np.full(2000, 3.0)), "psdsf", sharing="tdm"))
     assert not market.is_large(fo.formulate(LARGE, "psdsf", sharing="tdm"))
+
+
+def test_what_finished_a_market_is_told_of_its_equilibrium(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the path on tables gets lost, and that in logarithms finds the way."""
+    monkeypatch.setattr(interior_point, "solve_alpha_fair", lambda *_: None)
+    small = fo.generate("uniform", users=6, servers=3, resources=2, seed=0)
+    found = fo.solve(small, "psdsf", sharing="tdm", solver="interior-point")
+    assert found.details["finished_by"] == "path in logarithms"
 
 
 def test_a_market_that_is_not_exact_enough_ends_at_best_response(monkeypatch: pytest.MonkeyPatch) -> None:
