@@ -84,8 +84,8 @@ class InteriorPoint(Backend):
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables:
             raise Unsupported(
-                f'"{self.name}:{self.within}" is for alpha-fair goals of many users, few limits and no limits on tasks; '
-                f'"{program.name}" is another program here: leave ":{self.within}" out'
+                f'"{self.name}:{self.within}" is for alpha-fair goals with few limits of servers, and with limits on tasks only where '
+                f'these are worth the same everywhere; "{program.name}" is another program here: leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
             return _by_two_paths(program, goal, arrays, deadline) if tables else _solve_alpha_fair(program, goal, deadline)

@@ -35,12 +35,15 @@ def obstacle(program: Program) -> str:
     if (limits.kinds == LimitKind.PARALLELISM).any():
         return "users who are limited to some servers at once"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
-    if isinstance(program.goal, Leximin) and limited.size:
+    if isinstance(program.goal, Leximin | AlphaFair) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, users, program.utilities)
         np.maximum.at(high, users, program.utilities)
         if (high[limited] > low[limited] * (1 + _SAME)).any():
             return "limits on tasks that are worth more on one server than on another"
+        of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
+        if not np.isin(np.arange(program.n_pairs), limits.matrix.indices[of_server]).all():  # no price could measure them
+            return "tasks that take nothing of a server"
     return ""
 
 
@@ -95,7 +98,7 @@ class Pairs:
         worth = (program.utilities * factor[program.pair_users])[self.column] * self.scale
         self.reach = self.sum_by_user(worth)
         self.W = worth / self.reach[self.user]
-        self._place_tasks(isinstance(goal, Leximin))
+        self._place_tasks(isinstance(goal, Leximin | AlphaFair))
 
     def _place_limits(self) -> None:
         """Number the limits of each server: slot and server of every row of the program that bounds something."""
