@@ -41,8 +41,9 @@ def obstacle(program: Program) -> str:
         np.maximum.at(high, users, program.utilities)
         if (high[limited] > low[limited] * (1 + _SAME)).any():
             return "limits on tasks that are worth more on one server than on another"
+    if limited.size:  # what only its tasks bound: no price could measure it
         of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
-        if not np.isin(np.arange(program.n_pairs), limits.matrix.indices[of_server]).all():  # no price could measure them
+        if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
             return "tasks that take nothing of a server"
     return ""
 
@@ -127,10 +128,6 @@ class Pairs:
         bounds[slot, server] = limits.bounds[self.row]
         self.A = np.zeros((self.n_slots, self.n_pairs))
         self.A[rows, columns] = data * self.scale[columns] / bounds[rows, self.server[columns]]
-        free = np.flatnonzero(self.A.max(axis=0, initial=0.0) == 0)
-        if free.size:  # what only its tasks bound: no price could measure it
-            user = program.users[self.member[self.user[free[0]]]]
-            raise Unsupported(f'"interior-point" cannot solve this: tasks of user "{user}" take nothing of a server; use highs')
 
     def _place_tasks(self, caps: bool) -> None:
         """Turn limits on tasks into caps where that is possible and wanted, and into second rows elsewhere."""

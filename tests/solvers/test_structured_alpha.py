@@ -269,6 +269,16 @@ def test_the_same_on_other_arrays(monkeypatch: pytest.MonkeyPatch, name: str, si
     np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["strict", "torch"])
+@pytest.mark.parametrize("alpha", [0.7, 2.0])
+def test_limits_on_tasks_on_other_arrays(name: str, alpha: float) -> None:
+    """The kinks of the demand, the room that is filled and the prices of tasks."""
+    arrays, program = other_arrays(name), fo.formulate(capped(60, 3, 2, seed=6, part=0.7), "proportional", alpha=alpha)
+    ours, theirs = on_tables(program), on_tables(program, arrays)
+    assert certify(program, theirs).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["fortran", "numpy:cuda", "torch:abacus", "torch:cuda:99", "cupy:99"])
 def test_arrays_that_are_not_there_are_refused(name: str) -> None:
     """Before anything is solved, with what to install or to use."""
