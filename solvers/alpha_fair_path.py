@@ -21,6 +21,8 @@ in p and y, so prices stay feasible, and t follows y. A step of Newton's method,
 a dense system of the number of limits. Where a user is torn between servers kappa is of order 1/mu, and the difference in brackets would
 drown in rounding: it is written without cancellation, block by block of servers.
 
+A limit on tasks caps t: ``capped_demand`` has t(y) and its elasticity e there, from 0 to 1 / alpha, which is a' then.
+
 For alpha < 1 a price that is wrong by little moves money by orders of magnitude. The path then begins at alpha = 1, and alpha falls a
 step at a time while the point follows.
 
@@ -37,11 +39,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.array_namespace import Arrays
+from fairopt.instance import FloatArray
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.capped_demand import rise_below_caps, rounded_demand
+from fairopt.solvers.user_tables import UserTables
 
-__all__ = ["Equilibrium", "Near", "UserTables", "walk"]
+__all__ = ["Equilibrium", "Near", "walk"]
 
 log = logging.getLogger(__name__)
 
@@ -56,67 +59,12 @@ _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at l
 _STALLED = 60  # steps that gain nothing: on capacities over nine orders a path may rest for long
 _STALLED_NEAR = 12  # the same of a path that is joined on the way
 _CENTRED = 1e-3  # part of the money by which shares may be missed where a path begins
+_FREE = 1e-6  # mean money of a limit, of about 1 where a path begins, below which it counts as none
 _POOREST = 1e-9  # money, relative to the mean, of the poorest user that the price of a limit is measured by
+_SHOWS = 1e-7  # mu from which on it shows which limits are full
 _SLOWLY = 0.5  # part of its measure that is left in a step at least
 _REGULAR = 1e-14  # of the unit diagonal
 _MOST_RAISES = 5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UserTables:
-    """Users of a program, and what a unit of their utility takes.
-
-    Attributes
-    ----------
-    arrays : Arrays
-    take : array (slots, servers, users)
-        Q, parts of the whole limit; 0 for pairs that are not eligible.
-    may : bool array (servers, users)
-        Which pairs are eligible; one of each user at least.
-    log_phi : array (users,)
-    alpha : float
-    used : bool NumPy array (slots, servers)
-        Which limits somebody can use.
-    """
-
-    arrays: Arrays
-    take: Any
-    may: Any
-    log_phi: Any
-    alpha: float
-    used: BoolArray
-
-    @property
-    def n_users(self) -> int:
-        """Number of users."""
-        return int(self.may.shape[1])
-
-    def cost(self, p: FloatArray) -> Any:
-        """Return what a unit of utility costs, c = sum_r Q p, (servers, users); inf for pairs that are not eligible."""
-        xp = self.arrays.xp
-        total = self.of_prices(p)
-        return xp.where(self.may, total, xp.asarray(xp.inf, dtype=xp.float64, device=self.arrays.device))
-
-    def of_prices(self, p: FloatArray) -> Any:
-        """Return sum_r Q p for all pairs, (servers, users)."""
-        table = self.take
-        total = table[0, :, :] * self.arrays.floats(p[0])[:, None]
-        for r in range(1, p.shape[0]):
-            total = total + table[r, :, :] * self.arrays.floats(p[r])[:, None]
-        return total
-
-    def use(self, v: Any) -> FloatArray:
-        """Return the part of each limit that utilities (servers, users) take, (slots, servers)."""
-        xp = self.arrays.xp
-        return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
-
-    def fullest(self, use: FloatArray) -> Any:
-        """Return how full the fullest limit is that a pair uses, (servers, users); 0 for pairs that are not eligible."""
-        xp, part = self.arrays.xp, self.arrays.floats(use)[:, :, None]
-        most = xp.where(self.take[0, :, :] > 0, part[0, :, :], 0.0)
-        for r in range(1, use.shape[0]):
-            most = xp.maximum(most, xp.where(self.take[r, :, :] > 0, part[r, :, :], 0.0))
-        return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +131,7 @@ class _Path:
         self.users, self.xp = users, users.arrays.xp
         self.alpha = max(users.alpha, 1.0)
         self.unit = 0.0  # logarithm by which phi was scaled
+        self.mu = self.width = 1.0  # width: by which the kinks of capped demands are rounded off
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
         self.whole = bool(self.xp.all(users.may))
@@ -213,7 +162,7 @@ class _Path:
         self.alpha, self.unit, self.p = users.alpha, -near.log_unit, np.where(users.used, near.p, 0.0)
         self._divide(near.mu)
         self.log_phi = users.log_phi + self.unit
-        self.t = xp.exp((self.log_phi - xp.log(self.y)) / self.alpha)
+        self.t, _ = self._demand(self.y)
         mean = float(xp.sum(self.y * self.t)) / self.n_limits
         self.s = np.where(users.used, near.mu * mean / np.where(users.used, self.p, 1.0), 1.0)
 
@@ -240,13 +189,20 @@ class _Path:
 
     def _rescale(self, money: float) -> None:
         """Choose the unit of phi so that all users together have this much money, and set t."""
-        xp = self.xp
+        xp, cap = self.xp, self.users.log_cap
         log_y = xp.log(self.y)
         log_money = (self.users.log_phi - log_y) / self.alpha + log_y
         highest = float(xp.max(log_money))
-        self.unit = self.alpha * float(np.log(money) - highest - np.log(float(xp.sum(xp.exp(log_money - highest)))))
+        part = float(np.log(money) - highest - np.log(float(xp.sum(xp.exp(log_money - highest)))))
+        if cap is not None:
+            part = rise_below_caps(self.users.arrays, log_money, cap + log_y, money, part)
+        self.unit = self.alpha * part
         self.log_phi = self.users.log_phi + self.unit
-        self.t = xp.exp((self.log_phi - log_y) / self.alpha)
+        self.t, _ = self._demand(self.y)
+
+    def _demand(self, y: Any) -> tuple[Any, Any]:
+        """Return what users get where a unit costs y, and its elasticity, in parts of 1 / alpha."""
+        return rounded_demand(self.users.arrays, (self.log_phi - self.xp.log(y)) / self.alpha, self.users.log_cap, self.width)
 
     def lower_alpha(self) -> None:
         """Take alpha a step on; shares and the money of all stay."""
@@ -256,12 +212,19 @@ class _Path:
 
     def measure(self) -> None:
         """Set what the point lacks."""
-        users, xp, w = self.users, self.xp, self.w
+        users, xp = self.users, self.xp
+        self.width = min(self.width, self.mu)
+        self.t, give = self._demand(self.y)
+        self.give = give / self.alpha
+        self.total = xp.sum(self.w, axis=0)
+        if users.log_cap is not None:  # who is stopped may pay next to nothing, and rounding makes its shares: they add up all the same
+            self.w = self.w / xp.where(give < 0.5, self.total, 1.0)
+            self.total = xp.sum(self.w, axis=0)
+        w = self.w
         self.money = self.y * self.t
         self.cost = users.of_prices(self.p)
         self.z = xp.where(users.may, self.cost / self.y - 1, 1.0)
         self.product = w * self.z
-        self.total = xp.sum(w, axis=0)
         self._measure_limits()
         self.of_limits = np.where(users.used, self.p * self.s, 0.0)
         relative = self.of_limits / self.per_limit
@@ -277,15 +240,22 @@ class _Path:
         A price is no small matter while it is not small for the user with the least money for its part of the limit. Harmonic means.
         """
         users, xp = self.users, self.xp
-        mean = float(xp.sum(self.money)) / self.n_limits
+        mean = max(float(xp.sum(self.money)) / self.n_limits, _FREE)  # where all have all their tasks, nothing has a price
         v = self.w * self.t
         parts = [users.take[r, :, :] * v for r in range(users.take.shape[0])]
         used = np.stack([users.arrays.numpy(xp.sum(part, axis=1)) for part in parts])
         per_money = np.stack([users.arrays.numpy(xp.sum(part * part / self.money, axis=1)) for part in parts])
-        self.short = np.where(users.used, 1 - used - self.s, 0.0)
+        left = 1 - used
         harmonic = np.clip(used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
         before = getattr(self, "per_limit", np.full(used.shape, mean))
+        shows = self.mu < _SHOWS
+        full = shows & (self.p > self.s * harmonic)
+        harmonic = np.where(full, np.minimum(harmonic, self.p), harmonic)  # or a cheap one would end with room left
         self.per_limit = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * before) if self.alpha == users.alpha else mean + 0 * used
+        # Who gets all its tasks for next to nothing may have them anywhere: where rounding puts them changes what is left, and no price.
+        free = users.used & shows & (self.p < self.s * self.per_limit) & (2 * left > self.s)
+        self.s = np.where(free, left, self.s)
+        self.short = np.where(users.used, left - self.s, 0.0)
 
     # A step --------------------------------------------------------------------------------------------------------------------------
 
@@ -302,7 +272,7 @@ class _Path:
         falls = min(1.0, (ahead / self.mu) ** 2)
         if self.alpha > users.alpha:  # stay away from the boundary until alpha has arrived
             falls = max(falls, 0.5) if self.mu > 0.1 else 1.0
-        aim = max(falls * self.mu, _END)
+        aim = min(max(falls * self.mu, _END), 1.0)  # limits that nobody can fill may be far from it: the others need not follow
         bend = xp.where(dw * dz > -10 * aim, dw * dz, -10 * aim)
         limits = np.where(users.used, aim * self.per_limit - self.of_limits - self.p * dp * ds, 0.0)
         dp, h, dz, dw, ds = self._solve(self._eligible(aim - self.product - bend), limits)
@@ -311,12 +281,12 @@ class _Path:
 
     def _go(self, length: float, dp: FloatArray, h: Any, dw: Any, ds: FloatArray) -> None:
         xp, used = self.xp, self.users.used
-        relative = dw + self.w * (h / self.alpha)  # of the new t
+        relative = dw + self.w * (h * self.give)  # of the new t
         for _ in range(20):
             y = self.y * (1 + length * h)
             w = self.w + length * relative
             w = xp.where(w > _LEAST_PART * self.w, w, _LEAST_PART * self.w)
-            t = xp.exp((self.log_phi - xp.log(y)) / self.alpha)
+            t, _ = self._demand(y)
             p, s = self.p * (1 + length * dp), self.s + length * ds
             short = np.where(used, 1 - self.users.use(w * t) - s, 0.0)
             if float((self.p * np.abs(short)).sum() / self.p.sum()) < max(0.2, (1 - 0.3 * length) * self.missed_money):
@@ -331,7 +301,7 @@ class _Path:
         price = users.arrays.floats(self.p)
         self.kappa = self._eligible(self.w / self.z)
         self.beta = [users.take[r, :, :] * price[r, :][:, None] / self.y for r in range(m)]
-        all_kappa, own = xp.sum(self.kappa, axis=0), self.total / self.alpha
+        all_kappa, own = xp.sum(self.kappa, axis=0), self.total * self.give
         self.pivot = all_kappa + own
         root = xp.sqrt(self.money / self.pivot)
         weighted = self.kappa * root
@@ -379,7 +349,13 @@ class _Path:
 
     def end(self, error: float, steps: int) -> Equilibrium:
         """Return the point."""
-        return Equilibrium(self.p, -self.unit, self.w * self.t, error, steps)
+        if self.users.log_cap is None:
+            return Equilibrium(self.p, -self.unit, self.w * self.t, error, steps)
+        # At the kink itself, with shares that add up; limits that are not full have no price, though one next to 0 was needed on the way.
+        xp = self.xp
+        log_t = xp.minimum((self.log_phi - xp.log(self.y)) / self.alpha, self.users.log_cap)
+        p = np.where(self.p > self.per_limit * self.s, self.p, 0.0)
+        return Equilibrium(p, -self.unit, self.w / self.total * xp.exp(log_t), error, steps)
 
 
 def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:

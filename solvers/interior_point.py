@@ -105,8 +105,9 @@ class InteriorPoint(Backend):
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
             raise Unsupported(
-                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of many users, few limits and no limits on '
-                f'tasks; "{program.name}" is another program here: leave ":{self.within}" out'
+                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals with few limits of servers, and with limits on '
+                f'tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
+                f'leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):
             if isinstance(goal, AlphaFair) and tables:

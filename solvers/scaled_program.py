@@ -30,12 +30,16 @@ def obstacle(program: Program) -> str:
     if (limits.kinds == LimitKind.PARALLELISM).any():
         return "users who are limited to some servers at once"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
-    if isinstance(program.goal, Leximin) and limited.size:
+    if isinstance(program.goal, Leximin | AlphaFair) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, users, program.utilities)
         np.maximum.at(high, users, program.utilities)
         if (high[limited] > low[limited] * (1 + _SAME)).any():
             return "limits on tasks that are worth more on one server than on another"
+    if limited.size:  # what only its tasks bound: no price could measure it
+        of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
+        if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
+            return "tasks that take nothing of a server"
     return ""
 
 
@@ -90,7 +94,7 @@ class ScaledProgram:
         worth = (program.utilities * factor[program.pair_users])[self.column] * self.scale
         self.reach = self.sum_by_user(worth)
         self.W = worth / self.reach[self.user]
-        self._place_tasks(isinstance(goal, Leximin))
+        self._place_tasks(isinstance(goal, Leximin | AlphaFair))
 
     @property
     def whole(self) -> bool:
@@ -133,10 +137,6 @@ class ScaledProgram:
         bounds[slot, server] = limits.bounds[self.row]
         self.A = np.zeros((self.n_slots, self.n_pairs))
         self.A[rows, columns] = data * self.scale[columns] / bounds[rows, self.server[columns]]
-        free = np.flatnonzero(self.A.max(axis=0, initial=0.0) == 0)
-        if free.size:  # what only its tasks bound: no price could measure it
-            user = program.users[self.member[self.user[free[0]]]]
-            raise Unsupported(f'"interior-point" cannot solve this: tasks of user "{user}" take nothing of a server; use highs')
 
     def _place_tasks(self, caps: bool) -> None:
         """Turn limits on tasks into caps where that is possible and wanted, and into second rows elsewhere."""

@@ -20,15 +20,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import AlphaFair, LimitKind, Program, Solution
-from fairopt.solvers.alpha_fair_path import Equilibrium, Near, UserTables, walk
+from fairopt.program import AlphaFair, Program, Solution
+from fairopt.solvers.alpha_fair_path import Equilibrium, Near, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram, obstacle
+from fairopt.solvers.user_tables import UserTables
 
 __all__ = ["fits", "solve_alpha_fair"]
 
@@ -44,15 +46,16 @@ _FEWEST = 500  # of them: fewer are not faster
 _CLEAR = 1e-6  # part of the price by which another server must be dearer for the others, at the end
 _FAR = 0.3  # prices that are known no better are no place to join the path
 _ROUNDS = 8
+_SAME = 1e-12  # relative: who has so little less than its cap is stopped by it
+_NO_ROOM = 1e-10  # part of a limit
 _GOOD = 1e-9
 _LARGEST_LOG = 690.0  # exp of more overflows
 
 
 def fits(program: Program) -> bool:
-    """Has the program a place in these tables: no slices, no limits on tasks, few limits, many eligible pairs?"""
-    limits = program.limits
-    few = len(limits) <= _MOST_LIMITS and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
-    return few and not (limits.kinds == LimitKind.TASKS).any() and not obstacle(program)
+    """Has the program a place in these tables: no slices, limits on tasks that are caps of utilities, few limits, many eligible pairs?"""
+    few = int(program.limits.of_servers.sum()) <= _MOST_LIMITS and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
+    return few and not obstacle(program)
 
 
 def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:
@@ -67,7 +70,7 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not pairs.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(pairs, goal, arrays)
-    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 else None
+    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 and users.log_cap is None else None
     if found is None:
         found = walk(users, deadline)
     if found is None:
@@ -80,9 +83,14 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not error <= _GOOD or not (pairs.sum_by_user(x * pairs.W) > 0).all():
         return None
     with np.errstate(divide="ignore"):
-        log_price = np.log(found.p) + found.log_unit
-    highest = max(0.0, float(log_price.max(initial=0.0)) - _LARGEST_LOG)  # true multipliers, but for magnitudes beyond floating point
-    return Solution(pairs.tasks(x), prices=pairs.prices(np.exp(log_price - highest), np.empty(0)), iterations=found.steps)
+        log_price, log_of_tasks = np.log(found.p) + found.log_unit, _log_task_prices(users, found)
+    highest = max(float(log_price.max(initial=0.0)), float(log_of_tasks.max(initial=0.0)))
+    unit = max(0.0, highest - _LARGEST_LOG)  # true multipliers, but for magnitudes beyond floating point
+    prices = pairs.prices(np.exp(log_price - unit), np.empty(0))
+    of_tasks = np.exp(log_of_tasks - unit)
+    capped = np.flatnonzero(of_tasks)
+    prices[pairs.task_row[capped]] = of_tasks[capped] / program.limits.bounds[pairs.task_row[capped]]
+    return Solution(pairs.tasks(x), prices=prices, iterations=found.steps)
 
 
 def _tables(pairs: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTables:
@@ -98,17 +106,55 @@ def _tables(pairs: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTables
     log_phi = np.log(goal.weights[pairs.member]) + (1 - goal.alpha) * np.log(pairs.reach)
     used = np.zeros((m, k), bool)
     used[pairs.row_slot, pairs.row_server] = True
-    return UserTables(arrays, arrays.floats(take), arrays.booleans(may), arrays.floats(log_phi), goal.alpha, used)
+    # Who can have no more than its cap anyway (1, the reach) has none.
+    log_cap = np.where(pairs.cap <= 1 + _SAME, np.log(pairs.cap), np.inf)
+    caps = arrays.floats(log_cap) if np.isfinite(log_cap).any() else None
+    return UserTables(arrays, arrays.floats(take), arrays.booleans(may), arrays.floats(log_phi), goal.alpha, used, caps)
 
 
 def _filled(users: UserTables, found: Equilibrium) -> Equilibrium:
     """Return the point with the room used that was left: every pair has as much more as the fullest limit that it uses allows.
 
-    A limit that takes a small part of its users' money ends with s = mu m / p free, which is small as money, but it is room.
+    A limit that takes a small part of its users' money ends with s = mu m / p free, which is small as money, but it is room. Pairs that
+    can have no more leave it to the others.
     """
-    use = users.use(found.v)
-    fullest = users.fullest(use)
-    return replace(found, v=found.v / users.arrays.xp.where(fullest > 0, fullest, 1.0))
+    xp = users.arrays.xp
+    fullest = users.fullest(users.use(found.v))
+    v = found.v / xp.where(fullest > 1, fullest, 1.0)  # rounding
+    for _ in range(_ROUNDS):
+        use, tasks = users.use(v), users.tasks(v)
+        room = 1 - xp.where(users.may, xp.maximum(users.fullest(use), tasks), 1.0)
+        if float(xp.max(room)) <= _NO_ROOM:
+            break
+        growing = xp.where(room > _SAME, v, 0.0)
+        more, own = users.use(growing), users.tasks(growing)
+        left = np.divide(more, 1 - use + more, out=np.zeros_like(more), where=more > 0)
+        part = xp.maximum(users.fullest(left), own / (1 - tasks + xp.where(own > 0, own, 1.0)))
+        v = v / xp.where((room > _SAME) & (part > 0), part, 1.0)
+    return replace(found, v=v)
+
+
+def _log_worth(users: UserTables, found: Equilibrium) -> tuple[Any, Any]:
+    """Return the logarithms of what a unit of its utility is worth to everybody, and of what it pays servers for it, (users,).
+
+    They differ where a limit on tasks stops it.
+    """
+    xp = users.arrays.xp
+    log_worth = users.log_phi - found.log_unit - users.alpha * xp.log(xp.sum(found.v, axis=0))
+    if users.log_cap is None:
+        return log_worth, log_worth
+    log_price = xp.log(xp.min(users.cost(found.p), axis=0))
+    return log_worth, xp.where(users.tasks(found.v) > 1 - _SAME, xp.minimum(log_price, log_worth), log_worth)
+
+
+def _log_task_prices(users: UserTables, found: Equilibrium) -> FloatArray:
+    """Return logarithms of what all tasks of a user together are worth beyond what servers ask for them, (users,); -inf where nothing."""
+    if users.log_cap is None:
+        return np.full(users.n_users, -np.inf)
+    log_worth, log_paid = (users.arrays.numpy(values) for values in _log_worth(users, found))
+    with np.errstate(invalid="ignore"):
+        beyond: FloatArray = log_worth + np.log(-np.expm1(log_paid - log_worth)) + users.arrays.numpy(users.log_cap) + found.log_unit
+    return np.where(log_paid < log_worth, beyond, -np.inf)
 
 
 def _error(users: UserTables, found: Equilibrium) -> float:
@@ -120,11 +166,12 @@ def _error(users: UserTables, found: Equilibrium) -> float:
     use = users.use(found.v)
     idle = found.p * np.maximum(1 - use, 0.0)
     t = xp.sum(found.v, axis=0)
-    y = xp.exp(users.log_phi - found.log_unit - users.alpha * xp.log(t))
-    dear = users.cost(found.p) / y - 1
+    log_worth, log_paid = _log_worth(users, found)
+    worth = xp.exp(log_worth)
+    dear = users.cost(found.p) / worth - xp.exp(log_paid - log_worth)
     waste = xp.sum(found.v * xp.where(users.may & (dear > 0), dear, 0.0), axis=0) / t
-    paid_for_nothing = xp.sum(found.v * users.of_prices(idle), axis=0) / (t * y)
-    room = 1 - float(xp.min(xp.where(users.may, users.fullest(use), 1.0)))
+    paid_for_nothing = xp.sum(found.v * users.of_prices(idle), axis=0) / (t * worth)
+    room = 1 - float(xp.min(xp.where(users.may, xp.maximum(users.fullest(use), users.tasks(found.v)), 1.0)))
     return max(float((use - 1).max()), room, -float(xp.min(dear)), float(xp.max(waste)), float(xp.max(paid_for_nothing)))
 
 

@@ -15,3 +15,13 @@ def test_degenerate_instances_are_solved_and_certified(seed: int) -> None:
         assert not worst.failures, (key, worst.failures)
         assert worst.residual <= TOLERANCE, key
         assert worst.difference <= 10 * TOLERANCE, key
+
+
+@pytest.mark.parametrize("seed", [1159, 1339])
+def test_tasks_worth_thirty_orders_of_magnitude(seed: int) -> None:
+    """At alpha = 5 another task of who has a millionth of one, and all its tasks, has more worth than there are digits for the others'."""
+    table = compare([seed])
+    for key, worst in table.items():
+        assert not worst.failures, (key, worst.failures)
+        assert worst.difference <= TOLERANCE, key
+    assert {worst.by_another for (_, goal, _), worst in table.items() if goal == "alpha-fair"} == {0}

@@ -185,10 +185,11 @@ def test_layout_by_density() -> None:
 
 
 def test_what_has_no_tables_is_refused() -> None:
-    """Trade-offs, alpha-fair goals with limits on tasks; slices as without other arrays."""
+    """Trade-offs, alpha-fair goals with limits on tasks that are worth more on one server; slices as without other arrays."""
     instance = clusters(5, 2, seed=0)
-    for notion, which in (("fds", instance), ("proportional", instance.replace(tasks=np.ones(5)))):
+    worth: dict[str, Any] = {"utility": np.arange(1.0, 11).reshape(5, 2)}
+    for notion, which, options in (("fds", instance, {}), ("proportional", instance.replace(tasks=np.ones(5)), worth)):
         with pytest.raises(fo.Unsupported, match=r'is for levels, totals, and alpha-fair goals.*leave ":numpy" out'):
-            fo.solve(which, notion, solver="interior-point:numpy")
+            fo.solve(which, notion, solver="interior-point:numpy", **options)
     with pytest.raises(fo.Unsupported, match=r"slices of servers.*use highs"):
         fo.solve(instance, "uniform", solver="interior-point:numpy")

@@ -17,9 +17,10 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers import interior_point, structured_alpha
-from fairopt.solvers.alpha_fair_path import UserTables, _Path
+from fairopt.solvers.alpha_fair_path import _Path
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.user_tables import UserTables
 
 NEVER = Deadline(None)
 NUMPY = array_namespace(None)
@@ -68,13 +69,15 @@ def utilities(program: Program, solution: Solution) -> FloatArray:
 # The step ------------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("caps", [False, True])
 @pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_the_step_solves_the_linear_conditions(alpha: float) -> None:
+def test_the_step_solves_the_linear_conditions(alpha: float, caps: bool) -> None:
     """Every condition of the docstring, written out again: reduced costs, products, what users spend, and what is missing of limits."""
     rng = np.random.default_rng(0)
     take, may = rng.uniform(0.2, 1, (2, 3, 7)), rng.random((3, 7)) < 0.7
     may[0] = True
-    users = UserTables(NUMPY, take * may, may, rng.normal(size=7), alpha, np.ones((2, 3), bool))
+    log_cap = np.where(rng.random(7) < 0.7, rng.normal(-2, 1, 7), np.inf) if caps else None
+    users = UserTables(NUMPY, take * may, may, rng.normal(size=7), alpha, np.ones((2, 3), bool), log_cap)
     path = _Path(users)
     path.w = np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)
     path.measure()
@@ -86,9 +89,18 @@ def test_the_step_solves_the_linear_conditions(alpha: float) -> None:
     np.testing.assert_allclose(dz[may], (costs / y - h)[may], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose((w * dz + path.z * dw)[may], wanted[may], rtol=1e-9, atol=1e-9)
     total = w.sum(axis=0)
-    np.testing.assert_allclose(dw.sum(axis=0) + total * h / alpha, -np.log(total) * total, rtol=1e-9, atol=1e-9)
+    further = np.log(path._demand(y * (1 + 1e-6 * h))[0] / path.t) / 1e-6  # of what they get, by differences
+    np.testing.assert_allclose(-total * further, total * h * path.give, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(dw.sum(axis=0) + total * h * path.give, -np.log(total) * total, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(p * ds + p * path.s * q, of_limits, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(np.einsum("rin,in->ri", users.take, dw * path.t) + ds, path.short, rtol=1e-7, atol=1e-9)
+
+
+def capped(users: int, servers: int, resources: int, seed: int, part: float = 1.0) -> fo.Instance:
+    """Weights over six decades, and half of the users with tasks over six decades, too."""
+    rng = np.random.default_rng(seed)
+    tasks = np.where(rng.random(users) < 0.5, 10 ** rng.uniform(-3, 3, users), np.inf)
+    return clusters(users, servers, resources, seed, part, zeros=0.2).replace(tasks=tasks)
 
 
 # Answers -------------------------------------------------------------------------------------------------------------------------
@@ -118,6 +130,46 @@ def test_agrees_with_the_path_in_logarithms(alpha: float, resources: int, part: 
     first, second = on_tables(program), in_logarithms(program)
     assert certify(program, first).worst <= 1e-9
     np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("resources", [1, 3])
+def test_limits_on_tasks_agree_with_the_path_in_logarithms(alpha: float, resources: int) -> None:
+    """Which knows nothing of caps: there, a limit on tasks is a row like any other."""
+    instance = capped(25, 4, resources, seed=int(10 * alpha), part=0.7)
+    instance = instance.replace(capacities=instance.capacities / 20)
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    first, second = on_tables(program), in_logarithms(program)
+    assert certify(program, first).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, first), utilities(program, second), rtol=1e-8)
+    limited = np.isfinite(instance.tasks)
+    stopped = limited & (utilities(program, first) > instance.tasks * (1 - 1e-9))
+    assert 0 < stopped.sum() < limited.sum()
+
+
+def test_one_server_with_limits_on_tasks_as_by_bisection() -> None:
+    """Everybody gets what it wants at one price, or all its tasks."""
+    rng = np.random.default_rng(2)
+    demands, weights, tasks = rng.uniform(0.1, 1, 200), 10 ** rng.uniform(-3, 3, 200), 10 ** rng.uniform(-2, 1, 200)
+    program = fo.formulate(fo.Instance([[20.0]], demands[:, None], weights, tasks=tasks), "proportional", alpha=5)
+    low, high = -200.0, 200.0  # of the price's logarithm
+    for _ in range(200):
+        middle = (low + high) / 2
+        wanted = np.minimum(np.exp((np.log(weights / demands) - middle) / 5), tasks)
+        low, high = (middle, high) if demands @ wanted > 20 else (low, middle)
+    np.testing.assert_allclose(on_tables(program).x, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 5.0])
+def test_all_tasks_of_everybody(alpha: float) -> None:
+    """Where the servers have room for all, nothing has a price but the last task."""
+    instance = capped(20, 3, 2, seed=1).replace(tasks=np.arange(1.0, 21))
+    program = fo.formulate(instance, "proportional", alpha=alpha)
+    solution = on_tables(program)
+    np.testing.assert_allclose(utilities(program, solution), instance.tasks, rtol=1e-14)
+    assert certify(program, solution).worst <= 1e-12
+    assert solution.prices is not None
+    np.testing.assert_array_equal(solution.prices[: -instance.n_users], 0.0)
 
 
 @pytest.mark.skipif(find_spec("cvxpy") is None, reason="CVXPY is not installed")
@@ -212,6 +264,16 @@ def test_the_same_on_other_arrays(monkeypatch: pytest.MonkeyPatch, name: str, si
     if sifts:
         monkeypatch.setattr(structured_alpha, "_SAMPLE", 50)
         monkeypatch.setattr(structured_alpha, "_MANY", 200)
+    ours, theirs = on_tables(program), on_tables(program, arrays)
+    assert certify(program, theirs).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["strict", "torch"])
+@pytest.mark.parametrize("alpha", [0.7, 2.0])
+def test_limits_on_tasks_on_other_arrays(name: str, alpha: float) -> None:
+    """The kinks of the demand, the room that is filled and the prices of tasks."""
+    arrays, program = other_arrays(name), fo.formulate(capped(60, 3, 2, seed=6, part=0.7), "proportional", alpha=alpha)
     ours, theirs = on_tables(program), on_tables(program, arrays)
     assert certify(program, theirs).worst <= 1e-9
     np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)

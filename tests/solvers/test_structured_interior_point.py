@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -322,7 +323,7 @@ def test_a_lost_path_ends_at_highs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_has_no_place_is_refused() -> None:
-    """Slices, and limits on tasks that are worth more on one server than on another; the message names the engine that can."""
+    """Slices, limits on tasks that are worth more on one server than on another, or all there is; the message names the engine that can."""
     instance = everywhere(3, 2, 2)
     program = fo.formulate(instance, "uniform")
     assert (program.limits.kinds == LimitKind.SLICE).any()
@@ -330,6 +331,10 @@ def test_what_has_no_place_is_refused() -> None:
         fo.solve(instance, "uniform", solver="interior-point")
     with pytest.raises(fo.Unsupported, match=r"worth more on one server.*use highs"):
         fo.solve(instance.replace(tasks=[1, 2, 3]), "max-min", utility=[[1, 2], [2, 1], [1, 3]], solver="interior-point")
+    finite = fo.formulate(instance.replace(tasks=[1, 2, 3]), "efficiency")
+    of_tasks = replace(finite, limits=finite.limits.select(finite.limits.kinds == LimitKind.TASKS))
+    with pytest.raises(fo.Unsupported, match=r"take nothing of a server.*use highs"):
+        ScaledProgram(of_tasks)
 
 
 def test_time_limit() -> None:
