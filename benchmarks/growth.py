@@ -5,7 +5,8 @@
     python benchmarks/growth.py --record       a million pairs, with ten minutes for each general solver
     python benchmarks/growth.py --quick        four minutes: small sizes and 5 seconds for each, printed only
 
-A run that was stopped goes on where it was, if asked again in the same way: what it measured stays in results/unfinished until all is.
+A run that was stopped goes on where it was, if asked again in the same way at the same commit: what it measured stays in
+results/unfinished until all is.
 
 The first four series ask: *does time grow with the number of pairs, from 1e4 to 1e6, as a straight line does, or nearly so, where the
 smaller of users and limits is fixed?* On both sides, many users on few servers and few users on many, for the leximin of weighted DRFH and
