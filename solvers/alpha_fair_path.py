@@ -35,18 +35,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
-from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.array_namespace import Arrays
+from fairopt.instance import FloatArray
+from fairopt.solvers.alpha_fair_newton import newton_system
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.user_tables import UserTables
 
-__all__ = ["Equilibrium", "Near", "UserTables", "walk"]
+__all__ = ["Equilibrium", "Near", "walk"]
 
 log = logging.getLogger(__name__)
 
 _STEPS = 120
 _END = 1e-13  # mu
+_WASTE = 1e-10  # the same over all servers of a user: part of its money that pairs waste
 _MISSING = 1e-12  # part of a limit, or of what a user spends, that may be missing
 _ENOUGH = 1e-10  # the same of a point that is taken where rounding lets nothing more be gained
 _FALL = 0.8  # of alpha in a step on the way from 1
@@ -60,63 +61,6 @@ _POOREST = 1e-9  # money, relative to the mean, of the poorest user that the pri
 _SLOWLY = 0.5  # part of its measure that is left in a step at least
 _REGULAR = 1e-14  # of the unit diagonal
 _MOST_RAISES = 5
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UserTables:
-    """Users of a program, and what a unit of their utility takes.
-
-    Attributes
-    ----------
-    arrays : Arrays
-    take : array (slots, servers, users)
-        Q, parts of the whole limit; 0 for pairs that are not eligible.
-    may : bool array (servers, users)
-        Which pairs are eligible; one of each user at least.
-    log_phi : array (users,)
-    alpha : float
-    used : bool NumPy array (slots, servers)
-        Which limits somebody can use.
-    """
-
-    arrays: Arrays
-    take: Any
-    may: Any
-    log_phi: Any
-    alpha: float
-    used: BoolArray
-
-    @property
-    def n_users(self) -> int:
-        """Number of users."""
-        return int(self.may.shape[1])
-
-    def cost(self, p: FloatArray) -> Any:
-        """Return what a unit of utility costs, c = sum_r Q p, (servers, users); inf for pairs that are not eligible."""
-        xp = self.arrays.xp
-        total = self.of_prices(p)
-        return xp.where(self.may, total, xp.asarray(xp.inf, dtype=xp.float64, device=self.arrays.device))
-
-    def of_prices(self, p: FloatArray) -> Any:
-        """Return sum_r Q p for all pairs, (servers, users)."""
-        table = self.take
-        total = table[0, :, :] * self.arrays.floats(p[0])[:, None]
-        for r in range(1, p.shape[0]):
-            total = total + table[r, :, :] * self.arrays.floats(p[r])[:, None]
-        return total
-
-    def use(self, v: Any) -> FloatArray:
-        """Return the part of each limit that utilities (servers, users) take, (slots, servers)."""
-        xp = self.arrays.xp
-        return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
-
-    def fullest(self, use: FloatArray) -> Any:
-        """Return how full the fullest limit is that a pair uses, (servers, users); 0 for pairs that are not eligible."""
-        xp, part = self.arrays.xp, self.arrays.floats(use)[:, :, None]
-        most = xp.where(self.take[0, :, :] > 0, part[0, :, :], 0.0)
-        for r in range(1, use.shape[0]):
-            most = xp.maximum(most, xp.where(self.take[r, :, :] > 0, part[r, :, :], 0.0))
-        return most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +101,7 @@ def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough
         if error < _ENOUGH and (best is None or error < best.error):
             best = path.end(error, step)
         log.debug("step %d: alpha %g, products %.1e, missing %.1e", step, path.alpha, path.worst, path.missing)
-        if error < np.inf and path.worst <= 3 * _END and path.missing <= _MISSING:
+        if error < np.inf and path.worst <= 3 * path.last_mu and path.missing <= _MISSING:
             break
         since = 0 if path.worst < 0.7 * least or path.alpha > users.alpha else since + 1
         least = min(least, path.worst)
@@ -185,6 +129,7 @@ class _Path:
         self.unit = 0.0  # logarithm by which phi was scaled
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
+        self.last_mu = min(_END, _WASTE / users.may.shape[0])
         self.whole = bool(self.xp.all(users.may))
         if near is None:
             self._start()
@@ -302,7 +247,7 @@ class _Path:
         falls = min(1.0, (ahead / self.mu) ** 2)
         if self.alpha > users.alpha:  # stay away from the boundary until alpha has arrived
             falls = max(falls, 0.5) if self.mu > 0.1 else 1.0
-        aim = max(falls * self.mu, _END)
+        aim = max(falls * self.mu, self.last_mu)
         bend = xp.where(dw * dz > -10 * aim, dw * dz, -10 * aim)
         limits = np.where(users.used, aim * self.per_limit - self.of_limits - self.p * dp * ds, 0.0)
         dp, h, dz, dw, ds = self._solve(self._eligible(aim - self.product - bend), limits)
@@ -325,44 +270,23 @@ class _Path:
         self.y, self.w, self.t, self.p, self.s = y, w, t, p, s
 
     def _factorise(self) -> None:
-        """Factorise the system of the prices."""
-        users, xp = self.users, self.xp
-        m, k = self.p.shape
-        price = users.arrays.floats(self.p)
+        """Factorise the system of prices and of what a unit is worth to users."""
         self.kappa = self._eligible(self.w / self.z)
-        self.beta = [users.take[r, :, :] * price[r, :][:, None] / self.y for r in range(m)]
-        all_kappa, own = xp.sum(self.kappa, axis=0), self.total / self.alpha
-        self.pivot = all_kappa + own
-        root = xp.sqrt(self.money / self.pivot)
-        weighted = self.kappa * root
-        rows = xp.concat([weighted * beta for beta in self.beta], axis=0)
-        matrix = -users.arrays.numpy(xp.matmul(rows, rows.T)).reshape(m, k, m, k)
-        others = all_kappa - self.kappa
-        block = self.kappa * (own + xp.where(others > 0, others, 0.0)) * (self.money / self.pivot)
-        each = np.arange(k)
-        for r in range(m):
-            part = block * self.beta[r]
-            for c in range(r + 1):
-                along = users.arrays.numpy(xp.sum(part * self.beta[c], axis=1))
-                matrix[r, each, c, each] = matrix[c, each, r, each] = along
-        matrix = matrix.reshape(m * k, m * k)
-        matrix[np.diag_indices_from(matrix)] += np.where(users.used, self.of_limits, 1.0).ravel()
-        self.size = np.sqrt(np.diag(matrix))
-        self.factor = _factor(matrix / self.size / self.size[:, None])
+        self.system = newton_system(self.users, self.p, self.y, self.kappa, self.money, self.total / self.alpha, self.of_limits)
 
     def _solve(self, products: Any, of_limits: FloatArray) -> tuple[FloatArray, Any, Any, Any, FloatArray]:
         """Return q = dp/p, h = dy/y, dz, dw and ds for wanted changes of w z and p s."""
-        users, xp = self.users, self.xp
-        fixed = self._eligible(products / self.z)
-        rise = (-xp.log(self.total) * self.total - xp.sum(fixed, axis=0)) / self.pivot
-        spent = (fixed + self.kappa * rise) * self.money
-        right = np.stack([users.arrays.numpy(xp.sum(spent * beta, axis=1)) for beta in self.beta]) + of_limits - self.p * self.short
-        q = (scipy.linalg.cho_solve(self.factor, right.ravel() / self.size, check_finite=False) / self.size).reshape(self.p.shape)
-        dearer = users.of_prices(self.p * q) / self.y
-        h = rise + xp.sum(self.kappa * dearer, axis=0) / self.pivot
+        xp = self.xp
+        missing, limits = -xp.log(self.total) * self.total, of_limits - self.p * self.short
+        dw = self._eligible(products / self.z)
+        q, h, dearer = self.system.solve(dw, missing, limits)
         dz = self._eligible(dearer - h)
-        dw = fixed - self.kappa * dz
-        ds = np.where(users.used, (of_limits - self.of_limits * q) / np.where(users.used, self.p, 1.0), 0.0)
+        dw = dw - self.kappa * dz
+        for _ in range(self.system.refinements):  # what the step misses, solved for once more
+            more_q, more_h, dearer = self.system.solve(dw, missing - self.total / self.alpha * h, limits - self.of_limits * q)
+            more = self._eligible(dearer - more_h)
+            q, h, dz, dw = q + more_q, h + more_h, dz + more, dw - self.kappa * more
+        ds = np.where(self.users.used, (of_limits - self.of_limits * q) / np.where(self.users.used, self.p, 1.0), 0.0)
         return q, h, dz, dw, ds
 
     def _length(self, dp: FloatArray, h: Any, dz: Any, dw: Any, ds: FloatArray) -> float:
@@ -380,16 +304,3 @@ class _Path:
     def end(self, error: float, steps: int) -> Equilibrium:
         """Return the point."""
         return Equilibrium(self.p, -self.unit, self.w * self.t, error, steps)
-
-
-def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the Cholesky factor of a matrix with a unit diagonal that may have lost its rank to rounding."""
-    added = _REGULAR
-    for _ in range(_MOST_RAISES):
-        try:
-            regular = matrix + added * np.eye(matrix.shape[0])
-            factor, lower = scipy.linalg.cho_factor(regular, lower=True)
-            return factor, bool(lower)
-        except (np.linalg.LinAlgError, ValueError):
-            added *= 100
-    raise np.linalg.LinAlgError("the system of the prices is far from positive definite")

@@ -25,16 +25,17 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
-from fairopt.solvers.alpha_fair_path import Equilibrium, Near, UserTables, walk
+from fairopt.solvers.alpha_fair_path import Equilibrium, Near, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram, obstacle
+from fairopt.solvers.user_tables import UserTables
 
 __all__ = ["fits", "solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
 
-_MOST_LIMITS = 1000  # of the dense system
+_DENSE_SIDE = 1000  # users or limits, whichever are fewer, at most: the size of the dense system
 _DENSE = 0.05  # part of the pairs that is eligible at least
 _SAMPLE = 10_000  # users at most, and a tenth of all
 _MANY = 8_000  # users from which on a sample comes first
@@ -51,7 +52,7 @@ _LARGEST_LOG = 690.0  # exp of more overflows
 def fits(program: Program) -> bool:
     """Has the program a place in these tables: no slices, no limits on tasks, few limits, many eligible pairs?"""
     limits = program.limits
-    few = len(limits) <= _MOST_LIMITS and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
+    few = min(len(program.users), len(limits)) <= _DENSE_SIDE and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
     return few and not (limits.kinds == LimitKind.TASKS).any() and not obstacle(program)
 
 

@@ -17,9 +17,10 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers import interior_point, structured_alpha
-from fairopt.solvers.alpha_fair_path import UserTables, _Path
+from fairopt.solvers.alpha_fair_path import _Path
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.user_tables import UserTables
 
 NEVER = Deadline(None)
 NUMPY = array_namespace(None)
