@@ -125,9 +125,8 @@ class OfUsers(_Side):
         self.blocks = ServerBlocks(xp, [[*row[:-1], row[-1] + (m - 1) * _REGULAR] for row in scaled])
         unit = self.blocks.forward(xp.stack(parts) / self.size)
         left = 1 - xp.sum(unit * unit, axis=0)
-        self.rows = unit * root
-        rows = xp.reshape(self.rows, (-1, root.shape[1]))
-        matrix = -arrays.numpy(xp.matmul(rows.T, rows))
+        self.rows = xp.reshape(unit * root, (-1, root.shape[1]))
+        matrix = -arrays.numpy(xp.matmul(self.rows.T, self.rows))
         along = xp.sum(weight * xp.where(left > 0, left, 0.0), axis=0) + self.money * own
         matrix[np.diag_indices_from(matrix)] = arrays.numpy(along)
         self.dense = _Dense(matrix)
@@ -137,9 +136,9 @@ class OfUsers(_Side):
         xp, arrays = self.xp, self.users.arrays
         right = arrays.floats(self._sum_by_limit(fixed * self.money) + of_limits)[:, :, None]
         first = self.blocks.forward(right / self.size)
-        of_users = self.money * (missing - xp.sum(fixed, axis=0)) + xp.sum(xp.sum(self.rows * first, axis=0), axis=0)
+        of_users = self.money * (missing - xp.sum(fixed, axis=0)) + xp.matmul(self.rows.T, xp.reshape(first, (-1,)))
         h = arrays.floats(self.dense.solve(arrays.numpy(of_users)))
-        first = first + xp.sum(self.rows * h, axis=2, keepdims=True)
+        first = first + xp.reshape(xp.matmul(self.rows, h), first.shape)
         q = arrays.numpy((self.blocks.backward(first) / self.size)[:, :, 0])
         return q, h, self._dearer(q)
 

@@ -1,4 +1,4 @@
-"""Primal-dual path of an alpha-fair program with many users and few limits, on tables of users and servers.
+"""Primal-dual path of an alpha-fair program with few limits or few users, on tables of users and servers.
 
 In utilities, v[i,n] what user n gets from server i, and what a unit of it takes of limit r there, Q[r,i,n]:
 
@@ -14,12 +14,10 @@ in p and y, so prices stay feasible, and t follows y. A step of Newton's method,
 
     dz = sum_r beta q - h,      w dz + z dw = mu - w z,      sum_i dw + h / alpha = 1 - sum_i w,      p s q + p ds = mu - p s,
 
-(dw at the old t) is solved user by user; with kappa = w / z, K[n] = sum_i kappa and a' = 1 / alpha there remains of the prices
+(dw at the old t) is solved by ``alpha_fair_newton``.
 
-    sum_n m [ sum_i kappa beta beta' - (sum_i kappa beta) (sum_i kappa beta)' / (K + a') ] + diag(p s),
-
-a dense system of the number of limits. Where a user is torn between servers kappa is of order 1/mu, and the difference in brackets would
-drown in rounding: it is written without cancellation, block by block of servers.
+A user of many servers has a small part of its money at each, and while w z = mu prices may be far off where limits are nearly full at
+p s = mu * money. A ``balanced`` path keeps them back: p s = mu * money times the servers of a user, a weight that fades with mu.
 
 For alpha < 1 a price that is wrong by little moves money by orders of magnitude. The path then begins at alpha = 1, and alpha falls a
 step at a time while the point follows.
@@ -52,6 +50,7 @@ _MISSING = 1e-12  # part of a limit, or of what a user spends, that may be missi
 _ENOUGH = 1e-10  # the same of a point that is taken where rounding lets nothing more be gained
 _FALL = 0.8  # of alpha in a step on the way from 1
 _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
+_FADES = 0.25  # power of mu by which the weight of limits falls to 1
 _BOUNDARY = 0.95  # part of the way to the boundary
 _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
 _STALLED = 60  # steps that gain nothing: on capacities over nine orders a path may rest for long
@@ -86,9 +85,11 @@ class Near:
     mu: float
 
 
-def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0) -> Equilibrium | None:
+def walk(
+    users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0, *, balanced: bool = False
+) -> Equilibrium | None:
     """Follow the path, from the beginning or from ``near``, to its end or to where the error is ``enough``; None where it got lost."""
-    path = _Path(users, near)
+    path = _Path(users, near, balanced)
     best, since, least = None, 0, np.inf
     patience = _STALLED if near is None else _STALLED_NEAR
     for step in range(_STEPS):
@@ -123,12 +124,14 @@ class _Path:
     short: FloatArray  # what is missing of each limit
     per_limit: FloatArray  # the money by which its product is measured
 
-    def __init__(self, users: UserTables, near: Near | None = None) -> None:
+    def __init__(self, users: UserTables, near: Near | None = None, balanced: bool = False) -> None:
         self.users, self.xp = users, users.arrays.xp
         self.alpha = max(users.alpha, 1.0)
         self.unit = 0.0  # logarithm by which phi was scaled
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
+        self.many = self.n_pairs / users.n_users if balanced else 1.0
+        self.weight = self.many  # of the products of limits
         self.last_mu = min(_END, _WASTE / users.may.shape[0])
         self.whole = bool(self.xp.all(users.may))
         if near is None:
@@ -159,7 +162,7 @@ class _Path:
         self._divide(near.mu)
         self.log_phi = users.log_phi + self.unit
         self.t = xp.exp((self.log_phi - xp.log(self.y)) / self.alpha)
-        mean = float(xp.sum(self.y * self.t)) / self.n_limits
+        mean = self.weight * float(xp.sum(self.y * self.t)) / self.n_limits
         self.s = np.where(users.used, near.mu * mean / np.where(users.used, self.p, 1.0), 1.0)
 
     def _divide(self, mu: float) -> None:
@@ -211,6 +214,7 @@ class _Path:
         self.of_limits = np.where(users.used, self.p * self.s, 0.0)
         relative = self.of_limits / self.per_limit
         self.mu = max(float(xp.sum(self.product)) / self.n_pairs, float(relative.sum()) / self.n_limits)
+        self.weight = max(1.0, self.many * min(1.0, self.mu) ** _FADES)
         self.worst = max(float(xp.max(self.product)), float(relative.max()))
         self.missed_money = float((self.p * np.abs(self.short)).sum() / self.p.sum())
         # p s is small as soon as p is; of a limit with a price, nothing may be missing.
@@ -222,13 +226,13 @@ class _Path:
         A price is no small matter while it is not small for the user with the least money for its part of the limit. Harmonic means.
         """
         users, xp = self.users, self.xp
-        mean = float(xp.sum(self.money)) / self.n_limits
+        mean = self.weight * float(xp.sum(self.money)) / self.n_limits
         v = self.w * self.t
         parts = [users.take[r, :, :] * v for r in range(users.take.shape[0])]
         used = np.stack([users.arrays.numpy(xp.sum(part, axis=1)) for part in parts])
         per_money = np.stack([users.arrays.numpy(xp.sum(part * part / self.money, axis=1)) for part in parts])
         self.short = np.where(users.used, 1 - used - self.s, 0.0)
-        harmonic = np.clip(used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
+        harmonic = np.clip(self.weight * used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
         before = getattr(self, "per_limit", np.full(used.shape, mean))
         self.per_limit = np.maximum(np.where(used > 0, harmonic, mean), _SLOWLY * before) if self.alpha == users.alpha else mean + 0 * used
 

@@ -1,4 +1,4 @@
-"""Alpha-fair goals of many users and few limits: most users settle at once, the path is for those who are torn.
+"""Alpha-fair goals of few limits or few users. Of many users most settle at once, the path is for those who are torn.
 
 In the units of ``scaled_program`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price,
 y = min_i c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
@@ -50,7 +50,7 @@ _LARGEST_LOG = 690.0  # exp of more overflows
 
 
 def fits(program: Program) -> bool:
-    """Has the program a place in these tables: no slices, no limits on tasks, few limits, many eligible pairs?"""
+    """Has the program a place in these tables: no slices, no limits on tasks, few limits or few users, many eligible pairs?"""
     limits = program.limits
     few = min(len(program.users), len(limits)) <= _DENSE_SIDE and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
     return few and not (limits.kinds == LimitKind.TASKS).any() and not obstacle(program)
@@ -68,15 +68,23 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not pairs.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(pairs, goal, arrays)
-    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 else None
-    if found is None:
-        found = walk(users, deadline)
-    if found is None:
-        return None
-    found = _filled(users, found)
+    few_users = users.n_users < users.used.sum()
+    for balanced in (few_users, not few_users):  # where one way gets lost, the other one may not
+        sifts = not balanced and users.n_users >= _MANY and users.take.shape[0] == 1
+        found = _sifted(users, deadline) if sifts else None
+        if found is None:
+            found = walk(users, deadline, balanced=balanced)
+        solution = None if found is None else _solution(pairs, users, _filled(users, found))
+        if solution is not None:
+            return solution
+    return None
+
+
+def _solution(pairs: ScaledProgram, users: UserTables, found: Equilibrium) -> Solution | None:
+    """Return the end of a path in the units of the program, None where it is not exact."""
     error = _error(users, found)
     log.info("%d steps, error %.1e", found.steps, error)
-    v = arrays.numpy(found.v)
+    v = users.arrays.numpy(found.v)
     x = (v[pairs.server, pairs.user] if not pairs.whole else v.T.ravel()) / pairs.W
     if not error <= _GOOD or not (pairs.sum_by_user(x * pairs.W) > 0).all():
         return None
