@@ -1,4 +1,4 @@
-"""Primal-dual path of an alpha-fair program with many users and few limits, on tables of users and servers.
+"""Primal-dual path of an alpha-fair program with few limits or few users, on tables of users and servers.
 
 In utilities, v[i,n] what user n gets from server i, and what a unit of it takes of limit r there, Q[r,i,n]:
 
@@ -14,12 +14,10 @@ in p and y, so prices stay feasible, and t follows y. A step of Newton's method,
 
     dz = sum_r beta q - h,      w dz + z dw = mu - w z,      sum_i dw + h / alpha = 1 - sum_i w,      p s q + p ds = mu - p s,
 
-(dw at the old t) is solved user by user; with kappa = w / z, K[n] = sum_i kappa and a' = 1 / alpha there remains of the prices
+(dw at the old t) is solved by ``alpha_fair_newton``.
 
-    sum_n m [ sum_i kappa beta beta' - (sum_i kappa beta) (sum_i kappa beta)' / (K + a') ] + diag(p s),
-
-a dense system of the number of limits. Where a user is torn between servers kappa is of order 1/mu, and the difference in brackets would
-drown in rounding: it is written without cancellation, block by block of servers.
+A user of many servers has a small part of its money at each, and while w z = mu prices may be far off where limits are nearly full at
+p s = mu * money. A ``balanced`` path keeps them back: p s = mu * money times the servers of a user, a weight that fades with mu.
 
 A limit on tasks caps t: ``capped_demand`` has t(y) and its elasticity e there, from 0 to 1 / alpha, which is a' then.
 
@@ -37,9 +35,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from fairopt.instance import FloatArray
+from fairopt.solvers.alpha_fair_newton import newton_system
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.capped_demand import rise_below_caps, rounded_demand
 from fairopt.solvers.user_tables import UserTables
@@ -50,10 +48,12 @@ log = logging.getLogger(__name__)
 
 _STEPS = 120
 _END = 1e-13  # mu
+_WASTE = 1e-10  # the same over all servers of a user: part of its money that pairs waste
 _MISSING = 1e-12  # part of a limit, or of what a user spends, that may be missing
 _ENOUGH = 1e-10  # the same of a point that is taken where rounding lets nothing more be gained
 _FALL = 0.8  # of alpha in a step on the way from 1
 _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
+_FADES = 0.25  # power of mu by which the weight of limits falls to 1
 _BOUNDARY = 0.95  # part of the way to the boundary
 _LEAST_PART = 0.02  # what is left of a share of a user's money in one step at least
 _STALLED = 60  # steps that gain nothing: on capacities over nine orders a path may rest for long
@@ -90,9 +90,11 @@ class Near:
     mu: float
 
 
-def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0) -> Equilibrium | None:
+def walk(
+    users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0, *, balanced: bool = False
+) -> Equilibrium | None:
     """Follow the path, from the beginning or from ``near``, to its end or to where the error is ``enough``; None where it got lost."""
-    path = _Path(users, near)
+    path = _Path(users, near, balanced)
     best, since, least = None, 0, np.inf
     patience = _STALLED if near is None else _STALLED_NEAR
     for step in range(_STEPS):
@@ -105,7 +107,7 @@ def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough
         if error < _ENOUGH and (best is None or error < best.error):
             best = path.end(error, step)
         log.debug("step %d: alpha %g, products %.1e, missing %.1e", step, path.alpha, path.worst, path.missing)
-        if error < np.inf and path.worst <= 3 * _END and path.missing <= _MISSING:
+        if error < np.inf and path.worst <= 3 * path.last_mu and path.missing <= _MISSING:
             break
         since = 0 if path.worst < 0.7 * least or path.alpha > users.alpha else since + 1
         least = min(least, path.worst)
@@ -127,13 +129,16 @@ class _Path:
     short: FloatArray  # what is missing of each limit
     per_limit: FloatArray  # the money by which its product is measured
 
-    def __init__(self, users: UserTables, near: Near | None = None) -> None:
+    def __init__(self, users: UserTables, near: Near | None = None, balanced: bool = False) -> None:
         self.users, self.xp = users, users.arrays.xp
         self.alpha = max(users.alpha, 1.0)
         self.unit = 0.0  # logarithm by which phi was scaled
         self.mu = self.width = 1.0  # width: by which the kinks of capped demands are rounded off
         self.n_pairs = float(self.xp.sum(self._ones(users.may)))
         self.n_limits = int(users.used.sum())
+        self.many = self.n_pairs / users.n_users if balanced else 1.0
+        self.weight = self.many  # of the products of limits
+        self.last_mu = min(_END, _WASTE / users.may.shape[0])
         self.whole = bool(self.xp.all(users.may))
         if near is None:
             self._start()
@@ -163,7 +168,7 @@ class _Path:
         self._divide(near.mu)
         self.log_phi = users.log_phi + self.unit
         self.t, _ = self._demand(self.y)
-        mean = float(xp.sum(self.y * self.t)) / self.n_limits
+        mean = self.weight * float(xp.sum(self.y * self.t)) / self.n_limits
         self.s = np.where(users.used, near.mu * mean / np.where(users.used, self.p, 1.0), 1.0)
 
     def _divide(self, mu: float) -> None:
@@ -229,6 +234,7 @@ class _Path:
         self.of_limits = np.where(users.used, self.p * self.s, 0.0)
         relative = self.of_limits / self.per_limit
         self.mu = max(float(xp.sum(self.product)) / self.n_pairs, float(relative.sum()) / self.n_limits)
+        self.weight = max(1.0, self.many * min(1.0, self.mu) ** _FADES)
         self.worst = max(float(xp.max(self.product)), float(relative.max()))
         self.missed_money = float((self.p * np.abs(self.short)).sum() / self.p.sum())
         # p s is small as soon as p is; of a limit with a price, nothing may be missing.
@@ -240,13 +246,14 @@ class _Path:
         A price is no small matter while it is not small for the user with the least money for its part of the limit. Harmonic means.
         """
         users, xp = self.users, self.xp
-        mean = max(float(xp.sum(self.money)) / self.n_limits, _FREE)  # where all have all their tasks, nothing has a price
+        # Where all have all their tasks, nothing has a price.
+        mean = max(self.weight * float(xp.sum(self.money)) / self.n_limits, _FREE)
         v = self.w * self.t
         parts = [users.take[r, :, :] * v for r in range(users.take.shape[0])]
         used = np.stack([users.arrays.numpy(xp.sum(part, axis=1)) for part in parts])
         per_money = np.stack([users.arrays.numpy(xp.sum(part * part / self.money, axis=1)) for part in parts])
         left = 1 - used
-        harmonic = np.clip(used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
+        harmonic = np.clip(self.weight * used / np.where(per_money > 0, per_money, 1.0), _POOREST * mean, mean)
         before = getattr(self, "per_limit", np.full(used.shape, mean))
         shows = self.mu < _SHOWS
         full = shows & (self.p > self.s * harmonic)
@@ -272,7 +279,7 @@ class _Path:
         falls = min(1.0, (ahead / self.mu) ** 2)
         if self.alpha > users.alpha:  # stay away from the boundary until alpha has arrived
             falls = max(falls, 0.5) if self.mu > 0.1 else 1.0
-        aim = min(max(falls * self.mu, _END), 1.0)  # limits that nobody can fill may be far from it: the others need not follow
+        aim = min(max(falls * self.mu, self.last_mu), 1.0)  # limits that nobody can fill may be far from it: the others need not follow
         bend = xp.where(dw * dz > -10 * aim, dw * dz, -10 * aim)
         limits = np.where(users.used, aim * self.per_limit - self.of_limits - self.p * dp * ds, 0.0)
         dp, h, dz, dw, ds = self._solve(self._eligible(aim - self.product - bend), limits)
@@ -295,44 +302,23 @@ class _Path:
         self.y, self.w, self.t, self.p, self.s = y, w, t, p, s
 
     def _factorise(self) -> None:
-        """Factorise the system of the prices."""
-        users, xp = self.users, self.xp
-        m, k = self.p.shape
-        price = users.arrays.floats(self.p)
+        """Factorise the system of prices and of what a unit is worth to users."""
         self.kappa = self._eligible(self.w / self.z)
-        self.beta = [users.take[r, :, :] * price[r, :][:, None] / self.y for r in range(m)]
-        all_kappa, own = xp.sum(self.kappa, axis=0), self.total * self.give
-        self.pivot = all_kappa + own
-        root = xp.sqrt(self.money / self.pivot)
-        weighted = self.kappa * root
-        rows = xp.concat([weighted * beta for beta in self.beta], axis=0)
-        matrix = -users.arrays.numpy(xp.matmul(rows, rows.T)).reshape(m, k, m, k)
-        others = all_kappa - self.kappa
-        block = self.kappa * (own + xp.where(others > 0, others, 0.0)) * (self.money / self.pivot)
-        each = np.arange(k)
-        for r in range(m):
-            part = block * self.beta[r]
-            for c in range(r + 1):
-                along = users.arrays.numpy(xp.sum(part * self.beta[c], axis=1))
-                matrix[r, each, c, each] = matrix[c, each, r, each] = along
-        matrix = matrix.reshape(m * k, m * k)
-        matrix[np.diag_indices_from(matrix)] += np.where(users.used, self.of_limits, 1.0).ravel()
-        self.size = np.sqrt(np.diag(matrix))
-        self.factor = _factor(matrix / self.size / self.size[:, None])
+        self.system = newton_system(self.users, self.p, self.y, self.kappa, self.money, self.total * self.give, self.of_limits)
 
     def _solve(self, products: Any, of_limits: FloatArray) -> tuple[FloatArray, Any, Any, Any, FloatArray]:
         """Return q = dp/p, h = dy/y, dz, dw and ds for wanted changes of w z and p s."""
-        users, xp = self.users, self.xp
-        fixed = self._eligible(products / self.z)
-        rise = (-xp.log(self.total) * self.total - xp.sum(fixed, axis=0)) / self.pivot
-        spent = (fixed + self.kappa * rise) * self.money
-        right = np.stack([users.arrays.numpy(xp.sum(spent * beta, axis=1)) for beta in self.beta]) + of_limits - self.p * self.short
-        q = (scipy.linalg.cho_solve(self.factor, right.ravel() / self.size, check_finite=False) / self.size).reshape(self.p.shape)
-        dearer = users.of_prices(self.p * q) / self.y
-        h = rise + xp.sum(self.kappa * dearer, axis=0) / self.pivot
+        xp = self.xp
+        missing, limits = -xp.log(self.total) * self.total, of_limits - self.p * self.short
+        dw = self._eligible(products / self.z)
+        q, h, dearer = self.system.solve(dw, missing, limits)
         dz = self._eligible(dearer - h)
-        dw = fixed - self.kappa * dz
-        ds = np.where(users.used, (of_limits - self.of_limits * q) / np.where(users.used, self.p, 1.0), 0.0)
+        dw = dw - self.kappa * dz
+        for _ in range(self.system.refinements):  # what the step misses, solved for once more
+            more_q, more_h, dearer = self.system.solve(dw, missing - self.total * self.give * h, limits - self.of_limits * q)
+            more = self._eligible(dearer - more_h)
+            q, h, dz, dw = q + more_q, h + more_h, dz + more, dw - self.kappa * more
+        ds = np.where(self.users.used, (of_limits - self.of_limits * q) / np.where(self.users.used, self.p, 1.0), 0.0)
         return q, h, dz, dw, ds
 
     def _length(self, dp: FloatArray, h: Any, dz: Any, dw: Any, ds: FloatArray) -> float:
@@ -356,16 +342,3 @@ class _Path:
         log_t = xp.minimum((self.log_phi - xp.log(self.y)) / self.alpha, self.users.log_cap)
         p = np.where(self.p > self.per_limit * self.s, self.p, 0.0)
         return Equilibrium(p, -self.unit, self.w / self.total * xp.exp(log_t), error, steps)
-
-
-def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the Cholesky factor of a matrix with a unit diagonal that may have lost its rank to rounding."""
-    added = _REGULAR
-    for _ in range(_MOST_RAISES):
-        try:
-            regular = matrix + added * np.eye(matrix.shape[0])
-            factor, lower = scipy.linalg.cho_factor(regular, lower=True)
-            return factor, bool(lower)
-        except (np.linalg.LinAlgError, ValueError):
-            added *= 100
-    raise np.linalg.LinAlgError("the system of the prices is far from positive definite")

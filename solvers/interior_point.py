@@ -55,8 +55,8 @@ _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve a
 class InteriorPoint(Backend):
     """Alpha-fair goals and trade-offs by paths of their own; levels and totals by that of ``structured_path``.
 
-    Alpha-fair goals with few limits go by ``structured_alpha`` first. That and the paths of levels and totals run on tables that may live
-    on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
+    Alpha-fair goals with few limits or few users go by ``structured_alpha`` first. That and the paths of levels and totals run on tables
+    that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
     A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so. An
     equilibrium of servers that divide their time is solved as a market, and if that fails by best response.
@@ -105,8 +105,8 @@ class InteriorPoint(Backend):
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
             raise Unsupported(
-                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals with few limits of servers, and with limits on '
-                f'tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
+                f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of few limits of servers or few users, and with '
+                f'limits on tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
                 f'leave ":{self.within}" out'
             )
         if isinstance(goal, AlphaFair | Tradeoff):

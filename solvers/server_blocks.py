@@ -31,7 +31,7 @@ class ServerBlocks:
         """Solve with the factors."""
         out: list[Any] = []
         for r, row in enumerate(self.rows):
-            left = values[r, :]
+            left = values[r, ...]
             for c in range(r):
                 left = left - row[c] * out[c]
             out.append(left / row[r])
@@ -49,7 +49,7 @@ class ServerBlocks:
         """Solve with their transposes."""
         out: list[Any] = [None] * len(self.rows)
         for r in reversed(range(len(out))):
-            left = values[r, :]
+            left = values[r, ...]
             for c in range(r + 1, len(out)):
                 left = left - self.rows[c][r] * out[c]
             out[r] = left / self.rows[r][r]

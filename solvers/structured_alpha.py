@@ -1,4 +1,4 @@
-"""Alpha-fair goals of many users and few limits: most users settle at once, the path is for those who are torn.
+"""Alpha-fair goals of few limits or few users. Of many users most settle at once, the path is for those who are torn.
 
 In the units of ``scaled_program`` and the symbols of ``alpha_fair_path``: a user has t = (phi / y)^(1 / alpha) at its cheapest price,
 y = min_i c[i,n], and buys where it costs that. So the prices are the whole answer but for those to whom several servers cost the same,
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import AlphaFair, Program, Solution
+from fairopt.program import AlphaFair, LimitKind, Program, Solution
 from fairopt.solvers.alpha_fair_path import Equilibrium, Near, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
@@ -36,7 +36,7 @@ __all__ = ["fits", "solve_alpha_fair"]
 
 log = logging.getLogger(__name__)
 
-_MOST_LIMITS = 1000  # of the dense system
+_DENSE_SIDE = 1000  # users or limits, whichever are fewer, at most: the size of the dense system
 _DENSE = 0.05  # part of the pairs that is eligible at least
 _SAMPLE = 10_000  # users at most, and a tenth of all
 _MANY = 8_000  # users from which on a sample comes first
@@ -53,8 +53,14 @@ _LARGEST_LOG = 690.0  # exp of more overflows
 
 
 def fits(program: Program) -> bool:
-    """Has the program a place in these tables: no slices, limits on tasks that are caps of utilities, few limits, many eligible pairs?"""
-    few = int(program.limits.of_servers.sum()) <= _MOST_LIMITS and program.n_pairs >= _DENSE * len(program.users) * len(program.servers)
+    """Has the program a place in these tables: no slices, limits on tasks that are caps of utilities, few limits or few users, many
+    eligible pairs?
+    """
+    limits, users = program.limits, len(program.users)
+    shorter = int(limits.of_servers.sum())
+    if not (limits.kinds == LimitKind.TASKS).any():  # whose users are always eliminated
+        shorter = min(shorter, users)
+    few = shorter <= _DENSE_SIDE and program.n_pairs >= _DENSE * users * len(program.servers)
     return few and not obstacle(program)
 
 
@@ -70,15 +76,23 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not pairs.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(pairs, goal, arrays)
-    found = _sifted(users, deadline) if users.n_users >= _MANY and users.take.shape[0] == 1 and users.log_cap is None else None
-    if found is None:
-        found = walk(users, deadline)
-    if found is None:
-        return None
-    found = _filled(users, found)
+    few_users, capped = users.n_users < users.used.sum(), users.log_cap is not None
+    for balanced in (False,) if capped else (few_users, not few_users):  # where one way gets lost, the other one may not
+        sifts = not balanced and users.n_users >= _MANY and users.take.shape[0] == 1 and not capped
+        found = _sifted(users, deadline) if sifts else None
+        if found is None:
+            found = walk(users, deadline, balanced=balanced)
+        solution = None if found is None else _solution(pairs, users, _filled(users, found))
+        if solution is not None:
+            return solution
+    return None
+
+
+def _solution(pairs: ScaledProgram, users: UserTables, found: Equilibrium) -> Solution | None:
+    """Return the end of a path in the units of the program, None where it is not exact."""
     error = _error(users, found)
     log.info("%d steps, error %.1e", found.steps, error)
-    v = arrays.numpy(found.v)
+    v = users.arrays.numpy(found.v)
     x = (v[pairs.server, pairs.user] if not pairs.whole else v.T.ravel()) / pairs.W
     if not error <= _GOOD or not (pairs.sum_by_user(x * pairs.W) > 0).all():
         return None
@@ -89,7 +103,7 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     prices = pairs.prices(np.exp(log_price - unit), np.empty(0))
     of_tasks = np.exp(log_of_tasks - unit)
     capped = np.flatnonzero(of_tasks)
-    prices[pairs.task_row[capped]] = of_tasks[capped] / program.limits.bounds[pairs.task_row[capped]]
+    prices[pairs.task_row[capped]] = of_tasks[capped] / pairs.program.limits.bounds[pairs.task_row[capped]]
     return Solution(pairs.tasks(x), prices=prices, iterations=found.steps)
 
 

@@ -16,7 +16,8 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
-from fairopt.solvers import interior_point, structured_alpha
+from fairopt.solvers import alpha_fair_path, interior_point, structured_alpha
+from fairopt.solvers.alpha_fair_newton import OfPrices, OfUsers
 from fairopt.solvers.alpha_fair_path import _Path
 from fairopt.solvers.array_namespace import Arrays, array_namespace
 from fairopt.solvers.backend import Deadline
@@ -24,6 +25,7 @@ from fairopt.solvers.user_tables import UserTables
 
 NEVER = Deadline(None)
 NUMPY = array_namespace(None)
+SIDES = (OfPrices, OfUsers)
 
 
 def clusters(users: int, servers: int, resources: int, seed: int, part: float = 1.0, zeros: float = 0.0) -> fo.Instance:
@@ -69,10 +71,11 @@ def utilities(program: Program, solution: Solution) -> FloatArray:
 # The step ------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("caps", [False, True])
+@pytest.mark.parametrize(("side", "caps"), [(OfPrices, False), (OfUsers, False), (OfPrices, True)])
 @pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_the_step_solves_the_linear_conditions(alpha: float, caps: bool) -> None:
+def test_the_step_solves_the_linear_conditions(monkeypatch: pytest.MonkeyPatch, alpha: float, side: type, caps: bool) -> None:
     """Every condition of the docstring, written out again: reduced costs, products, what users spend, and what is missing of limits."""
+    monkeypatch.setattr(alpha_fair_path, "newton_system", side)
     rng = np.random.default_rng(0)
     take, may = rng.uniform(0.2, 1, (2, 3, 7)), rng.random((3, 7)) < 0.7
     may[0] = True
@@ -182,6 +185,67 @@ def test_agrees_with_cvxpy(alpha: float) -> None:
     np.testing.assert_allclose(ours.tasks_per_user, theirs.tasks_per_user, rtol=1e-7)
 
 
+# Few users, many servers ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("users", "servers", "resources", "part"), [(6, 40, 1, 1.0), (6, 30, 3, 0.6), (25, 4, 2, 1.0)])
+def test_both_sides_agree(monkeypatch: pytest.MonkeyPatch, users: int, servers: int, resources: int, part: float, alpha: float) -> None:
+    """Whichever side of the linear system is kept, also the longer one."""
+    program = fo.formulate(clusters(users, servers, resources, seed=2, part=part), "proportional", alpha=alpha)
+    found = []
+    for side in SIDES:
+        monkeypatch.setattr(alpha_fair_path, "newton_system", side)
+        found.append(on_tables(program))
+        assert certify(program, found[-1]).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, found[0]), utilities(program, found[1]), rtol=1e-9)
+
+
+def test_the_shorter_side_is_kept() -> None:
+    """By the number of limits that somebody can use; as many users as limits leave the prices."""
+    for users, side in ((2, OfUsers), (3, OfPrices)):
+        ones, used = np.ones((3, users)), np.array([[True] * 3, [False] * 3])
+        tables = UserTables(NUMPY, np.stack([ones, 0 * ones]), ones > 0, np.zeros(users), 1.0, used)
+        path = _Path(tables)
+        path.measure()
+        path._factorise()
+        assert type(path.system) is side
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(("resources", "part"), [(1, 1.0), (3, 1.0), (3, 0.5)])
+def test_many_servers(resources: int, part: float, alpha: float) -> None:
+    """More limits than a dense system of prices may have; nothing that the path in logarithms would have to finish."""
+    program = fo.formulate(clusters(12, 1050 // resources, resources, seed=1, part=part), "proportional", alpha=alpha)
+    assert structured_alpha.fits(program)
+    assert certify(program, on_tables(program)).worst <= 1e-9
+
+
+@pytest.mark.skipif(find_spec("cvxpy") is None, reason="CVXPY is not installed")
+@pytest.mark.parametrize("resources", [1, 3])
+def test_many_servers_as_by_cvxpy(resources: int) -> None:
+    """A solver that shares nothing with this one."""
+    instance = clusters(5, 40, resources, seed=3).replace(weights=[1, 2, 3, 4, 5])
+    program = fo.formulate(instance, "proportional")
+    theirs = fo.solve(instance, "proportional", solver="cvxpy")
+    np.testing.assert_allclose(program.per_user(on_tables(program).x), theirs.tasks_per_user, rtol=1e-6)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_path_that_gets_lost_is_walked_in_the_other_way(monkeypatch: pytest.MonkeyPatch, first: bool) -> None:
+    """Balanced first where users are few, the other way first where limits are."""
+    tried: list[bool] = []
+
+    def lost_at_first(*arguments: Any, balanced: bool) -> alpha_fair_path.Equilibrium | None:
+        tried.append(balanced)
+        return alpha_fair_path.walk(*arguments, balanced=balanced) if len(tried) > 1 else None
+
+    monkeypatch.setattr(structured_alpha, "walk", lost_at_first)
+    program = fo.formulate(by_rates(6, 30, seed=0) if first else by_rates(30, 6, seed=0), "proportional")
+    assert certify(program, on_tables(program)).worst <= 1e-9
+    assert tried == [first, not first]
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(instances(), st.sampled_from([0.1, 0.5, 1.0, 3.0, 10.0]))
 def test_every_answer_is_certified(instance: fo.Instance, alpha: float) -> None:
@@ -274,6 +338,17 @@ def test_the_same_on_other_arrays(monkeypatch: pytest.MonkeyPatch, name: str, si
 def test_limits_on_tasks_on_other_arrays(name: str, alpha: float) -> None:
     """The kinks of the demand, the room that is filled and the prices of tasks."""
     arrays, program = other_arrays(name), fo.formulate(capped(60, 3, 2, seed=6, part=0.7), "proportional", alpha=alpha)
+    ours, theirs = on_tables(program), on_tables(program, arrays)
+    assert certify(program, theirs).worst <= 1e-9
+    np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["strict", "torch"])
+@pytest.mark.parametrize("resources", [1, 3])
+def test_many_servers_on_other_arrays(name: str, resources: int) -> None:
+    """The users' side on them."""
+    arrays = other_arrays(name)
+    program = fo.formulate(clusters(6, 40, resources, seed=6, part=0.7), "proportional", alpha=2.0)
     ours, theirs = on_tables(program), on_tables(program, arrays)
     assert certify(program, theirs).worst <= 1e-9
     np.testing.assert_allclose(utilities(program, theirs), utilities(program, ours), rtol=1e-9)
