@@ -56,6 +56,7 @@ _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as 
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
 _ROUNDING = 1e-15
+_LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
 _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
@@ -142,7 +143,10 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reached:
-    """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``."""
+    """What a point proves: all who rise can reach ``level``, by ``x`` scaled back into the limits; by its prices not all pass ``bound``.
+
+    The digits of the limits count for ``x``: what passes a limit by less is not scaled back.
+    """
 
     level: float
     bound: float
@@ -295,7 +299,7 @@ class LevelPath:
             # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
             # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
             noise = reached.noise if reached.gap > reached.noise else 0.0
-            rise = weight.sum() * max(reached.gap + noise, _ROUNDING) / weight
+            rise = weight.sum() * max(reached.gap + noise, _LEAST_GAP) / weight
         return np.where((weight > 0) & reached.saturated, rise, np.inf)
 
     def _proved(self, point: Point) -> Reached:
@@ -307,7 +311,10 @@ class LevelPath:
         q = numpy(pairs.cheapest(p, m[n:]))
         v, p, m = numpy(v), numpy(p), numpy(m)
         level, tasks = np.split(numpy(pairs.rows(x)), [n])
-        level = level / max(1.0, float(pairs.xp.max(pairs.use(x))), float(tasks.max(initial=0.0)))
+        used = max(float(pairs.xp.max(pairs.use(x))), float(tasks.max(initial=0.0)))
+        # A sum over 100,000 users is as exact as the limit itself is known. To scale that back would leave a user who gets a millionth of
+        # all spending unproved: a gap of 1e-14 is a rise by 1e-8 for it.
+        level = level / max(1.0, used / (1 + _DIGITS))
         settled = self.settled_at > 0
         missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
         reached = np.float64((level[rising] / self.per_t[rising]).min())  # a NumPy number, like sigma: dividing by 0 is inf
