@@ -74,7 +74,33 @@ def badly_spent(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, pri
         bang = np.exp(np.log(cost) - log_worth - spent + most + float(np.log(np.exp(earned - most).sum())))
     bill = program.per_user(cost * x)
     bad = program.per_user(x * (cost * np.divide(np.maximum(bang - 1, 0.0), bang, out=np.zeros_like(bang), where=bang > 0) + idle))
-    return max(float((1 - bang[open_to]).max(initial=0.0)), float(safe_ratio(bad, bill).max(initial=0.0)))
+    own = max(float((1 - bang[open_to]).max(initial=0.0)), float(safe_ratio(bad, bill).max(initial=0.0)))
+    return max(own, _in_the_way(program, x, prices))
+
+
+def _in_the_way(program: Program, x: FloatArray, prices: FloatArray) -> float:
+    """Return what users with all their tasks spend on servers beyond the cheapest way to have them, in parts of what the others spend.
+
+    The price of its last task may be many orders of magnitude above all that such a user pays for servers, and hide where it runs them.
+    Of users whose tasks are worth the same everywhere; the others are not looked at.
+    """
+    limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
+    tasks = limits.kinds == LimitKind.TASKS
+    if not tasks.any():
+        return 0.0
+    number = len(program.users)
+    satisfied = np.zeros(number, bool)
+    satisfied[limits.keys[tasks & (prices > 0), 0]] = True
+    least, most = np.full(number, np.inf), np.zeros(number)
+    np.minimum.at(least, users[open_to], program.utilities[open_to])
+    np.maximum.at(most, users[open_to], program.utilities[open_to])
+    satisfied &= most <= least * (1 + _NOTHING)
+    cost = np.asarray(limits.matrix.T @ np.where(tasks, 0.0, prices))
+    cheapest = np.full(number, np.inf)
+    np.minimum.at(cheapest, users[open_to], cost[open_to])
+    extra = np.where(satisfied[users] & open_to, x * np.maximum(cost - cheapest[users], 0.0), 0.0)
+    others = float((x * cost)[~satisfied[users]].sum())
+    return float(extra.sum()) / others if others > 0 else 0.0
 
 
 def room_left(program: Program, x: FloatArray) -> float:

@@ -49,6 +49,9 @@ _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_SHARPEN = 500
+# The goal is flat at its best point: a residual of 1e-12 may be 1e-9 of x. Where the sets of a few pairs do not show at the end of tables,
+# the path in logarithms is asked as well, which takes no more than a second of them.
+_PAIRS_TO_BE_SHARP, _SHARP = 50, 1e-13
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 
 
@@ -153,17 +156,19 @@ def _by_two_paths(program: Program, goal: AlphaFair, arrays: Arrays, deadline: D
     found = _on_tables(program, goal, arrays, deadline)
     if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
         return found
-    found = None if found is None else _sharpened(program, goal, found)
+    sharp = None if found is None else _sharpened(program, goal, found)
+    if sharp is not None:
+        return sharp
     error = np.inf if found is None else certify(program, found).worst
-    if found is not None and error <= _GOOD:
+    if found is not None and error <= _GOOD and program.n_pairs >= _PAIRS_TO_BE_SHARP:
         return found
     log.info("the path on tables leaves an error of %.1e; that in logarithms begins anew", error)
     reached = replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
-    return found if found is not None and error < certify(program, reached).worst else reached
+    return found if found is not None and max(error, _SHARP) < certify(program, reached).worst else reached
 
 
-def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution:
-    """Return an answer with the equations of its sets solved to the last digit, where that works."""
+def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution | None:
+    """Return an answer with the equations of its sets solved to the last digit, None where that does not work."""
     assert found.prices is not None
     problem = AlphaFairProblem(program, goal)
     if not problem.member.size:
@@ -172,9 +177,9 @@ def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution:
         x, p = found.x[problem.column] / problem.scale, found.prices[problem.row] * program.limits.bounds[problem.row]
         exact = from_answer(problem, x, p)
     if exact is None:
-        return found
+        return None
     sharp = problem.solution(*exact[:2], found.iterations + exact[2])
-    return sharp if certify(program, sharp).worst < certify(program, found).worst else found
+    return sharp if certify(program, sharp).worst <= max(certify(program, found).worst, _SHARP) else None
 
 
 def _on_tables(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:

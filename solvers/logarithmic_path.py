@@ -40,9 +40,9 @@ _ALLOWED = 0.3  # largest violation of a linear condition on the way, in logarit
 _SHORTEST, _LONGEST = 0.3, 60.0  # largest change of a logarithm in a step
 _PATIENT = 30  # steps of Newton's method on the sets of the end
 _STALLED = 15  # steps without progress at the end
-# Where a path ends short of full precision: parts of alpha at which to look for the sets, and how fast the targets follow the money, in
-# logarithms a step.
-_ATTEMPTS = ((1.0, 1.0), (0.9, 1.0), (0.8, 1.0), (0.7, 1.0), (1.0, 0.3))
+# Where a path ends short of full precision: parts of alpha at which to look for the sets, how fast the targets follow the money, in
+# logarithms a step, and whether that of a pair is what it can take or all that its user has.
+_ATTEMPTS = ((1.0, 1.0, True), (1.0, 1.0, False), (0.9, 1.0, True), (0.8, 1.0, True), (0.7, 1.0, True), (1.0, 0.3, True))
 _USED = 1e-7  # part of a user's utility from which on a pair counts as used
 
 
@@ -50,10 +50,10 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, F
     """Return tasks, prices (in the problem's units) and the number of steps."""
     goal, unit = problem.alpha, problem.shift
     best, steps = (np.empty(0), np.empty(0), np.nan), 0
-    for part, turn in _ATTEMPTS:
+    for part, turn, by_pair in _ATTEMPTS:
         problem.set_alpha(part * goal)
         with np.errstate(all="ignore"):
-            x, p, error, number = _Path(problem, turn, deadline).follow()
+            x, p, error, number = _Path(problem, turn, by_pair, deadline).follow()
             problem.set_alpha(goal)
             if part != 1:  # who uses what is often the same
                 used = x * problem.v / problem.utility(x)[problem.user] > _USED
@@ -98,8 +98,8 @@ class _Point:
 class _Path:
     """The way from half an even slice to the end."""
 
-    def __init__(self, problem: AlphaFairProblem, turn: float, deadline: Deadline) -> None:
-        self.problem, self.turn, self.deadline = problem, turn, deadline
+    def __init__(self, problem: AlphaFairProblem, turn: float, by_pair: bool, deadline: Deadline) -> None:
+        self.problem, self.turn, self.by_pair, self.deadline = problem, turn, by_pair, deadline
         self.alpha = problem.alpha
         self.entries = problem.A.tocoo()
         self.point = _Point.of(problem, _start(problem))
@@ -168,14 +168,15 @@ class _Path:
         """Logarithms of the money of the users of pairs and of limits: as much of it as the pair could take, all of it for itself.
 
         On servers a billion times smaller than others a user can spend no more than a billionth, and there the products have to be as much
-        smaller to tell who uses what.
+        smaller to tell who uses what. Elsewhere all the money of its user may be the better measure.
 
         At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
         it counts with mu times the money where it might spend it.
         """
         problem, logs = self.problem, self.point.logs
-        most = np.log(problem.v)  # utility that a pair gives if it takes all that there is of a limit
-        money = logs.y[problem.user] + np.minimum(logs.t[problem.user], most)
+        own = logs.t[problem.user]
+        most = np.log(problem.v) if self.by_pair else own  # utility that a pair gives if it takes all that there is of a limit
+        money = logs.y[problem.user] + np.minimum(own, most)
         limit = problem.log_money_of_limits(self.point.at.x, money)
         entries = self.entries
         if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all

@@ -24,12 +24,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.certificate import certify
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
 from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status
+from fairopt.solvers.interior_point import InteriorPoint
 from fairopt.solvers.logarithmic_path import follow
 from fairopt.solvers.tradeoff import find_total_worth
 
@@ -79,7 +81,7 @@ class CVXPY(Backend):
         if isinstance(program.goal, Total):
             solution = task.total(program.goal)
         elif isinstance(program.goal, AlphaFair):
-            solution = task.alpha_fair(program.goal)
+            solution = task.alpha_fair(program.goal, tolerance)
         elif isinstance(program.goal, Tradeoff):
             solution = task.tradeoff(program.goal)
         else:
@@ -178,7 +180,7 @@ class _Task:
         worth = self.program.utilities[self.column] * self.scale / unit[group]
         return sp.csr_array((worth, (group, np.arange(group.size))), shape=(number, group.size))
 
-    def alpha_fair(self, goal: AlphaFair) -> Solution:
+    def alpha_fair(self, goal: AlphaFair, tolerance: float) -> Solution:
         """At alpha = 1 in units of what users could have, then at alpha in units of that answer; then exactly."""
         problem = AlphaFairProblem(self.program, goal)
         members, group = np.unique(self.user, return_inverse=True)
@@ -202,11 +204,12 @@ class _Task:
             x = np.maximum(self.x.value, 0.0)
         with np.errstate(all="ignore"):
             exact = from_answer(problem, x, prices)
-        finished_by = "active sets"
-        if exact is None:
-            log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
-            exact, finished_by = follow(problem, self.deadline), "interior-point"
-        return replace(problem.solution(*exact[:2], self.iterations + exact[2]), finished_by=finished_by)
+        if exact is not None:
+            finished = replace(problem.solution(*exact[:2], self.iterations + exact[2]), finished_by="active sets")
+            if certify(self.program, finished).worst <= tolerance:
+                return finished
+        log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
+        return replace(InteriorPoint().solve(self.program, tolerance=tolerance, deadline=self.deadline), finished_by="interior-point")
 
     def tradeoff(self, goal: Tradeoff) -> Solution:
         """The goal as it stands, in units of what users could have; then exactly."""
