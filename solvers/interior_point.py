@@ -152,7 +152,14 @@ def _blas() -> ThreadpoolController:
 
 
 def _by_two_paths(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution:
-    """Follow the path on tables, which is the faster one; where it gets lost or misses something, that in logarithms as well."""
+    """Follow the path on tables, which is the faster one; where it gets lost or misses something, that in logarithms as well.
+
+    A limit on tasks that just binds, at no price, shows in logarithms only: there a few pairs go first that way.
+    """
+    if program.n_pairs < _PAIRS_TO_BE_SHARP and (program.limits.kinds == LimitKind.TASKS).any() and arrays.are_numpy:
+        reached = _solve_alpha_fair(program, goal, deadline)
+        if certify(program, reached).worst <= _SHARP:
+            return reached
     found = _on_tables(program, goal, arrays, deadline)
     if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
         return found

@@ -395,7 +395,8 @@ def test_of_two_poor_answers_the_better_one_counts(monkeypatch: pytest.MonkeyPat
     def spoiled(factor: float) -> Solution:
         return dataclasses.replace(expected, x=expected.x * factor)
 
-    monkeypatch.setattr(interior_point, "_sharpened", lambda *_: spoiled(1 - 1e-7))
+    monkeypatch.setattr(interior_point, "_on_tables", lambda *_: spoiled(1 - 1e-7))
+    monkeypatch.setattr(interior_point, "_sharpened", lambda *_: None)
     monkeypatch.setattr(interior_point, "_solve_alpha_fair", lambda *_: spoiled(0.5))
     found = interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER)
     assert found.finished_by is None
