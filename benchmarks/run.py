@@ -42,6 +42,14 @@ class Case:
     repeats: int = 5
 
 
+FIRST_LEVEL = (
+    "fairopt",
+    "fairopt by HiGHS",
+    "HiGHS, one LP",
+    "HiGHS interior point, one LP",
+    "CVXPY + HiGHS, one LP",
+    "CVXPY + Clarabel, one LP",
+)
 CASES = {
     "one-level": Case(
         "1,000 users x 10 server classes x 2 resources, all pairs, weighted DRFH, one level",
@@ -74,28 +82,14 @@ CASES = {
     "large": Case(
         "1,000 users x 100 servers x 3 resources, all pairs",
         lambda: instances.all_pairs(1000, 100, 3),
-        (
-            "fairopt",
-            "fairopt by HiGHS",
-            "HiGHS, one LP",
-            "HiGHS interior point, one LP",
-            "CVXPY + HiGHS, one LP",
-            "CVXPY + Clarabel, one LP",
-        ),
+        FIRST_LEVEL,
         "at least 10 times faster than a plain HiGHS LP",
         1,
     ),
     "tenth": Case(
         "1,000 users x 100 servers x 3 resources, a tenth of the pairs",
         lambda: instances.some_pairs(1000, 100, 3, 0.1),
-        (
-            "fairopt",
-            "fairopt by HiGHS",
-            "HiGHS, one LP",
-            "HiGHS interior point, one LP",
-            "CVXPY + HiGHS, one LP",
-            "CVXPY + Clarabel, one LP",
-        ),
+        FIRST_LEVEL,
         "at least 5 times faster than a plain HiGHS LP",
         1,
     ),

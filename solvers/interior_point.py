@@ -8,6 +8,7 @@ the latter, levels and totals by ``structured_levels`` and ``structured_total``,
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -49,9 +50,8 @@ _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_SHARPEN = 500
-# The goal is flat at its best point: a residual of 1e-12 may be 1e-9 of x. Where the sets of a few pairs do not show at the end of tables,
-# the path in logarithms is asked as well, which takes no more than a second of them.
-_PAIRS_TO_BE_SHARP, _SHARP = 50, 1e-13
+# The goal is flat at its best point: a residual of 1e-12 may be 1e-9 of x. A few pairs are worth both paths until one is sharp.
+_FEW_PAIRS, _SHARP = 50, 1e-13
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
 
 
@@ -152,30 +152,36 @@ def _blas() -> ThreadpoolController:
 
 
 def _by_two_paths(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution:
-    """Follow the path on tables, which is the faster one; where it gets lost or misses something, that in logarithms as well.
+    """Follow the path on tables, the faster one, and where it gets lost or leaves an error that in logarithms; the better answer counts.
 
-    A limit on tasks that just binds, at no price, shows in logarithms only: there a few pairs go first that way.
+    Few pairs with limits on tasks go the other way round: where such a limit just binds, at no price, only logarithms show it.
     """
-    if program.n_pairs < _PAIRS_TO_BE_SHARP and (program.limits.kinds == LimitKind.TASKS).any() and arrays.are_numpy:
-        reached = _solve_alpha_fair(program, goal, deadline)
-        if certify(program, reached).worst <= _SHARP:
-            return reached
-    found = _on_tables(program, goal, arrays, deadline)
-    if found is not None and program.n_pairs >= _PAIRS_TO_SHARPEN:
-        return found
-    sharp = None if found is None else _sharpened(program, goal, found)
-    if sharp is not None:
-        return sharp
-    error = np.inf if found is None else certify(program, found).worst
-    if found is not None and error <= _GOOD and program.n_pairs >= _PAIRS_TO_BE_SHARP:
-        return found
-    log.info("the path on tables leaves an error of %.1e; that in logarithms begins anew", error)
-    reached = replace(_solve_alpha_fair(program, goal, deadline), finished_by="path in logarithms")
-    return found if found is not None and max(error, _SHARP) < certify(program, reached).worst else reached
+    few = program.n_pairs < _FEW_PAIRS
+    ways: list[tuple[str, Callable[[], Solution | None]]] = [
+        ("path on tables", lambda: _on_tables(program, goal, arrays, deadline)),
+        ("path in logarithms", lambda: _solve_alpha_fair(program, goal, deadline)),
+    ]
+    if few and arrays.are_numpy and (program.limits.kinds == LimitKind.TASKS).any():
+        ways.reverse()
+    best, least = None, np.inf
+    for name, way in ways:
+        found = way()
+        if found is None:
+            continue
+        if program.n_pairs >= _PAIRS_TO_SHARPEN:  # large: it is certified by the caller
+            return found if name == ways[0][0] else replace(found, finished_by=name)
+        error = certify(program, found).worst
+        if best is None or error < least:
+            best, least = found if name == ways[0][0] else replace(found, finished_by=name), error
+        if error <= (_SHARP if few else _GOOD):
+            break
+        log.info("the %s leaves an error of %.1e", name, error)
+    assert best is not None  # the path in logarithms ends somewhere
+    return best
 
 
-def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution | None:
-    """Return an answer with the equations of its sets solved to the last digit, None where that does not work."""
+def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution:
+    """Return an answer with the equations of its sets solved to the last digit, where that works."""
     assert found.prices is not None
     problem = AlphaFairProblem(program, goal)
     if not problem.member.size:
@@ -184,15 +190,16 @@ def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution |
         x, p = found.x[problem.column] / problem.scale, found.prices[problem.row] * program.limits.bounds[problem.row]
         exact = from_answer(problem, x, p)
     if exact is None:
-        return None
+        return found
     sharp = problem.solution(*exact[:2], found.iterations + exact[2])
-    return sharp if certify(program, sharp).worst <= max(certify(program, found).worst, _SHARP) else None
+    return sharp if certify(program, sharp).worst <= max(certify(program, found).worst, _SHARP) else found
 
 
 def _on_tables(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:
     """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
     with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-        return solve_alpha_fair(program, goal, arrays, deadline)
+        found = solve_alpha_fair(program, goal, arrays, deadline)
+    return found if found is None or program.n_pairs >= _PAIRS_TO_SHARPEN else _sharpened(program, goal, found)
 
 
 def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
