@@ -3,33 +3,7 @@ itself is believed.
 
 Feasibility. The largest relative excess over any limit, and any negative task count.
 
-Optimality and fairness of a leximin. Let the users be settled level by level, t[1] < t[2] < ..., and look at level k: F are
-the users settled before, at levels L[n], R the others. Take any prices p >= 0 of the limits and let
-
-    q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair],        sigma = sum of q over R,
-
-the cheapest price at which user n can be lifted by one unit of level. For every feasible x with levels s[n], s >= L on F,
-
-    p.b >= p.Ax >= sum_n q[n] s[n] >= sum_F q[n] L[n] + sum_R q[n] s[n].
-
-So min over R of s is at most  bound = (p.b - sum_F q L) / sigma,  and where s >= t[k] on R, user n of R has
-s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative to t[k]:
-
-    optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
-    fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
-
-for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
-it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
-The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
-the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
-digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a billionth of a server would be judged by the
-rounding of the others. So that a price which is nothing but noise does not hide in these digits, and prove what it likes, the gap is at
-least the sum of the small terms of
-
-    sigma (bound - t[k]) = p.(b - Ax) + sum over pairs of x (A'p - q u / phi) + sum_R q (s - t[k]),
-
-all of which are >= 0, each known to 14 digits of its own. A user whose part
-q[n] s[n] of the spending is below 1e-13 proves nothing: that may be a solver's noise.
+Optimality and fairness of a leximin: by its levels, see ``fairopt.level_proof``.
 
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
@@ -58,16 +32,11 @@ import numpy as np
 from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.own_limits import OwnLimits
+from fairopt.level_proof import level_gaps
 from fairopt.parallelism import servers_at_once
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
-
-_NOISE = 1e-13  # a smaller part of all spending proves nothing
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known
-_SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
-_FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +135,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
             clause_violation(program.goal, solution.x, solution.auxiliary),
         )
     assert isinstance(program.goal, Leximin | Equalize)
-    optimality, fairness = _level_gaps(program, program.goal, solution)
+    optimality, fairness = level_gaps(program, program.goal, solution)
     return Certificate(feasibility, optimality, fairness)
 
 
@@ -226,70 +195,3 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
     largest = program.largest()
     bound = min(scale * income + float(np.maximum(worth - scale * cost, 0.0) @ largest) for scale in scales)
     return max(bound - reached, 0.0) / bound if bound > 0 else 0.0
-
-
-def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
-    """Return the worst optimality and fairness residuals over all levels."""
-    users, limits = program.pair_users, program.limits
-    number = len(program.users)
-    per_level = program.utilities / goal.weights[users]
-    levels = program.per_user(solution.x * per_level)
-    open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
-
-    value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
-    complete = ~open_to | _at_own_limit(program, levels, per_level)
-    value[complete] = levels[complete]
-    for stage in solution.stages:
-        value[stage.users] = stage.value
-    if np.isinf(value).any():  # somebody was never settled
-        return 0.0, float("inf")
-    if isinstance(goal, Equalize):
-        spread = levels[open_to]
-        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
-    else:
-        unequal = 0.0
-
-    optimality, fairness = unequal, 0.0
-    for stage in solution.stages:
-        if stage.prices is None:
-            return float("inf"), float("inf")
-        prices = np.maximum(stage.prices, 0.0)
-        cost = np.asarray(limits.matrix.T @ prices)
-        q = np.full(number, np.inf)
-        np.minimum.at(q, users, cost / per_level)
-        q[np.isinf(q)] = 0.0
-        # R: settled here or later. Who is at a limit of its own at a level below this one counts as settled before.
-        rising = value >= stage.value
-        rising[stage.users] = True
-        reached = float(levels[rising].min())
-        sigma = float(q[rising].sum())
-        if sigma <= 0 or reached <= 0:  # no proof, or a user with room left at level 0
-            return float("inf"), float("inf")
-        spent = float(prices @ limits.bounds)
-        bound = (spent * (1 - _DIGITS) - float(q[~rising] @ levels[~rising])) / sigma
-        # The same difference is a sum of terms >= 0: what is left free, what is bought too dear, who is above the level. Small ones, which
-        # the digits of the whole would hide, count by themselves.
-        free = np.maximum(limits.bounds * (1 - _DIGITS) - limits.matrix @ solution.x, 0.0)
-        dear = np.maximum(cost * (1 - _DIGITS) - q[users] * per_level, 0.0)
-        above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
-        small = sum(
-            float(price @ amount)
-            for price, amount in (
-                (np.where(prices * limits.bounds < _SMALL * spent, prices, 0.0), free),
-                (np.where(cost * solution.x < _SMALL * spent, np.maximum(solution.x, 0.0), 0.0), dear),
-                (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
-            )
-        )
-        gap = max(bound - reached, small / sigma, 0.0)
-        told = float(np.abs(stage.value / levels[stage.users] - 1).max(initial=0.0)) if (levels[stage.users] > 0).all() else float("inf")
-        optimality = max(optimality, gap / reached, told)
-        own = q[stage.users]
-        if isinstance(goal, Leximin):
-            proves = bool((own * levels[stage.users] > _NOISE * spent).all())
-            fairness = max(fairness, sigma * gap / (float(own.min()) * reached) if proves else float("inf"))
-    return optimality, fairness
-
-
-def _at_own_limit(program: Program, levels: FloatArray, per_level: FloatArray) -> np.ndarray:
-    """Which users are at the most that a limit of their own lets them have, whatever the others do, (users,)."""
-    return np.asarray(levels >= OwnLimits(program, per_level).caps()[0] * (1 - _FULL))

@@ -11,10 +11,12 @@ for it. Elsewhere it is a second row of its user, T x <= 1, beside that of its l
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Total
 
 __all__ = ["ScaledProgram", "obstacle"]
@@ -156,6 +158,26 @@ class ScaledProgram:
         self.T = self.scale * np.where(has_row, 1.0 / tasks, 0.0)[self.user] if self.limited.size else np.zeros(self.n_pairs)
         self.n_levels = self.n_users if self.has_levels else 0
         self.n_rows = self.n_levels + self.limited.size
+
+    def part(self, kept: BoolArray) -> ScaledProgram:
+        """Return the program of some pairs alone, (pairs,), in the same units, with their users and servers numbered anew.
+
+        It has no rows of tasks: those who end are at their caps.
+        """
+        part = copy.copy(self)
+        users, part.user = np.unique(self.user[kept], return_inverse=True)
+        servers, part.server = np.unique(self.server[kept], return_inverse=True)
+        part.column, part.scale = self.column[kept], self.scale[kept]
+        part.A, part.W, part.T = self.A[:, kept], self.W[kept], np.zeros(part.column.size)
+        part.n_users, part.n_servers, part.n_pairs = users.size, servers.size, part.column.size
+        part.first = np.flatnonzero(np.diff(part.user, prepend=-1))
+        part.member, part.reach, part.cap = self.member[users], self.reach[users], self.cap[users]
+        part.limited, part.n_levels, part.n_rows = np.zeros(0, np.int64), users.size, users.size
+        place = np.full(self.n_servers, -1)
+        place[servers] = np.arange(servers.size)
+        here = place[self.row_server] >= 0
+        part.row, part.row_slot, part.row_server = self.row[here], self.row_slot[here], place[self.row_server[here]]
+        return part
 
     # The way back ----------------------------------------------------------------------------------------------------------------
 

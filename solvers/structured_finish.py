@@ -9,40 +9,63 @@ it does not span thirty orders of magnitude, as that of the path does by then. W
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import Pairs
 
-__all__ = ["finished"]
+__all__ = ["Sets", "finished", "shown"]
 
 _REFINEMENTS = 3
 _LEAST = 1e-300
+_LEAST_PART = 1e-4  # of a value that is not 0 on the sets
 
 
-def finished(pairs: Pairs, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any) -> tuple[Any, Any, float]:
-    """Return the values of a point, its duals and t on the sets that they show; arguments are those of ``structured_path.advance``.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sets:
+    """Which pairs are used, (pairs,), which limits full, (slots, servers), which rows of users stopped, (rows,)."""
+
+    used: Any
+    full: Any
+    stopped: Any
+    blurred: float  # the largest smaller one of a pair of factors, in parts of the larger one: what is 0 and what is not is clear if small
+
+
+def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
+    """Return the sets that a point near its end shows; equations are full, or stopped."""
+    xp = pairs.xp
+    x, s, _ = pairs.parts(primal)
+    # Of each pair of factors the larger one counts. x and v in parts of a level, s of its limit; prices in parts of the mean that a user
+    # or a server gets of t, which is all the money as a m = 1: what the user would waste by having its whole level from this pair, p, m.
+    level = xp.clip(pairs.rows(x), _LEAST, None)
+    pair_level = pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0)
+    mean = pairs.point(pair_level * pair_level * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
+    values, prices = primal * t, dual * mean
+    there = pairs.loose(values > prices, False)
+    blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), _LEAST, None)
+    used, slack, free = pairs.parts(there)
+    return Sets(used, ~slack, ~free, float(xp.max(pairs.loose(pairs.eligible(blurred)))))
+
+
+def finished(pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any) -> tuple[Any, Any, float]:
+    """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_path.advance``.
 
     Raises
     ------
     numpy.linalg.LinAlgError
     """
     xp = pairs.xp
+    primal = xp.where(pairs.point(sets.used, ~sets.full, ~sets.stopped), primal, 0.0)
+    dual = pairs.loose(dual)  # of equations we take the smallest prices that do
     x, s, v = pairs.parts(primal)
     z, p, m = pairs.parts(dual)
-    # Of each pair of factors the larger one counts. x and v in parts of a level, s of its limit; prices in parts of the mean that a user
-    # or a server gets of t, which is all the money as a m = 1: what the user would waste by having its whole level from this pair, p, m.
-    level = xp.clip(pairs.rows(x), _LEAST, None)
-    pair_level = pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0)
-    used = x * t > z * pairs.n_users * pair_level * pair_level
-    full = s * t < p * pairs.n_servers
-    stopped = v * t < m * level * level
-    primal = xp.where(pairs.point(used, ~full, ~stopped), primal, 0.0)
-    x, s, v = pairs.parts(primal)
-    residuals = Residuals(1 - pairs.use(x) - s, rows + side * v - pairs.rows(x) + a * t, xp.zeros_like(x), 0.0)
-    still = Residuals(xp.zeros_like(s), xp.zeros_like(v), residuals.costs, 1 - float(a @ m))
+    residuals = Residuals(pairs.bounds - pairs.use(x) - s, rows + side * v - pairs.rows(x) + a * t, xp.zeros_like(x), 0.0)
+    costs = pairs.eligible(z - pairs.cost(p) + pairs.along_rows(side * m))
+    still = Residuals(xp.zeros_like(s), xp.zeros_like(v), costs, 1 - float(a @ m))
     weight = primal**2
     system = NewtonSystem(pairs, weight, xp.ones_like(weight), side, a)
     d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, _REFINEMENTS)
     _, d_dual, _ = system.step(-weight * dual, still, _REFINEMENTS)
-    return xp.clip(primal + d_primal, 0.0, None), xp.clip(dual + d_dual, 0.0, None), t + dt
+    dual = dual + d_dual
+    return xp.maximum(primal + d_primal, _LEAST_PART * primal), pairs.loose(xp.clip(dual, 0.0, None), dual), t + dt

@@ -8,13 +8,13 @@ proves again from the answer. At the end everybody is given exactly its level. T
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import numpy as np
 
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.level_faces import Faces
 from fairopt.solvers.scaled_program import ScaledProgram
 from fairopt.solvers.structured_pairs import lay_out
 from fairopt.solvers.structured_path import LevelPath
@@ -42,27 +42,33 @@ def solve_levels(
     settle_at = min(tolerance * 0.1, 1e-9)
     # The first level lies somewhere between everybody's slice and what the least can reach alone.
     unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
-    pairs = lay_out(scaled, arrays)
-    path = LevelPath(pairs, unit, deadline)
+    faces = Faces(scaled, arrays)
+    path = LevelPath(lay_out(scaled, arrays), unit, deadline)
     stages: list[Stage] = []
-    x: Any = None
-    while path.rising.any():
+    steps = 0
+    while True:
         reached = path.climb(settle_at)
-        x = reached.x
-        if not path.rising.any():  # the last of them run all their tasks
+        steps += path.steps
+        proved = np.zeros(path.rising.size, bool)
+        if path.rising.any():  # else the last of them run all their tasks
+            spent = path.per_t * reached.level * reached.user_prices
+            # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
+            settled_by = settle_at if reached.gap > reached.noise else max(settle_at, tolerance / 2)
+            proved = path.rising & (path.rises(reached) <= settled_by) & (spent > _NOISE * reached.spent)
+            if isinstance(goal, Equalize):
+                proved = path.rising
+            if reached.error > settle_at or not proved.any():
+                log.info("lost on the way to level %d, with an error of %.1e", len(stages) + 1, reached.error)
+                return None
+            if (path.rising & ~proved).any():
+                reached = path.ended(reached)
+            part = path.pairs.scaled
+            stages.append(Stage(reached.level * unit, part.member[proved], part.prices(reached.prices, reached.task_prices) * unit))
+        faces.settle(path, reached, proved)
+        if not faces.rising.any():
             break
-        spent = path.per_t * reached.level * reached.user_prices
-        # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
-        settled_by = settle_at if reached.gap > reached.noise else max(settle_at, tolerance / 2)
-        proved = path.rising & (path.rises(reached) <= settled_by) & (spent > _NOISE * reached.spent)
-        if isinstance(goal, Equalize):
-            proved = path.rising
-        if reached.error > settle_at or not proved.any():
-            log.info("lost on the way to level %d, with an error of %.1e", len(stages) + 1, reached.error)
-            return None
-        prices = scaled.prices(reached.prices, reached.task_prices) * unit
-        stages.append(Stage(reached.level * unit, scaled.member[proved], prices))
-        path.settle(proved, reached.level * path.per_t)
-        log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(path.rising.sum()))
-    exact = x * pairs.spread(arrays.floats(path.settled_at) / pairs.level(x))
-    return Solution(pairs.tasks(exact), tuple(stages), iterations=path.steps, programs_solved=max(len(stages), 1))
+        log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(faces.rising.sum()))
+        pairs, face = faces.next()
+        path = LevelPath(pairs, unit, deadline, face)
+    exact = faces.x * (faces.settled_at / scaled.sum_by_user(scaled.W * faces.x))[scaled.user]
+    return Solution(scaled.tasks(exact), tuple(stages), iterations=steps, programs_solved=max(len(stages), 1))

@@ -37,6 +37,7 @@ from fairopt.solvers.structured_pairs import Pairs
 __all__ = ["NewtonSystem", "Residuals"]
 
 _REGULAR = 1e-15  # of the unit diagonal; refinement takes it out again
+_TIGHT = 1e-13  # of the diagonal, for limits that are equations: some may follow from others
 _TINY = 1e-200
 _RAISE = 100.0  # by which it grows until the factorisation succeeds
 _MOST_RAISES = 6
@@ -56,8 +57,8 @@ class NewtonSystem:
     """The system at a point, factorised; ``step`` solves it for any right-hand side. ``a`` is None where there is no t."""
 
     def __init__(self, pairs: Pairs, primal: Any, dual: Any, side: Any, a: Any | None) -> None:
-        self.pairs, self.dual, self.side, self.a = pairs, dual, side, a
-        self.ratio = primal / dual
+        self.pairs, self.dual, self.side, self.a = pairs, pairs.loose(dual, 1.0), side, a
+        self.ratio = pairs.loose(primal) / self.dual
         theta, s_p, v_m = pairs.parts(self.ratio)
         used = pairs.A * theta
         H = self._of_servers(used, s_p)
@@ -85,7 +86,8 @@ class NewtonSystem:
         H = []
         for r in range(self.pairs.n_slots):
             row = self.pairs.use(used[r, :], r + 1)
-            H.append([*(row[c, :] for c in range(r)), row[r, :] + s_p[r, :]])
+            own = self.pairs.xp.where(s_p[r, :] > 0, s_p[r, :], _TIGHT * row[r, :] + _TINY)
+            H.append([*(row[c, :] for c in range(r)), row[r, :] + own])
         return H
 
     def _scale_servers(self, H: list[list[Any]], used: Any) -> list[list[Any]]:

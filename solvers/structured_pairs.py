@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.scaled_program import ScaledProgram
 
@@ -61,6 +61,8 @@ class Pairs(ABC):
         Products of a point that count: of eligible pairs, of limits, of rows of users.
     A, W, T : arrays (slots, pairs), (pairs,), (pairs,)
         T is empty where nobody is limited.
+    bounds : array (slots, servers), or 1
+        Of the limits.
     """
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays, n_pairs: int) -> None:
@@ -68,6 +70,8 @@ class Pairs(ABC):
         self.n_pairs, self.n_users, self.n_servers, self.n_slots = n_pairs, scaled.n_users, scaled.n_servers, scaled.n_slots
         self.has_levels, self.n_levels, self.n_limited, self.n_rows = scaled.has_levels, scaled.n_levels, scaled.limited.size, scaled.n_rows
         self.n_products = scaled.n_pairs + self.n_slots * self.n_servers + self.n_rows
+        self.bounds: Any = 1.0
+        self._tight: Any = None  # by entry of a point
         self.A, self.W = self.lay(scaled.A), self.lay(scaled.W)
         self.T = self.lay(scaled.T) if self.n_limited else arrays.floats([])
         place = np.full(self.n_users, self.n_limited)  # of each user among the limited ones; the others come last
@@ -121,10 +125,27 @@ class Pairs(ABC):
         """Return ``used`` (slots, pairs) times each of ``rows`` (pairs,), of levels, then of tasks, as (rows, slots * servers)."""
 
     @abstractmethod
-    def tasks(self, x: Any) -> FloatArray:
-        """Return tasks of all pairs of the program."""
+    def numbers(self, x: Any) -> FloatArray:
+        """Return values of the pairs of the scaled program: the way back from `lay`, for a vector."""
 
     # The same in all of them ---------------------------------------------------------------------------------------------------------
+
+    def hold(self, bounds: FloatArray, full: BoolArray, tight: BoolArray) -> None:
+        """Set the limits' bounds, which of them (slots, servers) stay full, and which rows of users (rows,) stay as they are.
+
+        These are equations from now on: a point has s = 0 or v = 0 there, and a price p or m of either sign.
+        """
+        self.bounds = self.arrays.floats(bounds)
+        self._tight = self.arrays.booleans(np.concatenate([np.zeros(self.n_pairs, bool), full.ravel(), tight]))
+        self.n_products = self.scaled.n_pairs + int((~full).sum() + (~tight).sum())
+
+    def loose(self, values: Any, elsewhere: Any = 0.0) -> Any:
+        """Return values of a point, with ``elsewhere`` for equations."""
+        return values if self._tight is None else self.xp.where(self._tight, elsewhere, values)
+
+    def tasks(self, x: Any) -> FloatArray:
+        """Return tasks of all pairs of the program."""
+        return self.scaled.tasks(self.numbers(x))
 
     def priced(self, p: Any, y: Any) -> Any:
         """Return A'p + T'y, (pairs,), for prices of limits and of limits on tasks."""
@@ -181,12 +202,12 @@ class Pairs(ABC):
 
     def length(self, values: Any, change: Any) -> float:
         """Return how far one can go, 1 at most, before a value of a point becomes 0."""
-        steepest = -float(self.xp.min(change / values))
+        steepest = -float(self.xp.min(self.loose(change) / self.loose(values, 1.0)))
         return 1.0 if steepest <= 1 else 1.0 / steepest
 
     def mean(self, products: Any) -> float:
         """Return the mean of the products of a point."""
-        return float(self.xp.sum(self.eligible(products))) / self.n_products
+        return float(self.xp.sum(self.loose(self.eligible(products)))) / self.n_products
 
 
 class PairTable(Pairs):
@@ -260,10 +281,10 @@ class PairTable(Pairs):
             parts[-1] = self.of_limited(parts[-1])
         return parts[0] if len(parts) == 1 else xp.concat(parts)
 
-    def tasks(self, x: Any) -> FloatArray:
+    def numbers(self, x: Any) -> FloatArray:
         """Take them from where they are in the table."""
-        values = self.arrays.numpy(x)
-        return self.scaled.tasks(values if self._there is None else values[self._position])
+        values: FloatArray = self.arrays.numpy(x)
+        return values if self._there is None else np.asarray(values[self._position])
 
 
 class PairLists(Pairs):
@@ -343,6 +364,6 @@ class PairLists(Pairs):
             table[start + r * k] = used[r] * values
         return table.reshape(n, m * k)
 
-    def tasks(self, x: FloatArray) -> FloatArray:
-        """In the same order."""
-        return self.scaled.tasks(x)
+    def numbers(self, x: FloatArray) -> FloatArray:
+        """As they are."""
+        return x

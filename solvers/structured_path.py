@@ -27,14 +27,14 @@ to NumPy after every step.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structured_finish import finished
+from fairopt.solvers.structured_finish import Sets, finished, shown
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import Pairs
 
@@ -61,9 +61,12 @@ _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and 
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
 _FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may show, and by how much it falls from one trial to the next
-# Part of the prices that is left to those who rise where the next level starts: good, and just so. Caps are passed long before an end, and
-# later points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
-_RESTART, _LEAST_LEFT, _RESTART_CAPPED = 0.1, 1e-3, 0.9
+# Part of the prices that is left to those who rise where the path goes on without the capped. Caps are passed long before an end, and later
+# points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
+_RESTART = 0.9
+_EXACT = 1e-14  # an error that is rounding
+_BLURRED = 1e-3  # of sets: see there
+_LEAST_SLACK = 1e-3  # of a limit, or of a user's level, where a level starts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,27 +103,27 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
     x, s, v = pairs.parts(primal)
     z, p, m = pairs.parts(dual)
     residuals = Residuals(
-        1 - pairs.use(x) - s,
+        pairs.bounds - pairs.use(x) - s,
         rows + side * v - pairs.rows(x) + (0.0 if a is None else a * point.t),
         pairs.eligible(z - pairs.cost(p) + pairs.along_rows(side * m) + worth),
         0.0 if a is None else 1 - float(a @ m),
     )
     system = NewtonSystem(pairs, primal, dual, side, a)
     care = _REFINEMENTS if part == _LONG else 0
-    product = primal * dual
+    product = pairs.loose(primal * dual)
     mu = pairs.mean(product)
     step = system.step(-product, residuals, care // 2)
     lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
     ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
     value = float(xp.sum(p) + xp.sum(m)) if a is None else point.t
     aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / pairs.n_products)
-    wanted = aim - product - step[0] * step[1]
+    wanted = pairs.loose(aim - product - step[0] * step[1])
     step = system.step(wanted, residuals, care)
     lengths = pairs.length(primal, step[0]), pairs.length(dual, step[1])
     for _ in range(_CORRECTORS):
         far = [min(1.0, length + _AHEAD) for length in lengths]
         there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
-        wanted = wanted + xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD)
+        wanted = wanted + pairs.loose(xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD))
         other = system.step(wanted, residuals, care)
         longer = pairs.length(primal, other[0]), pairs.length(dual, other[1])
         if sum(longer) < sum(lengths) + _GAIN:
@@ -128,9 +131,10 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
         step, lengths = other, longer
     along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
     log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
+    dual_after = dual + across * step[1]
     after = Point(
         xp.maximum(primal + along * step[0], _LEAST_PART * primal),
-        xp.maximum(dual + across * step[1], _LEAST_PART * dual),
+        pairs.loose(xp.maximum(dual_after, _LEAST_PART * dual), dual_after),
         point.t + along * step[2],
     )
     if not np.isfinite(float(after.primal @ after.dual) + after.t):
@@ -156,8 +160,10 @@ class Reached:
     task_prices: FloatArray  # of limits on tasks that are rows
     user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
     spent: float  # sum of all prices
-    saturated: BoolArray  # who seems to be stopped here: its price outweighs what it has above the level, (users,)
-    missing: float  # largest part of its level that a settled user lacks at x
+    saturated: BoolArray  # who rises and seems to be stopped here: its price outweighs what it has above the level, (users,)
+    missing: float  # largest part of its level that a settled user lacks at x, or by which an equation fails
+    point: Point
+    sets: Sets | None = None  # of an exact end
 
     @property
     def gap(self) -> float:
@@ -170,20 +176,52 @@ class Reached:
         return max(self.gap, -self.gap - 2 * self.noise, self.missing if self.missing > _HELD else 0.0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Face:
+    """What the levels so far leave to the next one, and where it may start: see ``level_faces``. Of the pairs that are left,
+
+    Attributes
+    ----------
+    rising, settled_at : arrays (users,)
+        Who still rises; at which level the others are settled, in parts of their reach.
+    bounds : array (slots, servers)
+        What is left of the limits.
+    tight, full : bool arrays (users,), (slots, servers)
+        Users whose levels, and limits whose sums, are equations.
+    x : array (pairs,)
+        Where the last level ended.
+    t : float
+        That level.
+    """
+
+    rising: BoolArray
+    settled_at: FloatArray
+    bounds: FloatArray
+    tight: BoolArray
+    full: BoolArray
+    x: FloatArray
+    t: float
+
+
 class LevelPath:
-    """A leximin on its way: who still rises, who is settled at which level, and the points where the next level may start.
+    """The way to one level of a leximin: who still rises, who is settled at which level, and points where it may start again.
 
     Levels are in parts of a user's reach, t in units of ``unit``.
     """
 
-    def __init__(self, pairs: Pairs, unit: float, deadline: Deadline) -> None:
+    def __init__(self, pairs: Pairs, unit: float, deadline: Deadline, face: Face | None = None) -> None:
         self.pairs, self.deadline = pairs, deadline
         self.per_t = unit / pairs.scaled.reach
-        self.rising = np.ones(pairs.n_users, bool)
-        self.settled_at = np.zeros(pairs.n_users)
+        self.rising = np.ones(pairs.n_users, bool) if face is None else face.rising.copy()
+        self.settled_at = np.zeros(pairs.n_users) if face is None else face.settled_at.copy()
+        self.tight = np.zeros(pairs.n_users, bool) if face is None else face.tight
+        self.bounds = np.ones((pairs.n_slots, pairs.n_servers)) if face is None else face.bounds
+        self.full = np.zeros(self.bounds.shape, bool) if face is None else face.full
+        if face is not None:
+            pairs.hold(face.bounds, face.full, face.tight)
         self.side = pairs.arrays.floats(np.append(np.ones(pairs.n_users), -np.ones(pairs.n_limited)))
         self.steps = 0
-        self.points, self.since = [self._start()], 0  # from which on they are those of the present level
+        self.points = [self._start() if face is None else self._start_on(face)]  # where it may start again
 
     def _start(self) -> Point:
         """Half of every limit, divided evenly among those who can use the server; the same price for the same part of a level."""
@@ -203,6 +241,16 @@ class LevelPath:
         primal = pairs.point(x, s, xp.concat([level - pairs.arrays.floats(self.per_t * t), 1 - tasks]))
         return Point(primal, pairs.point(z, p, m) / float(self.per_t @ numpy(q)), t)
 
+    def _start_on(self, face: Face) -> Point:
+        """Where the last level ended, with prices that make all products the same."""
+        pairs, xp = self.pairs, self.pairs.xp
+        x = pairs.eligible(pairs.lay(face.x), 1.0)
+        s, v = pairs.bounds - pairs.use(x), pairs.rows(x) - self._a * face.t - self._rows
+        s, v = xp.maximum(s, _LEAST_SLACK * pairs.bounds), xp.maximum(v, _LEAST_SLACK * pairs.rows(x))
+        product = 1 / float(xp.sum(self._a / v))
+        primal = pairs.point(x, s, v)
+        return Point(pairs.loose(primal), pairs.loose(product / primal), face.t)
+
     @property
     def _a(self) -> Any:
         """By how much each row of the users rises with t, (rows,)."""
@@ -213,34 +261,26 @@ class LevelPath:
         """Right-hand sides of the rows of the users, (rows,)."""
         return self.pairs.arrays.floats(np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.n_limited)))
 
-    def settle(self, users: BoolArray, levels: FloatArray, least: float = _RESTART) -> None:
-        """Settle users, (users,), at their levels, and go back to the last point that is a good start without them.
-
-        That is one which leaves ``least`` of the prices to the others; by default, one of the present level goes before.
-        """
-        self.rising = self.rising & ~users
-        self.settled_at = np.where(users, levels, self.settled_at)
-        if not self.rising.any():
-            return
-        a = self._a
-        left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in self.points])
-        good = np.flatnonzero(left >= least)
-        recent = self.since + int(left[self.since :].argmax())
-        if good.size and (good[-1] >= self.since or least > _RESTART or left[recent] < _LEAST_LEFT):
-            chosen = int(good[-1])
-        else:
-            chosen = recent if left[recent] >= _LEAST_LEFT else int(left.argmax())
-        first = max(0, chosen + 1 - _MOST_KEPT)
-        kept = zip(self.points[first : chosen + 1], left[first:], strict=False)
-        self.points = [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
-        self.since = len(self.points) - 1
-
     def settle_capped(self, level: float) -> bool:
-        """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any."""
-        capped = self.rising & (self.pairs.scaled.cap <= self.per_t * level * (1 + _ROUNDING))
-        if capped.any():
-            self.settle(capped, self.pairs.scaled.cap, _RESTART_CAPPED)
-        return bool(capped.any())
+        """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any.
+
+        The path goes back to the last point that is a good start without them: one that leaves most of the prices to the others.
+        """
+        cap = self.pairs.scaled.cap
+        capped = self.rising & (cap <= self.per_t * level * (1 + _ROUNDING))
+        if not capped.any():
+            return False
+        self.rising &= ~capped
+        self.settled_at = np.where(capped, cap, self.settled_at)
+        if self.rising.any():
+            a = self._a
+            left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in self.points])
+            good = np.flatnonzero(left >= _RESTART)
+            chosen = int(good[-1] if good.size else left.argmax())
+            first = max(0, chosen + 1 - _MOST_KEPT)
+            kept = zip(self.points[first : chosen + 1], left[first:], strict=False)
+            self.points = [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
+        return True
 
     def climb(self, enough: float) -> Reached:
         """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained."""
@@ -252,7 +292,7 @@ class LevelPath:
             if now.error < trial and not self._proves_all(now, enough):
                 trial = _FINISH[1] * now.error
                 end = self._finished(point)
-                if end is not None and self._proves_all(end, enough):
+                if end is not None and self._proves_all(end, enough) and self._goes_on_from(end):
                     log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
                     now = end  # which may pass caps that the point itself has not reached
             if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
@@ -279,13 +319,28 @@ class LevelPath:
         assert best is not None
         return best
 
+    def _goes_on_from(self, end: Reached) -> bool:
+        """Is it clear what the next level may use, if there is one?"""
+        assert end.sets is not None
+        return end.sets.blurred < _BLURRED or bool((end.saturated == self.rising).all())
+
+    def ended(self, reached: Reached) -> Reached:
+        """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
+        if reached.sets is not None:
+            return reached
+        end = self._finished(reached.point)
+        if end is not None and end.error <= max(reached.error, _EXACT):
+            return end
+        return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, reached.point.t))
+
     def _finished(self, point: Point) -> Reached | None:
         """Return what the exact end on the sets of a point proves."""
+        sets = shown(self.pairs, point.primal, point.dual, point.t)
         try:
-            end = finished(self.pairs, point.primal, point.dual, point.t, self.side, self._a, self._rows)
+            end = finished(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows)
         except np.linalg.LinAlgError:
             return None
-        return self._proved(Point(*end))
+        return replace(self._proved(Point(*end)), sets=sets)
 
     def _proves_all(self, reached: Reached, enough: float) -> bool:
         """Is everybody who seems to be stopped here proved to be?"""
@@ -311,16 +366,20 @@ class LevelPath:
         q = numpy(pairs.cheapest(p, m[n:]))
         v, p, m = numpy(v), numpy(p), numpy(m)
         level, tasks = np.split(numpy(pairs.rows(x)), [n])
-        used = max(float(pairs.xp.max(pairs.use(x))), float(tasks.max(initial=0.0)))
+        beyond = numpy(pairs.use(x) - pairs.bounds)
+        excess = max(float(beyond.max()), float(tasks.max(initial=0.0) - 1))
         # A sum over 100,000 users is as exact as the limit itself is known. To scale that back would leave a user who gets a millionth of
         # all spending unproved: a gap of 1e-14 is a rise by 1e-8 for it.
-        level = level / max(1.0, used / (1 + _DIGITS))
+        level = level / max(1.0, (1 + excess) / (1 + _DIGITS))
         settled = self.settled_at > 0
-        missing = float((1 - level[settled] / self.settled_at[settled]).max(initial=0.0))
+        lacks = 1 - level[settled] / self.settled_at[settled]
+        missing = float(np.where(self.tight[settled], np.abs(lacks), lacks).max(initial=0.0))
+        missing = max(missing, float(np.abs(beyond[self.full]).max(initial=0.0)))
         reached = np.float64((level[rising] / self.per_t[rising]).min())  # a NumPy number, like sigma: dividing by 0 is inf
         y = m[n:]
         sigma = np.float64(self.per_t[rising] @ q[rising])
-        spent = float(p.sum() + y.sum())
-        bound = (spent * (1 - _DIGITS) - float(q[~rising] @ self.settled_at[~rising])) / sigma
+        paid = p * self.bounds
+        money, spent = float(paid.sum() + y.sum()), float(np.abs(paid).sum() + y.sum())
+        bound = (money - _DIGITS * spent - float(q[~rising] @ self.settled_at[~rising])) / sigma
         saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)
-        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, missing)
+        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, missing, point)

@@ -68,6 +68,7 @@ FLOORS = {  # a name a line: branches merge
         "completion",
         "conditions",
         "events",
+        "level_proof",
         "papers",
         "plots",
         "small_instances",
@@ -130,6 +131,7 @@ NEIGHBOURS = {
     ("trace_trials", "simulation"),
     ("instance", "validation"),
     ("certificate", "conditions"),
+    ("certificate", "level_proof"),
     ("__main__", "cli"),
     ("cli", "commands"),
 }  # on one floor, in this direction only

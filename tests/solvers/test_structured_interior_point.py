@@ -21,7 +21,7 @@ from fairopt.solvers import choose, interior_point
 from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_finish import finished
+from fairopt.solvers.structured_finish import finished, shown
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
@@ -263,8 +263,10 @@ def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float)
     side, a, rows = path.side, pairs.arrays.floats(path.per_t), pairs.arrays.floats(np.zeros(users))
     point = path.points[0]
     for _ in range(40):
-        reached = path._proved(point)
-        end = path._proved(Point(*finished(pairs, point.primal, point.dual, point.t, side, a, rows))) if reached.gap < 1e-5 else reached
+        end = reached = path._proved(point)
+        if reached.gap < 1e-5:
+            sets = shown(pairs, point.primal, point.dual, point.t)
+            end = path._proved(Point(*finished(pairs, sets, point.primal, point.dual, point.t, side, a, rows)))
         if abs(end.gap) <= 1e-13:
             break
         point = advance(pairs, point, side, a, rows, 0.0, part_of_the_way(reached.gap))

@@ -1,0 +1,173 @@
+r"""Proof of a leximin, level by level, recomputed from the answer and the prices of its levels.
+
+Let the users be settled level by level, t[1] < t[2] < ..., and look at level k: F are the users settled before, at levels L[n], R the
+others. Take any prices p >= 0 of the limits and let
+
+    q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair],        sigma = sum of q over R,
+
+the cheapest price at which user n can be lifted by one unit of level. For every feasible x with levels s[n], s >= L on F,
+
+    p.b >= p.Ax >= sum_n q[n] s[n] >= sum_F q[n] L[n] + sum_R q[n] s[n].
+
+So min over R of s is at most  bound = (p.b - sum_F q L) / sigma,  and where s >= t[k] on R, user n of R has
+s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative to t[k]:
+
+    optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
+    fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
+
+for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
+it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
+The bound holds for any prices, so the prices may come from anywhere, and t[k] is what the answer reaches, not what the solver says it
+does (their difference counts as optimality).
+
+Digits. Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a
+billionth of a server would be judged by the rounding of the others. So that a price which is nothing but noise does not hide in these
+digits, and prove what it likes, the gap is at least the sum of the small terms of
+
+    g = sigma (bound - t[k]) = p.(b - Ax) + sum over pairs of x (A'p - q u / phi) + sum_R q (s - t[k]) + sum_F q (s - L),
+
+all of which are >= 0, each known to 14 digits of its own. A user whose part q[n] s[n] of the spending is below 1e-13 proves nothing: that
+may be a solver's noise.
+
+What the levels below leave. The same sum holds for every feasible x that has these levels, s >= L on F and s >= t[k] on R, and so it bounds
+each of its terms. No such x has more of a pair than g / (A'p - q u / phi), leaves more of a limit than g / p, or gives a settled user more
+above its level than g / q. Where that is next to nothing, the levels above may do without what it would cost: their q is the cheapest price
+of the other pairs, and limits that are full and users who are settled may have prices below 0. What that adds to the bound is charged to
+it: by as much as a pair is worth more than it costs, or as a price is below 0, times the most that there can be. All that one level k
+bounds shares one g, so that of these charges the largest counts. (The sum of the prices of levels, each with a large factor, proves the
+same by itself; but these factors grow with every level, and soon nothing could be read from the sum.)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.own_limits import OwnLimits
+from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+
+__all__ = ["level_gaps"]
+
+_NOISE = 1e-13  # a smaller part of all spending proves nothing
+_DIGITS = 1e-14  # relative precision to which limits are taken to be known
+_ROUNDING = 1e-15  # of a sum, at least
+_SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
+_FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
+_CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
+_CLEAR = 1e-9  # part of a pair's cost that is more than rounding
+
+
+def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -> tuple[float, float]:
+    """Return the worst optimality and fairness residuals over all levels."""
+    per_level = program.utilities / goal.weights[program.pair_users]
+    levels = program.per_user(solution.x * per_level)
+    open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
+
+    value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
+    complete = ~open_to | _at_own_limit(program, levels, per_level)
+    value[complete] = levels[complete]
+    for stage in solution.stages:
+        value[stage.users] = stage.value
+    if np.isinf(value).any():  # somebody was never settled
+        return 0.0, float("inf")
+    if isinstance(goal, Equalize):
+        spread = levels[open_to]
+        unequal = float(np.ptp(spread) / spread.max()) if spread.size else 0.0
+    else:
+        unequal = 0.0
+
+    optimality, fairness = unequal, 0.0
+    proof = _Proof(program, per_level, solution.x, levels, value)
+    for stage in sorted(solution.stages, key=lambda stage: stage.value):
+        missing, rise = proof.of(stage)
+        optimality = max(optimality, missing)
+        if isinstance(goal, Leximin):
+            fairness = max(fairness, rise)
+        if np.isinf(missing):
+            break
+    return optimality, fairness
+
+
+class _Proof:
+    """The proofs of levels from below, and what they leave: the most that there can be of each pair, limit and surplus of a user."""
+
+    def __init__(self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray) -> None:
+        self.users, self.limits = program.pair_users, program.limits
+        self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
+        self.left = self.limits.bounds - self.limits.matrix @ x
+        # Of pairs, of limits, of users; and which level says so.
+        self.most = [np.full(size, np.inf) for size in (x.size, self.left.size, levels.size)]
+        self.by = [np.full(most.size, -1) for most in self.most]
+        self.number = 0
+
+    def of(self, stage: Stage) -> tuple[float, float]:
+        """Return by how much the level, and some user of it, could be higher, relative to it."""
+        if stage.prices is None:
+            return float("inf"), float("inf")
+        bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
+        most_of_pairs, most_left, most_above = self.most
+        prices = np.where(most_left > _CLOSED * bounds, np.maximum(stage.prices, 0.0), stage.prices)
+        cost = np.asarray(self.limits.matrix.T @ prices)
+        closed = most_of_pairs * per_level <= _CLOSED * levels[users]
+        q = np.full(levels.size, np.inf)
+        np.minimum.at(q, users[~closed], (cost / per_level)[~closed])
+        q[np.isinf(q)] = 0.0
+        # R: settled here or later. Who is at a limit of its own at a level below this one counts as settled before.
+        rising = self.value >= stage.value
+        rising[stage.users] = True
+        q = np.where(rising | (most_above > _CLOSED * levels), np.maximum(q, 0.0), q)
+        reached = float(levels[rising].min())
+        sigma = float(q[rising].sum())
+        if sigma <= 0 or reached <= 0:  # no proof, or a user with room left at level 0
+            return float("inf"), float("inf")
+        worth = q[users] * per_level
+        spent = float(np.abs(prices) @ bounds)
+        bound = (float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising])) / sigma
+        # The same difference is a sum of terms >= 0: what is left free, what is bought too dear, who is above the level. Small ones, which
+        # the digits of the whole would hide, count by themselves.
+        free = np.maximum(self.left - bounds * _DIGITS, 0.0)
+        dear = np.maximum(cost * (1 - _DIGITS) - worth, 0.0)
+        above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
+        small = sum(
+            float(price @ amount)
+            for price, amount in (
+                (np.where(prices * bounds < _SMALL * spent, np.maximum(prices, 0.0), 0.0), free),
+                (np.where(cost * self.x < _SMALL * spent, np.maximum(self.x, 0.0), 0.0), dear),
+                (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
+            )
+        )
+        below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
+        own_gap = max(bound - reached, small / sigma, 0.0)
+        gap = own_gap + self._charge(below_price) / sigma
+        settled = ~rising
+        settled[stage.users] = True
+        dear[dear <= _CLEAR * np.abs(cost)] = 0.0
+        self._learn(max(sigma * own_gap, _ROUNDING * spent), [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * settled])
+
+        own = levels[stage.users]
+        told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
+        proves = bool((q[stage.users] * own > _NOISE * spent).all())
+        rise = sigma * gap / (float(q[stage.users].min()) * reached) if proves else float("inf")
+        return max(gap / reached, told), rise
+
+    def _charge(self, below_price: list[FloatArray]) -> float:
+        """Return what is charged for pairs, limits and users that cost less than they should, by so much."""
+        charges = np.zeros(self.number)
+        for by, most, amount in zip(self.by, self.most, below_price, strict=True):
+            some = np.flatnonzero((amount > 0) & (by >= 0))
+            np.maximum.at(charges, by[some], amount[some] * most[some])
+        return float(charges.sum())
+
+    def _learn(self, total: float, prices: list[FloatArray]) -> None:
+        """Bound everything that has a price: all of it together costs no more than this total."""
+        for by, most, price in zip(self.by, self.most, prices, strict=True):
+            with np.errstate(divide="ignore"):
+                now = total / price
+            better = now < most
+            most[better], by[better] = now[better], self.number
+        self.number += 1
+
+
+def _at_own_limit(program: Program, levels: FloatArray, per_level: FloatArray) -> BoolArray:
+    """Which users are at the most that a limit of their own lets them have, whatever the others do, (users,)."""
+    return np.asarray(levels >= OwnLimits(program, per_level).caps()[0] * (1 - _FULL))
