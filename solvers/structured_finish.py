@@ -36,11 +36,12 @@ def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
     """Return the sets that a point near its end shows; equations are full, or stopped."""
     xp = pairs.xp
     x, s, _ = pairs.parts(primal)
-    # Of each pair of factors the larger one counts. x and v in parts of a level, s of its limit; prices in parts of the mean that a user
-    # or a server gets of t, which is all the money as a m = 1: what the user would waste by having its whole level from this pair, p, m.
+    # Of each pair of factors the larger one counts. x in parts of what its user, or its server, could have of this pair at most, v of a
+    # level, s of its limit; prices in parts of the mean that a user or a server gets of t, which is all the money as a m = 1: what the user
+    # would waste by having that much of this pair, p, m.
     level = xp.clip(pairs.rows(x), _LEAST, None)
-    pair_level = pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0)
-    mean = pairs.point(pair_level * pair_level * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
+    most = xp.minimum(pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0), pairs.room())
+    mean = pairs.point(most * most * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
     values, prices = primal * t, dual * mean
     there = pairs.loose(values > prices, False)
     blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), _LEAST, None)

@@ -173,6 +173,15 @@ class Pairs(ABC):
         """Return the cheapest price of one unit of each user's level, min over its pairs of (A'p + T'y) / W, (users,)."""
         return self.least_by_user(self.priced(p, y) / self.eligible(self.W, 1.0))
 
+    def room(self) -> Any:
+        """Return how much of each pair its server has room for, (pairs,): 1 where no limit is held."""
+        if self._tight is None:
+            return self.xp.ones_like(self.W)
+        view, needs = self.view(self.A), []
+        for r in range(self.n_slots):
+            needs.append(self.xp.reshape(view[r, ...] / self.at_servers(self.bounds[r, :]), (-1,)))
+        return 1 / self.xp.clip(self.xp.max(self.xp.stack(needs), axis=0), 1.0, None)
+
     def placed(self, of_limited: Any, elsewhere: float = 0.0) -> Any:
         """Give a value to every user from those of the users with a second row."""
         return self.xp.take(self.xp.concat([of_limited, self.arrays.floats([elsewhere])]), self._place)
