@@ -50,7 +50,7 @@ __all__ = ["level_gaps"]
 
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
-_ROUNDING = 1e-15  # of a sum, at least
+_ROUNDING = 2.2e-16  # of a sum, at least
 _SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
 _FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 _CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
@@ -126,13 +126,14 @@ class _Proof:
         # The same difference is a sum of terms >= 0: what is left free, what is bought too dear, who is above the level. Small ones, which
         # the digits of the whole would hide, count by themselves.
         free = np.maximum(self.left - bounds * _DIGITS, 0.0)
-        dear = np.maximum(cost * (1 - _DIGITS) - worth, 0.0)
+        paid = np.asarray(self.limits.matrix.T @ np.abs(prices))
+        dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
         small = sum(
             float(price @ amount)
             for price, amount in (
                 (np.where(prices * bounds < _SMALL * spent, np.maximum(prices, 0.0), 0.0), free),
-                (np.where(cost * self.x < _SMALL * spent, np.maximum(self.x, 0.0), 0.0), dear),
+                (np.where(paid * self.x < _SMALL * spent, np.maximum(self.x, 0.0), 0.0), dear),
                 (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
             )
         )
@@ -141,7 +142,7 @@ class _Proof:
         gap = own_gap + self._charge(below_price) / sigma
         settled = ~rising
         settled[stage.users] = True
-        dear[dear <= _CLEAR * np.abs(cost)] = 0.0
+        dear[dear <= _CLEAR * paid] = 0.0
         self._learn(max(sigma * own_gap, _ROUNDING * spent), [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * settled])
 
         own = levels[stage.users]

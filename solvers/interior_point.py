@@ -39,13 +39,13 @@ log = logging.getLogger(__name__)
 _GOOD = 1e-9  # good enough to stop looking
 # From what size on, pairs times limits, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
 # and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.008, 0.010; 200 x 30 x 3 0.016, 0.053; 1,000 x 10 x 2
-# 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32.
-# Users with one to three servers each have many levels, among which it may get lost: 1,000 x 10 x 2 0.075, 0.062; 3,000 x 20 x 2 0.76,
-# 0.55; 1,000 x 100 x 3 4.9, 4.5. So have those whose tasks end (the 900 users of the Google cluster 0.10, 0.081): larger programs gain much
-# where it finds its way, 3,000 x 10 x 3 0.16, 1.1; 1,000 x 30 x 3 0.15, 1.2 to 2.0; a tenth of the pairs of 1,000 x 100 x 3 0.2, 2.1;
-# and lose little where it does not, 3,000 x 10 x 3 1.8, 1.5; 1,000 x 30 x 3 1.5, 1.3; 300 x 100 x 3 5.1, 5.2.
+# 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32. Users whose
+# tasks end: 300 x 20 x 2 0.03, 0.06; 3,000 x 10 x 3 0.3 to 0.5, 1.2; 1,000 x 100 x 3 0.5, 8.8.
+# Users with one to three servers each have many levels: 1,000 x 20 x 2 (12 of them) 0.14, 0.09; 1,000 x 50 x 2 (47) 0.57, 0.58;
+# 2,000 x 50 x 2 (34) 0.64, 0.69; 3,000 x 50 x 3 (82) 2.4, lost after 13; 5,000 x 100 x 3 (172) 8, lost. Where tasks end 1,000 x 50 x 2
+# 0.92, 0.76.
 # Totals: 1,000 x 10 x 2 0.020, 0.023; 3,000 x 10 x 2 0.044, 0.10; 1,000 x 30 x 3 0.053, 0.089; 300 x 100 x 3 0.050, 0.077.
-_SIZE_OF_LEVELS, _SIZE_OF_ENDING, _PAIRS_EACH = 100_000, 600_000, 3
+_SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
@@ -92,9 +92,8 @@ class InteriorPoint(Backend):
             return is_large(program)
         pairs = program.n_pairs
         if isinstance(program.goal, Leximin | Equalize):
-            ends = int((program.limits.kinds == LimitKind.TASKS).sum())
-            least = _SIZE_OF_ENDING if ends else _SIZE_OF_LEVELS
-            large = pairs * (len(program.limits) - ends) >= least and pairs > _PAIRS_EACH * len(program.users)
+            shared = int((program.limits.kinds != LimitKind.TASKS).sum())
+            large = pairs * shared >= (_SIZE_OF_LEVELS if pairs > _PAIRS_EACH * len(program.users) else _SIZE_OF_FEW_EACH)
         else:
             large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         return large and not obstacle(program)

@@ -68,5 +68,5 @@ def finished(pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: A
     system = NewtonSystem(pairs, weight, xp.ones_like(weight), side, a)
     d_primal, _, dt = system.step(xp.zeros_like(weight), residuals, _REFINEMENTS)
     _, d_dual, _ = system.step(-weight * dual, still, _REFINEMENTS)
-    dual = dual + d_dual
+    dual = xp.where(weight > 0, 0.0, dual + d_dual)  # what is left of the others is rounding
     return xp.maximum(primal + d_primal, _LEAST_PART * primal), pairs.loose(xp.clip(dual, 0.0, None), dual), t + dt
