@@ -11,9 +11,7 @@ Writes benchmarks/results/equilibria.md and equilibria.json.
 from __future__ import annotations
 
 import json
-import os
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 
 import instances
 import numpy as np
-from measuring import machine, write
+from measuring import Row, in_own_process, machine, write
 
 import fairopt as fo
 
@@ -40,7 +38,7 @@ CASES = (
 )
 
 
-def measure(users: int, servers: int, part: float, seed: int, sharing: Any, market: bool) -> dict[str, Any]:
+def measure(users: int, servers: int, part: float, seed: int, sharing: Any, market: bool) -> Row:
     """Solve one case here and now."""
     tiny = fo.Instance([[1.0, 1.0]], [[0.1, 0.2], [0.2, 0.1]])
     for solver in ("best-response", "interior-point")[: 1 + market]:
@@ -49,7 +47,7 @@ def measure(users: int, servers: int, part: float, seed: int, sharing: Any, mark
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     clock = time.process_time()
     allocation = fo.solve(instance, "psdsf", sharing=sharing, solver="best-response")
-    row: dict[str, Any] = {
+    row: Row = {
         "instance": f"{users:,} x {servers:,} x 3, {part:.0%} of the pairs, seed {seed}",
         "sharing": sharing,
         "processor": time.process_time() - clock,
@@ -77,9 +75,9 @@ def main() -> None:
         return
     rows = []
     for case in range(len(CASES)):
-        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run([sys.executable, __file__, str(case)], capture_output=True, text=True, check=True, env=environment)
-        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        rows.append(in_own_process(__file__, [str(case)], np.inf))
+        if "failed" in rows[-1]:
+            raise SystemExit(rows[-1]["failed"])
         print(rows[-1], flush=True)
     lines = [
         "# Benchmarks of PS-DSF",

@@ -1,4 +1,4 @@
-"""How the benchmark of growth measures: one process a measurement, processor time, the peak of memory; and how exact an answer is."""
+"""How benchmarks measure: one process a measurement, processor time, the peak of memory; and how exact an answer is."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Speed and memory against what a user would write otherwise, all measured in one run: ``make bench``.
 
-Every contender runs in a process of its own, which imports first, then builds the instance, then times `repeats` solves;
-the fastest counts, and the peak of resident memory above that before the first solve. "error" is the largest relative
-difference of a share from the one that fairopt certifies (of the lowest, for one LP; of a user's tasks, under proportional fairness), "gap"
-what is missing of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits. Those of fairopt
-compare two solves of its own (its "error" under proportional fairness is the certificate's): what speaks for it is the worst residual.
+Every contender runs in a process of its own, with one thread for linear algebra, which imports first, then builds the instance, then
+times `repeats` solves; the fastest counts, and the peak of resident memory above that before the first solve. "error" is the largest
+relative difference of a share from the one that fairopt certifies (of the lowest, for one LP; of a user's tasks, under proportional
+fairness), "gap" what is missing of the certified lowest share (geometric mean of the tasks) once the tasks are scaled back into the limits.
+Those of fairopt compare two solves of its own (its "error" under proportional fairness is the certificate's): what speaks for it is the
+worst residual.
 Writes benchmarks/results/results.md and results.json.
 """
 
@@ -13,8 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,12 +22,12 @@ from pathlib import Path
 import contenders
 import instances
 import numpy as np
-from measuring import exactness, machine, write
+from measuring import Row, exactness, in_own_process, machine, write
 
 import fairopt as fo
 
 RESULTS = Path(__file__).resolve().parent / "results"
-_LIMIT = 60  # seconds for a contender
+_LIMIT = 60  # seconds of processor time for a contender, the building of its instance included
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,9 @@ CASES = {
 }
 
 
-def measure(case: Case, name: str) -> dict[str, object]:
-    """Run one contender here and now."""
+def measure(case: Case, name: str) -> Row:
+    """Run one contender here and now; the system stops this process at the limit."""
+    resource.setrlimit(resource.RLIMIT_CPU, (_LIMIT, resource.getrlimit(resource.RLIMIT_CPU)[1]))
     if name == "fairopt from the file":
         solve: Callable[[fo.Instance], np.ndarray] = lambda _: contenders.fairopt_solve(instances.google())  # noqa: E731
     else:
@@ -144,7 +144,7 @@ def measure(case: Case, name: str) -> dict[str, object]:
         tasks = solve(instance)
         seconds.append(time.perf_counter() - started)
     peak = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    measured = {"contender": name, "seconds": min(seconds), "peak_mib": peak}
+    measured: Row = {"seconds": min(seconds), "peak_mib": peak}
     allocation = fo.solve(instance, "proportional" if proportional else contenders.notion(instance))
     worst = allocation.certificate.worst
     per_task = None if proportional else allocation.shares / allocation.tasks_per_user
@@ -158,18 +158,6 @@ def measure(case: Case, name: str) -> dict[str, object]:
             "worst_residual": worst,
         }
     return measured
-
-
-def in_own_process(case: str, name: str) -> dict[str, object]:
-    """Run one contender in a fresh interpreter."""
-    command = [sys.executable, __file__, "--one", case, name]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT)
-    except subprocess.TimeoutExpired:
-        return {"contender": name, "failed": [f"not within {_LIMIT} s"]}
-    if done.returncode:
-        return {"contender": name, "failed": done.stderr.strip().splitlines()[-1:] or ["no message"]}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def main() -> None:
@@ -193,7 +181,7 @@ def main() -> None:
     everything = {}
     for key in arguments.cases or CASES:
         case = CASES[key]
-        rows = [in_own_process(key, name) for name in case.names]
+        rows = [{"contender": name} | in_own_process(__file__, ["--one", key, name], _LIMIT) for name in case.names]
         everything[key] = rows
         ours = rows[0]
         notes = []
@@ -212,7 +200,7 @@ def main() -> None:
         ]
         for row in rows:
             if "failed" in row:
-                lines.append(f"| {row['contender']} | failed: {row['failed'][0]} | | | | |")
+                lines.append(f"| {row['contender']} | failed: {row['failed']} | | | | |")
                 continue
             lines.append(
                 f"| {row['contender']} | {row['seconds']:.3f} | {row['seconds'] / ours['seconds']:.2f} "

@@ -9,7 +9,9 @@ Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
 Where alpha is large these weights lie many orders of magnitude apart, and a user whose weight is next to nothing could lack much of what
 it may have without being seen in the sum. So fairness is the largest violation of the conditions of optimality by a single user,
-relative to that user's own money, and the room that some pair has left.
+relative to that user's own money, and the room that some pair has left. And what users with all their tasks spend on servers beyond the
+cheapest, in parts of what the others spend: it is lost in the digits of the price of their tasks, and keeps servers from the others. This
+looks only at users whose tasks are worth the same everywhere.
 
 Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U: the same with its gradient, phi[n] U[n]^-beta + kappa,
 where kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at

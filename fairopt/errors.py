@@ -46,7 +46,7 @@ class SolverUnavailable(FairoptError):
 
 
 class NoSolution(FairoptError):
-    """The engine stopped without an answer, for instance at a time limit.
+    """The engine stopped without an answer, for instance at a time limit, or as memory ran out.
 
     Attributes
     ----------

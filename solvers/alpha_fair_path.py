@@ -42,7 +42,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.capped_demand import rise_below_caps, rounded_demand
 from fairopt.solvers.user_tables import UserTables
 
-__all__ = ["Equilibrium", "Near", "walk"]
+__all__ = ["Near", "PathEnd", "walk"]
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ _MOST_RAISES = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equilibrium:
+class PathEnd:
     """The end of a path: prices of whole limits, (slots, servers), and utilities by server, (servers, users).
 
     ``log_unit``: of the prices, whose true values are p exp(log_unit). ``error``: the largest of mu and what is missing of a limit.
@@ -83,16 +83,14 @@ class Equilibrium:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
-    """Prices near those of the path at ``mu``, in the unit of `Equilibrium`: a place to join it."""
+    """Prices near those of the path at ``mu``, in the unit of `PathEnd`: a place to join it."""
 
     p: FloatArray
     log_unit: float
     mu: float
 
 
-def walk(
-    users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0, *, balanced: bool = False
-) -> Equilibrium | None:
+def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough: float = 0.0, *, balanced: bool = False) -> PathEnd | None:
     """Follow the path, from the beginning or from ``near``, to its end or to where the error is ``enough``; None where it got lost."""
     path = _Path(users, near, balanced)
     best, since, least = None, 0, np.inf
@@ -333,12 +331,12 @@ class _Path:
         )
         return 1.0 if steepest <= 1 else 1.0 / steepest
 
-    def end(self, error: float, steps: int) -> Equilibrium:
+    def end(self, error: float, steps: int) -> PathEnd:
         """Return the point."""
         if self.users.log_cap is None:
-            return Equilibrium(self.p, -self.unit, self.w * self.t, error, steps)
+            return PathEnd(self.p, -self.unit, self.w * self.t, error, steps)
         # At the kink itself, with shares that add up; limits that are not full have no price, though one next to 0 was needed on the way.
         xp = self.xp
         log_t = xp.minimum((self.log_phi - xp.log(self.y)) / self.alpha, self.users.log_cap)
         p = np.where(self.p > self.per_limit * self.s, self.p, 0.0)
-        return Equilibrium(p, -self.unit, self.w / self.total * xp.exp(log_t), error, steps)
+        return PathEnd(p, -self.unit, self.w / self.total * xp.exp(log_t), error, steps)

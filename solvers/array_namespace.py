@@ -26,7 +26,7 @@ import scipy.linalg
 
 from fairopt.errors import SolverUnavailable, Unsupported
 
-__all__ = ["NUMPY", "Arrays", "array_namespace"]
+__all__ = ["NUMPY", "Arrays", "array_namespace", "first_line", "is_out_of_memory"]
 
 _PACKAGES = ("torch", "cupy")
 
@@ -131,7 +131,7 @@ def array_namespace(name: str | None) -> Arrays:
         xp.asarray([1.0], dtype=xp.float64, device=there)
     except Exception as error:  # each package has errors of its own for devices that are not there
         raise Unsupported(
-            f'"{package}" has no device "{device or "cuda"}" here ({_first_line(error)}); use "interior-point:numpy"'
+            f'"{package}" has no device "{device or "cuda"}" here ({first_line(error)}); use "interior-point:numpy"'
         ) from None
     return Arrays(xp, there)
 
@@ -148,5 +148,12 @@ def _cupy_device(name: str) -> Any:
     return cupy.cuda.Device(int(name.removeprefix("cuda").lstrip(":") or 0))
 
 
-def _first_line(error: Exception) -> str:
+def is_out_of_memory(error: Exception) -> bool:
+    """Does an error say that memory has run out? NumPy's and CuPy's are MemoryErrors, those of PyTorch and of CUDA's libraries are not."""
+    named = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return named or any(words in str(error) for words in ("DefaultCPUAllocator", "_ALLOC_FAILED"))
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message; without one, its name."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

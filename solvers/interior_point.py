@@ -16,11 +16,11 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fairopt.certificate import certify
-from fairopt.errors import Unsupported
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
 from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
-from fairopt.solvers.array_namespace import Arrays, array_namespace
+from fairopt.solvers.array_namespace import Arrays, array_namespace, first_line, is_out_of_memory
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.logarithmic_path import follow
@@ -31,6 +31,7 @@ from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.tradeoff import find_total_worth
 from fairopt.solvers.via_highs import HiGHS
+from fairopt.wording import plural
 
 __all__ = ["InteriorPoint"]
 
@@ -99,7 +100,29 @@ class InteriorPoint(Backend):
         return large and not obstacle(program)
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Follow the path from half an even slice to the end."""
+        """Follow the path from half an even slice to the end.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, or where memory runs out.
+        """
+        try:
+            return self._solve(program, tolerance, deadline)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            said = first_line(error)
+        # Raised out here: the other error keeps alive all arrays of the calls that it came through.
+        name = ":".join(filter(None, (self.name, self.within)))
+        away = self.within not in (None, "numpy")
+        elsewhere = f'try solver="{self.name}", which has all the memory that NumPy can get, or ' if away else ""
+        raise NoSolution(
+            f'"{name}" ran out of memory on {plural(program.n_pairs, "pair")} of users and servers ({said}); '
+            f"{elsewhere}ask about fewer pairs: make one user, or one server, of several that are nearly alike"
+        )
+
+    def _solve(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
         goal = program.goal
         if isinstance(goal, Equilibrium):
             return self._solve_market(program, tolerance, deadline)

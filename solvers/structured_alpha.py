@@ -26,7 +26,7 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
-from fairopt.solvers.alpha_fair_path import Equilibrium, Near, walk
+from fairopt.solvers.alpha_fair_path import Near, PathEnd, walk
 from fairopt.solvers.array_namespace import Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram, obstacle
@@ -69,64 +69,66 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
 
     Raises
     ------
+    NoSolution
+        At the deadline.
     Unsupported
         Where the program has no place in the layout of ``scaled_program``.
     """
-    pairs = ScaledProgram(program)
-    if not pairs.n_pairs:
+    scaled = ScaledProgram(program)
+    if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
-    users = _tables(pairs, goal, arrays)
+    users = _tables(scaled, goal, arrays)
     few_users, capped = users.n_users < users.used.sum(), users.log_cap is not None
     for balanced in (False,) if capped else (few_users, not few_users):  # where one way gets lost, the other one may not
         sifts = not balanced and users.n_users >= _MANY and users.take.shape[0] == 1 and not capped
         found = _sifted(users, deadline) if sifts else None
         if found is None:
             found = walk(users, deadline, balanced=balanced)
-        solution = None if found is None else _solution(pairs, users, _filled(users, found))
+        solution = None if found is None else _solution(scaled, users, _filled(users, found))
         if solution is not None:
             return solution
     return None
 
 
-def _solution(pairs: ScaledProgram, users: UserTables, found: Equilibrium) -> Solution | None:
+def _solution(scaled: ScaledProgram, users: UserTables, found: PathEnd) -> Solution | None:
     """Return the end of a path in the units of the program, None where it is not exact."""
     error = _error(users, found)
     log.info("%d steps, error %.1e", found.steps, error)
     v = users.arrays.numpy(found.v)
-    x = (v[pairs.server, pairs.user] if not pairs.whole else v.T.ravel()) / pairs.W
-    if not error <= _GOOD or not (pairs.sum_by_user(x * pairs.W) > 0).all():
+    x = (v[scaled.server, scaled.user] if not scaled.whole else v.T.ravel()) / scaled.W
+    if not error <= _GOOD or not (scaled.sum_by_user(x * scaled.W) > 0).all():
         return None
     with np.errstate(divide="ignore"):
         log_price, log_of_tasks = np.log(found.p) + found.log_unit, _log_task_prices(users, found)
     highest = max(float(log_price.max(initial=0.0)), float(log_of_tasks.max(initial=0.0)))
     unit = max(0.0, highest - _LARGEST_LOG)  # true multipliers, but for magnitudes beyond floating point
-    prices = pairs.prices(np.exp(log_price - unit), np.empty(0))
+    prices = scaled.prices(np.exp(log_price - unit), np.empty(0))
     of_tasks = np.exp(log_of_tasks - unit)
     capped = np.flatnonzero(of_tasks)
-    prices[pairs.task_row[capped]] = of_tasks[capped] / pairs.program.limits.bounds[pairs.task_row[capped]]
-    return Solution(pairs.tasks(x), prices=prices, iterations=found.steps)
+    prices[scaled.task_row[capped]] = of_tasks[capped] / scaled.program.limits.bounds[scaled.task_row[capped]]
+    return Solution(scaled.tasks(x), prices=prices, iterations=found.steps)
 
 
-def _tables(pairs: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTables:
+def _tables(scaled: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTables:
     """Lay the pairs out as tables, users last."""
-    n, k, m = pairs.n_users, pairs.n_servers, pairs.n_slots
-    values = pairs.A / pairs.W
-    if pairs.whole:
+    n, k, m = scaled.n_users, scaled.n_servers, scaled.n_slots
+    values = scaled.A / scaled.W
+    if scaled.whole:
         take, may = values.reshape(m, n, k).transpose(0, 2, 1), np.ones((k, n), bool)
     else:
         take, may = np.zeros((m, k, n)), np.zeros((k, n), bool)
-        take[:, pairs.server, pairs.user] = values
-        may[pairs.server, pairs.user] = True
-    log_phi = np.log(goal.weights[pairs.member]) + (1 - goal.alpha) * np.log(pairs.reach)
+        take[:, scaled.server, scaled.user] = values
+        may[scaled.server, scaled.user] = True
+    log_phi = np.log(goal.weights[scaled.member]) + (1 - goal.alpha) * np.log(scaled.reach)
     used = np.zeros((m, k), bool)
-    used[pairs.row_slot, pairs.row_server] = True
+    used[scaled.row_slot, scaled.row_server] = True
     # Who can have no more than its cap anyway (1, the reach) has none.
-    log_cap = np.where(pairs.cap <= 1 + _SAME, np.log(pairs.cap), np.inf)
+    log_cap = np.where(scaled.cap <= 1 + _SAME, np.log(scaled.cap), np.inf)
     caps = arrays.floats(log_cap) if np.isfinite(log_cap).any() else None
     return UserTables(arrays, arrays.floats(take), arrays.booleans(may), arrays.floats(log_phi), goal.alpha, used, caps)
 
 
-def _filled(users: UserTables, found: Equilibrium) -> Equilibrium:
+def _filled(users: UserTables, found: PathEnd) -> PathEnd:
     """Return the point with the room used that was left: every pair has as much more as the fullest limit that it uses allows.
 
     A limit that takes a small part of its users' money ends with s = mu m / p free, which is small as money, but it is room. Pairs that
@@ -148,7 +150,7 @@ def _filled(users: UserTables, found: Equilibrium) -> Equilibrium:
     return replace(found, v=v)
 
 
-def _log_worth(users: UserTables, found: Equilibrium) -> tuple[Any, Any]:
+def _log_worth(users: UserTables, found: PathEnd) -> tuple[Any, Any]:
     """Return the logarithms of what a unit of its utility is worth to everybody, and of what it pays servers for it, (users,).
 
     They differ where a limit on tasks stops it.
@@ -161,7 +163,7 @@ def _log_worth(users: UserTables, found: Equilibrium) -> tuple[Any, Any]:
     return log_worth, xp.where(users.tasks(found.v) > 1 - _SAME, xp.minimum(log_price, log_worth), log_worth)
 
 
-def _log_task_prices(users: UserTables, found: Equilibrium) -> FloatArray:
+def _log_task_prices(users: UserTables, found: PathEnd) -> FloatArray:
     """Return logarithms of what all tasks of a user together are worth beyond what servers ask for them, (users,); -inf where nothing."""
     if users.log_cap is None:
         return np.full(users.n_users, -np.inf)
@@ -171,7 +173,7 @@ def _log_task_prices(users: UserTables, found: Equilibrium) -> FloatArray:
     return np.where(log_paid < log_worth, beyond, -np.inf)
 
 
-def _error(users: UserTables, found: Equilibrium) -> float:
+def _error(users: UserTables, found: PathEnd) -> float:
     """Return the largest violation of the conditions of optimality: of a limit; by a pair; of a user's or all money that is wasted.
 
     Room that a pair has left, in all limits that it uses, counts as well: what is left free of little worth is free all the same.
@@ -192,7 +194,7 @@ def _error(users: UserTables, found: Equilibrium) -> float:
 # Users who are told where to buy ---------------------------------------------------------------------------------------------------
 
 
-def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
+def _sifted(users: UserTables, deadline: Deadline) -> PathEnd | None:
     """Return the equilibrium of many users with one limit a server, by way of a sample of them."""
     n = users.n_users
     every = max(10, n // _SAMPLE)
@@ -219,7 +221,7 @@ def _sifted(users: UserTables, deadline: Deadline) -> Equilibrium | None:
     return None
 
 
-def _margin(users: UserTables, found: Equilibrium, cheapest: IntArray, second: FloatArray) -> float:
+def _margin(users: UserTables, found: PathEnd, cheapest: IntArray, second: FloatArray) -> float:
     """Return how well prices are known: how much dearer the next server is for the last of those whom better prices may send elsewhere."""
     _, spent = _bought(users, found, np.arange(users.n_users), cheapest)
     missed = np.abs(np.bincount(cheapest, weights=spent, minlength=found.p.shape[1]) - found.p[0])
@@ -227,7 +229,7 @@ def _margin(users: UserTables, found: Equilibrium, cheapest: IntArray, second: F
     return float(np.partition(second, int(part * second.size))[int(part * second.size)]) - 1 if part < 1 else np.inf
 
 
-def _walk_on(users: UserTables, found: Equilibrium, margin: float, deadline: Deadline, enough: float) -> Equilibrium | None:
+def _walk_on(users: UserTables, found: PathEnd, margin: float, deadline: Deadline, enough: float) -> PathEnd | None:
     """Walk on from prices that are known this well; from the beginning, where that is too little."""
     on = walk(users, deadline, Near(found.p, found.log_unit, margin), enough) if margin < _FAR else None
     return walk(users, deadline, enough=enough) if on is None else on
@@ -274,7 +276,7 @@ def _reduced(users: UserTables, torn: BoolArray, server: IntArray) -> UserTables
     )
 
 
-def _together(users: UserTables, found: Equilibrium, torn: BoolArray, server: IntArray, steps: int) -> Equilibrium:
+def _together(users: UserTables, found: PathEnd, torn: BoolArray, server: IntArray, steps: int) -> PathEnd:
     """Return what everybody has: the torn as found, the others all that they want at their cheapest server."""
     arrays = users.arrays
     v = np.zeros((users.used.shape[1], users.n_users))
@@ -286,7 +288,7 @@ def _together(users: UserTables, found: Equilibrium, torn: BoolArray, server: In
     return replace(found, v=arrays.floats(v), steps=steps)
 
 
-def _bought(users: UserTables, found: Equilibrium, who: IntArray, server: IntArray) -> tuple[FloatArray, FloatArray]:
+def _bought(users: UserTables, found: PathEnd, who: IntArray, server: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return what users have who buy at one server each, and what they spend."""
     price = users.arrays.numpy(users.take)[0][server, who] * found.p[0, server]
     t: FloatArray = np.exp((users.arrays.numpy(users.log_phi)[who] - found.log_unit - np.log(price)) / users.alpha)

@@ -1,7 +1,7 @@
 """Leximin and one equal level by a structured interior point, level by level.
 
 ``structured_path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others
-climb on. As in ``via_highs``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the certificate
+climb on. As in ``highs_levels``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the certificate
 proves again from the answer. At the end everybody is given exactly its level. The equal level is the first of them, for everybody.
 """
 
@@ -33,6 +33,8 @@ def solve_levels(
 
     Raises
     ------
+    NoSolution
+        At the deadline.
     Unsupported
         Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """

@@ -36,6 +36,8 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
 
     Raises
     ------
+    NoSolution
+        At the deadline.
     Unsupported
         Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """

@@ -152,3 +152,29 @@ def test_a_user_whom_the_sum_does_not_see() -> None:
     half = certify(program, replace(solution, x=solution.x * [1, 0.5]))
     assert half.optimality <= 1e-12
     assert half.fairness >= 0.5  # the room that is left; by its own money it misses more
+
+
+def test_a_user_with_all_its_tasks_stands_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """alpha = 10; user 1 runs its 0.01 tasks on the server of user 2, though one of its own is idle: user 2 misses 1 %.
+
+    A task of user 1 is worth 1e20 of one of user 2, and the limit on its tasks has nearly all of that as its price: what user 1 pays for
+    servers is lost in its digits, so that both are as good to it as they can be. User 2 does find its server full at the right price.
+    """
+    instance = fo.Instance([[1], [1]], [[1], [1]], eligibility=[[True, True], [False, True]], tasks=[0.01, np.inf])
+    program = fo.formulate(instance, "proportional", alpha=10)
+    server, of_tasks = program.limits.of_servers, ~program.limits.of_servers
+
+    def answer(own: float, shared: float) -> Solution:
+        """Tasks of user 1 on its own server and on the shared one, whose rest is of user 2, and the prices at which these are bought."""
+        x = np.array([own, shared, 1 - shared])
+        prices = np.zeros(len(program.limits))
+        prices[server] = 0.0, x[2] ** -10
+        prices[of_tasks] = 0.01**-10
+        return Solution(x, prices=prices)
+
+    assert program.pair_users.tolist() == [0, 0, 1]
+    assert certify(program, answer(0.01, 0.0)).worst <= 1e-12
+    in_the_way = certify(program, answer(0.0, 0.01))
+    assert in_the_way.fairness == pytest.approx(0.01 / 0.99)
+    monkeypatch.setattr("fairopt.conditions._in_the_way", lambda *_: 0.0)
+    assert certify(program, answer(0.0, 0.01)).worst <= 1e-12  # nothing else sees it

@@ -20,6 +20,8 @@ from typer.testing import CliRunner, Result
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.plots import save_figure
+from fairopt.program import Solution
+from fairopt.solvers import interior_point
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"  # DRFH gives 2.609, 3.130 and 6.261 tasks
@@ -320,6 +322,18 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_no_solution_is_status_3(many: Path) -> None:
     """A time limit that nobody can keep."""
     assert run("solve", many, "--time-limit", "1e-6", status=3).stderr.splitlines()[-1].startswith("error: no answer within the time limit")
+
+
+def test_memory_that_runs_out_is_status_3(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message, which says what to do."""
+
+    def too_much(*_: object) -> Solution:
+        raise MemoryError("Unable to allocate 7.28 TiB")
+
+    monkeypatch.setattr(interior_point, "solve_levels", too_much)
+    said = flat(run("solve", three, "--notion", "drfh", "--solver", "interior-point", status=3).stderr)
+    assert said.startswith('error: "interior-point" ran out of memory on ')
+    assert "(Unable to allocate 7.28 TiB); ask about fewer pairs" in said
 
 
 def test_the_time_limit_of_cvxpy_is_status_3(many: Path) -> None:

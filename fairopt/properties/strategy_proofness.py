@@ -9,9 +9,9 @@ What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its t
 
 at most T[n], whole ones if the allocation is of whole tasks. Who has all its tasks has nothing to lie for.
 
-Systematic lies come first, chosen at random where there are too many; then a local search around the best ones. ``effort`` is how many lies
-are tried in all, and a few more to write the best one with fewer digits. The same seed tries the same ones with any number of workers,
-unless time ends the search.
+Systematic lies come first, chosen at random where there are too many; then a local search around the best ones, in ever smaller steps.
+``effort`` is how many lies are tried in all, and a few more to write the best one with fewer digits. The same seed tries the same ones with
+any number of workers, unless time ends the search.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ __all__ = ["NAME", "check"]
 NAME = "strategy-proofness"
 _FACTORS = (0.0, 0.5, 0.8, 1.25, 2.0)
 _SYSTEMATIC = 0.6  # of the effort
-_ROUND = 8  # lies at once in the local search
-_BEST = 3  # lies that it goes on from
+_ROUND = 4  # lies at once in the local search
+_BEST = 2  # lies that it goes on from
+_STEP = (0.5, 0.01)  # its steps, in logarithms of what is declared: the first and the last
 _AS_GOOD = 0.999  # part of the gain of the best lie that one with fewer digits must reach
 
 
@@ -221,14 +222,23 @@ class _Search:
                 yield Lie(n, tasks=float(np.ceil(tasks)) if self.case.whole and np.isfinite(tasks) else float(tasks))
 
     def local(self) -> None:
-        """Change the best lies a little, round after round."""
+        """Change the best lies a little, round after round, and less and less: where a lie pays most is often sharp."""
+        first = self.tried
         while not self.late and self.found and self.tried < self.case.effort:
             before = self.tried
-            number = min(_ROUND, self.case.effort - self.tried)
-            best = sorted(self.found, key=lambda found: -self._part(found))[:_BEST]
-            self.try_all([self._changed(best[j % len(best)][1]) for j in range(number)])
+            number = min(_ROUND, self.case.effort - before)
+            step = _STEP[0] * (_STEP[1] / _STEP[0]) ** ((before - first) / (self.case.effort - first))
+            best = self._best()
+            self.try_all([self._changed(best[j % len(best)], step) for j in range(number)])
             if self.tried == before:
                 return
+
+    def _best(self) -> list[Lie]:
+        """Return the lies that gain most. Many are the same in other words, all demands doubled: of those that gain the same, the first."""
+        distinct: dict[tuple[int, float], Lie] = {}
+        for found in sorted(self.found, key=lambda found: -self._part(found)):
+            distinct.setdefault((found[1].n, round(self._part(found), 9)), found[1])
+        return list(distinct.values())[:_BEST]
 
     def paid(self) -> list[tuple[float, Lie]]:
         """Return the lies that paid, the best first; of those that are as good, the last, which has fewer digits."""
@@ -258,7 +268,7 @@ class _Search:
         gain, lie = found
         return gain / float(self.case.reach[lie.n])
 
-    def _changed(self, lie: Lie) -> Lie:
+    def _changed(self, lie: Lie, step: float) -> Lie:
         instance, rng, n = self.case.instance, self.rng, lie.n
         kind = rng.integers(6)
         allowed = instance.eligibility[n]
@@ -271,12 +281,14 @@ class _Search:
                 return replace(lie, servers=shown)
         if kind == 1 and np.isfinite(instance.tasks[n]):
             return replace(lie, tasks=float(np.ceil(instance.tasks[n] * np.exp(rng.normal(0.0, 1.0)))))
-        step = float(rng.choice([0.05, 0.2, 0.5]))
         own = instance.rates_per_server
         values = (
             (instance.demands[n] if lie.demand is None else lie.demand) if own is None else (own[n] if lie.rates is None else lie.rates)
         )
-        moved = values * np.exp(rng.normal(0.0, step, values.size) * (rng.random(values.size) < 0.6))
+        chosen = rng.random(values.size) < 0.6
+        if not chosen.any():  # the same lie again tells nothing
+            chosen[rng.integers(values.size)] = True
+        moved = values * np.exp(rng.normal(0.0, step, values.size) * chosen)
         return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)
 
 

@@ -10,7 +10,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair
-from fairopt.solvers import interior_point
+from fairopt.solvers import interior_point, logarithmic_path
 from fairopt.solvers.backend import Deadline
 
 
@@ -109,3 +109,28 @@ def test_deterministic() -> None:
     instance = random_instance(3)
     first, second = (fo.solve(instance, "proportional", alpha=2.0, solver="interior-point").tasks for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """User 1 may be on 0.99841565 of a server, and is, where it is fast: server 3. What is left of that is next to nothing for user 2.
+
+    Measured by what a pair can take the path in logarithms ends with an error of 0.02, by all the money of its user with none.
+    """
+    instance = fo.Instance(
+        [[0.0], [3.06297378], [0.88924848]],
+        [[1.23293976], [1.47251829]],
+        eligibility=[[False, True, True], [False, True, True]],
+        rates=[[6.69852456, 5.49340605, 6.93016169], [7.0893342, 4.86926546, 0.77840668]],
+        parallelism=[0.99841565, np.inf],
+    )
+    program = fo.formulate(instance, "proportional", sharing="tdm")
+    goal = program.goal
+    assert isinstance(goal, AlphaFair)
+    found = interior_point._solve_alpha_fair(program, goal, Deadline(None))
+    assert certify(program, found).worst <= 1e-12
+    left = 1 - 0.99841565
+    right = [0.99841565 * 6.93016169, 4.86926546 + left * 0.77840668]
+    assert program.per_user(found.x) == pytest.approx(right, rel=1e-12)
+    assert logarithmic_path._ATTEMPTS[0][2]
+    monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
+    assert certify(program, interior_point._solve_alpha_fair(program, goal, Deadline(None))).worst > 1e-3

@@ -1,7 +1,9 @@
-"""Levels and totals on arrays that are not NumPy's: what the standard lacks, answers against HiGHS, and what is refused."""
+"""Levels and totals on arrays that are not NumPy's: what the standard lacks, answers against HiGHS, what is refused, and what memory is too
+small for."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Total
-from fairopt.solvers.array_namespace import NUMPY, Arrays, array_namespace
+from fairopt.solvers import interior_point
+from fairopt.solvers.array_namespace import NUMPY, Arrays, array_namespace, is_out_of_memory
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram
 from fairopt.solvers.structured_levels import solve_levels
@@ -193,3 +196,64 @@ def test_what_has_no_tables_is_refused() -> None:
             fo.solve(which, notion, solver="interior-point:numpy", **options)
     with pytest.raises(fo.Unsupported, match=r"slices of servers.*use highs"):
         fo.solve(instance, "uniform", solver="interior-point:numpy")
+
+
+# Memory --------------------------------------------------------------------------------------------------------------------------
+
+
+class OutOfMemoryError(RuntimeError):
+    """What PyTorch raises of a device."""
+
+
+def path_that_raises(error: Exception) -> Any:
+    """Return a path which cannot have the arrays that it wants."""
+
+    def path(*_: object) -> Solution:
+        raise error
+
+    return path
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 7.28 TiB"),
+        MemoryError(),
+        OutOfMemoryError("CUDA out of memory. Tried to allocate 7.28 TiB.\nGPU 0 has 80 GiB."),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("notion", "path"), [("drfh", "solve_levels"), ("efficiency", "solve_total"), ("proportional", "solve_alpha_fair")]
+)
+def test_what_to_do_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch, error: Exception, notion: str, path: str) -> None:
+    """The package's own words, in the first line of an error of fairopt's, and what fits; it holds on to no array."""
+    monkeypatch.setattr(interior_point, path, path_that_raises(error))
+    said = str(error).split("\n")[0] or "MemoryError"
+    with pytest.raises(fo.NoSolution, match=rf"on 10 pairs of users and servers \({re.escape(said)}\); ask about fewer pairs") as raised:
+        fo.solve(clusters(5, 2, seed=0), notion, solver="interior-point")
+    assert raised.value.__context__ is None
+
+
+def test_numpy_is_the_way_out_of_the_memory_of_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named where other arrays were asked for."""
+    arrays_named("torch")
+    monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(OutOfMemoryError("CUDA out of memory.")))
+    with pytest.raises(fo.NoSolution, match=r'"interior-point:torch" ran out of memory.*try solver="interior-point"'):
+        fo.solve(clusters(5, 2, seed=0), "drfh", solver="interior-point:torch")
+
+
+def test_the_memory_of_the_processor() -> None:
+    """PyTorch's and NumPy's own errors, of more than any machine has."""
+    torch = arrays_named("torch")
+    for arrays in (NUMPY, torch):
+        with pytest.raises((MemoryError, RuntimeError)) as raised:
+            arrays.xp.empty(2**50, dtype=arrays.xp.float64)
+        assert is_out_of_memory(raised.value)
+
+
+def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mistake of ours is not hidden."""
+    monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(RuntimeError("shapes differ")))
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        fo.solve(clusters(5, 2, seed=0), "drfh", solver="interior-point")

@@ -236,7 +236,7 @@ def test_a_path_that_gets_lost_is_walked_in_the_other_way(monkeypatch: pytest.Mo
     """Balanced first where users are few, the other way first where limits are."""
     tried: list[bool] = []
 
-    def lost_at_first(*arguments: Any, balanced: bool) -> alpha_fair_path.Equilibrium | None:
+    def lost_at_first(*arguments: Any, balanced: bool) -> alpha_fair_path.PathEnd | None:
         tried.append(balanced)
         return alpha_fair_path.walk(*arguments, balanced=balanced) if len(tried) > 1 else None
 

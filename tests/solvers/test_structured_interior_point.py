@@ -27,6 +27,7 @@ from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
 from fairopt.solvers.structured_path import LevelPath, Point, advance, part_of_the_way
 from fairopt.solvers.structured_total import solve_total
+from fairopt.solvers.via_highs import HiGHS
 
 NEVER = Deadline(None)
 
@@ -289,6 +290,25 @@ def test_many_levels(seed: int) -> None:
     assert len(solution.stages) > 1
     np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
     assert certify(program, solution).worst <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("users", "servers", "resources", "seed"),
+    [(30, 4, 2, 2), (30, 4, 2, 3), (100, 5, 2, 3), (100, 5, 2, 4), (300, 10, 3, 0), (300, 10, 3, 1), (3000, 10, 3, 1)],
+)
+def test_caps_that_the_exact_end_passes_are_settled_first(
+    monkeypatch: pytest.MonkeyPatch, users: int, servers: int, resources: int, seed: int
+) -> None:
+    """Tasks of 0.8 to 1.2 of what users get without limits on them: the level of the exact end lies above caps that the path has not
+    reached. Who has such a cap cannot rise to that level: an end that took all along would be no answer, and HiGHS had to find one.
+    """
+    instance = everywhere(users, servers, resources, seed)
+    free = fo.solve(instance, "drfh", solver="interior-point").tasks_per_user
+    capped = instance.replace(tasks=free * np.random.default_rng(seed).uniform(0.8, 1.2, users))
+    monkeypatch.setattr(HiGHS, "solve", None)  # cannot be called
+    allocation = fo.solve(capped, "drfh", solver="interior-point")
+    assert "finished_by" not in allocation.details
+    assert allocation.certificate.worst <= 1e-9
 
 
 # Choice and way out --------------------------------------------------------------------------------------------------------------
