@@ -18,7 +18,13 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
+for every n settled at level k. What a level lacks, however little, those above it have: who lives on a millionth of what others pay has
+a millionth too much where these lack 1e-12. With gap[n] = bound - t of the level of each user of F, the prices of level k say how much
+of it that may be:
+
+    fairness     sum_F q[n] gap[n] / (sigma t[k])                level k is no higher at the expense of those settled before
+
+A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
 it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
 The bound holds for any prices, so the prices may come from anywhere, and t[k] is what
 the answer reaches, not what the solver says it does (their difference counts as optimality). Capacities are taken to be known to 14
@@ -81,8 +87,8 @@ class Certificate:
     optimality : float
         How much higher some level (or the total) could be at most.
     fairness : float
-        How much some user could rise at most without hurting one at or below its level; of an alpha-fair goal the largest free part of
-        what stops a pair; 0 where the goal has no levels.
+        How much some user could rise at most without hurting one at or below its level, or may have of what those below lack; of an
+        alpha-fair goal the largest free part of what stops a pair; 0 where the goal has no levels.
     whole_tasks : bool
         Then optimality is the gap that branch and cut reports, not recomputed.
     greedy : bool
@@ -250,6 +256,7 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
+    lacking = np.zeros(number)  # by how much the level at which each user was settled may be too low
     for stage in solution.stages:
         if stage.prices is None:
             return float("inf"), float("inf")
@@ -281,12 +288,14 @@ def _level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) 
             )
         )
         gap = max(bound - reached, small / sigma, 0.0)
+        taken = float(q[~rising] @ lacking[~rising]) / sigma  # how much of this level those settled before may lack
+        lacking[stage.users] = gap
         told = float(np.abs(stage.value / levels[stage.users] - 1).max(initial=0.0)) if (levels[stage.users] > 0).all() else float("inf")
         optimality = max(optimality, gap / reached, told)
         own = q[stage.users]
         if isinstance(goal, Leximin):
             proves = bool((own * levels[stage.users] > _NOISE * spent).all())
-            fairness = max(fairness, sigma * gap / (float(own.min()) * reached) if proves else float("inf"))
+            fairness = max(fairness, sigma * gap / (float(own.min()) * reached) if proves else float("inf"), taken / reached)
     return optimality, fairness
 
 

@@ -9,7 +9,7 @@ full, which pairs are used and who shares a level. With these held, x and the le
 Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one with the least sum of
 (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the
 symmetric system of E D^2 E' bordered by the levels. A small multiple of the identity makes it regular, and a few repetitions, each from
-what is still missing, take its effect away. Whether the answer is better, the certificate decides.
+what is still missing, take its effect away. Whether the answer is better, the certificate decides (`sharpened`).
 """
 
 from __future__ import annotations
@@ -21,16 +21,24 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from fairopt.certificate import certify
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution
 
-__all__ = ["on_level_sets"]
+__all__ = ["on_level_sets", "sharpened"]
 
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
 _SINGULAR = 1e-13  # the multiple of the identity
 _SAME = 1e-10  # levels that differ by a smaller part are one
 _ROUNDS = 4
+
+
+def sharpened(program: Program, solution: Solution, enough: float) -> Solution:
+    """Return the solution where its residuals are small ``enough``; else the better one of it and that on its level sets."""
+    if certify(program, solution).worst <= enough:
+        return solution
+    return min(solution, on_level_sets(program, solution), key=lambda each: certify(program, each).worst)
 
 
 def on_level_sets(program: Program, solution: Solution) -> Solution:

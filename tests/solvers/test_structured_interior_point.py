@@ -292,6 +292,15 @@ def test_many_levels(seed: int) -> None:
 # Choice and way out --------------------------------------------------------------------------------------------------------------
 
 
+def test_who_pays_a_millionth_shares_the_level() -> None:
+    """One server, whose second resource is full: 5 t + 5e6 t = 5, so that x[1] = t / 0.8. User 2 at 1e-10 below t is 1e-4 for user 1."""
+    program = fo.formulate(fo.Instance([[9, 5]], [[3, 4], [3, 5]], weights=[1, 1e6]), "drfh")
+    solution = solve_levels(program, program.goal, 1e-8, NEVER)  # type: ignore[arg-type]
+    assert solution is not None
+    np.testing.assert_allclose(solution.x, np.array([1.25, 1e6]) / (1 + 1e6), rtol=1e-12)
+    assert certify(program, solution).worst <= 1e-8
+
+
 def test_it_is_chosen_where_it_wins() -> None:
     """Large leximins; small ones, of users whose tasks end also larger ones, and those of users with few servers stay with HiGHS, one
     server with the closed form.
