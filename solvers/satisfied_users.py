@@ -4,10 +4,10 @@ At alpha = 10 another task of who has a thirtieth of what others have is 10^15 t
 last one takes all that: what such a user pays for servers is like what others pay, and lost in the rounding of its own money, so that a
 path by that money leaves it on servers where it is in the way of others.
 
-But how worthy it is does not matter, as long as it has all its tasks. Let x be optimal, n a user whose limit on tasks is full at a price
-y[n] u - pi[n] > 0 (u, the worth of a task, the same everywhere; pi[n] the cheapest cost of one on servers). The conditions of optimality
-see only the sum y[n] u = (price of the limit) + pi[n]. So x is optimal for any smaller weight, too, at which y'[n] u > pi[n], with that price
-smaller by (y[n] - y'[n]) u; and an x that is optimal for smaller weights, with the limit full, is optimal for larger ones.
+But how worthy it is does not matter, as long as it has all its tasks. Let x be optimal, and n a user whose limit on tasks is full, at a
+price y[n] u - pi[n] > 0, with u the worth of a task, the same everywhere, and pi[n] the cheapest cost of one on servers. The conditions of
+optimality see only the sum of the two prices, y[n] u. So x is optimal for any smaller weight, too, at which y'[n] u > pi[n], with the price
+of the limit smaller by (y[n] - y'[n]) u; and an x that is optimal for smaller weights, with the limit full, is optimal for larger ones.
 """
 
 from __future__ import annotations
