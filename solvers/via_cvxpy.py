@@ -47,7 +47,6 @@ _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, 
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
 }
 _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
-_DIGIT = 0.1  # of the tolerance, for a leximin that needs no second look
 _NOISE = 1e-9  # a multiplier below this part of the largest is none
 
 
@@ -89,11 +88,7 @@ class CVXPY(Backend):
             solution = task.tradeoff(program.goal)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
-            # What a solver's tolerance leaves open of a level, a user who pays little of what it costs feels a thousand times.
-            rough = task.levels(program.goal, tolerance)
-            solution = sharpened(program, rough, _DIGIT * tolerance)
-            if solution is not rough:
-                solution = replace(solution, finished_by="level equations")
+            solution = sharpened(program, task.levels(program.goal, tolerance), tolerance)
         return replace(solution, seconds=task.seconds)
 
 

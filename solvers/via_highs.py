@@ -25,7 +25,7 @@ __all__ = ["HiGHS"]
 log = logging.getLogger(__name__)
 
 
-_DIGIT = 0.1  # of the tolerance, for an answer that needs no second look
+_DIGIT = 0.1  # of the tolerance, for an answer of sifted LPs
 
 
 class HiGHS(Backend):
@@ -49,7 +49,7 @@ class HiGHS(Backend):
             if solution is not None and certify(program, solution).worst <= _DIGIT * tolerance:
                 return solution
             log.info("the LPs of torn users got lost; those of all users solve it from the beginning")
-        return sharpened(program, Levels(program, program.goal, tolerance, deadline).solve(), _DIGIT * tolerance)
+        return sharpened(program, Levels(program, program.goal, tolerance, deadline).solve(), tolerance)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:

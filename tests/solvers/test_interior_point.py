@@ -107,12 +107,12 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
         [[1], [1]],
         weights=weights,
         eligibility=[[True, False], [True, True]],
-        tasks=[np.inf, tasks],
+        tasks=np.array([np.inf, tasks]),
         parallelism=[np.inf, 1.5],  # for which the tables have no place
     )
     for solver in ("interior-point", "cvxpy"):
         allocation = fo.solve(instance, "proportional", alpha=10, solver=solver)
-        np.testing.assert_allclose(allocation.tasks, [[9, 0], [0, tasks]], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
         assert allocation.certificate.worst <= 1e-12
 
 
