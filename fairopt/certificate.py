@@ -52,8 +52,8 @@ class Certificate:
     optimality : float
         How much higher some level (or the total) could be at most.
     fairness : float
-        How much some user could rise at most without hurting one at or below its level; of an alpha-fair goal the largest free part of
-        what stops a pair; 0 where the goal has no levels.
+        How much some user could rise at most without hurting one at or below its level, or may have of what those below lack; of an
+        alpha-fair goal the largest free part of what stops a pair; 0 where the goal has no levels.
     whole_tasks : bool
         Then optimality is the gap that branch and cut reports, not recomputed.
     greedy : bool

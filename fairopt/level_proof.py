@@ -15,8 +15,14 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets
-it have needs no proof. If every user is settled or at such a limit, the allocation is the leximin, by induction over k.
+for every n settled at level k. What a level lacks, however little, those above it have: who lives on a millionth of what others pay has
+a millionth too much where these lack 1e-12. With gap[n] = bound - t of the level of each user of F, the prices of level k say how much of
+it that may be:
+
+    fairness     sum_F |q[n]| gap[n] / (sigma t[k])              level k is no higher at the expense of those settled before
+
+A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets it have needs no proof. If every
+user is settled or at such a limit, the allocation is the leximin, by induction over k.
 The bound holds for any prices, so the prices may come from anywhere, and t[k] is what the answer reaches, not what the solver says it
 does (their difference counts as optimality).
 
@@ -99,6 +105,7 @@ class _Proof:
         self.most = [np.full(size, np.inf) for size in (x.size, self.left.size, levels.size)]
         self.by = [np.full(most.size, -1) for most in self.most]
         self.number = 0
+        self.lacking = np.zeros(levels.size)  # by how much the level at which each user was settled may be too low
 
     def of(self, stage: Stage) -> tuple[float, float]:
         """Return by how much the level, and some user of it, could be higher, relative to it."""
@@ -139,6 +146,8 @@ class _Proof:
         )
         below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
         own_gap = max(bound - reached, small / sigma, 0.0)
+        taken = float(np.abs(q[~rising]) @ self.lacking[~rising]) / sigma
+        self.lacking[stage.users] = own_gap
         gap = own_gap + self._charge(below_price) / sigma
         settled = ~rising
         settled[stage.users] = True
@@ -149,7 +158,7 @@ class _Proof:
         told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
         proves = bool((q[stage.users] * own > _NOISE * spent).all())
         rise = sigma * gap / (float(q[stage.users].min()) * reached) if proves else float("inf")
-        return max(gap / reached, told), rise
+        return max(gap / reached, told), max(rise, taken / reached)
 
     def _charge(self, below_price: list[FloatArray]) -> float:
         """Return what is charged for pairs, limits and users that cost less than they should, by so much."""

@@ -25,6 +25,7 @@ from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.best_response import BestResponse
 from fairopt.solvers.logarithmic_path import follow
 from fairopt.solvers.market import as_market, is_large
+from fairopt.solvers.satisfied_users import eased, with_full_weights
 from fairopt.solvers.scaled_program import obstacle
 from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
 from fairopt.solvers.structured_levels import solve_levels
@@ -233,4 +234,13 @@ def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: De
     with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
             return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
-        return problem.solution(*follow(problem, deadline))
+        found = problem.solution(*follow(problem, deadline))
+        error = certify(program, found).worst
+        easier = eased(program, goal, found) if error > _GOOD else None
+        if easier is None:
+            return found
+        log.info("users with all their tasks leave an error of %.1e; with smaller weights they have them, too", error)
+        again = AlphaFairProblem(replace(program, goal=easier), easier)
+        second = with_full_weights(program, goal, easier, again.solution(*follow(again, deadline)))
+        better = second if certify(program, second).worst < error else found
+        return replace(better, iterations=found.iterations + second.iterations, programs_solved=2)

@@ -9,7 +9,7 @@ full, which pairs are used and who shares a level. With these held, x and the le
 Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one with the least sum of
 (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the
 symmetric system of E D^2 E' bordered by the levels. A small multiple of the identity makes it regular, and a few repetitions, each from
-what is still missing, take its effect away. Whether the answer is better, the certificate decides.
+what is still missing, take its effect away. Whether the answer is better, the certificate decides (`sharpened`).
 """
 
 from __future__ import annotations
@@ -21,20 +21,41 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from fairopt.certificate import certify
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution
 
-__all__ = ["on_level_sets"]
+__all__ = ["on_level_sets", "sharpened"]
 
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
 _SINGULAR = 1e-13  # the multiple of the identity
-_SAME = 1e-10  # levels that differ by a smaller part are one
+_SAME = (1e-10, 1e-7)  # levels that differ by a smaller part are one: by rounding, or where a solver could not tell who shares one
 _ROUNDS = 4
+_DIGIT = 0.1  # of the tolerance
 
 
-def on_level_sets(program: Program, solution: Solution) -> Solution:
-    """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved."""
+def sharpened(program: Program, solution: Solution, tolerance: float) -> Solution:
+    """Return the solution where its residuals are small for this tolerance; else the best one of it and those on its level sets.
+
+    What a solver's own tolerance leaves open of a level, a user who pays little of what it costs feels a thousand times.
+    """
+    best, residual = solution, certify(program, solution).worst
+    for same in _SAME:
+        if residual <= _DIGIT * tolerance:
+            break
+        exact = on_level_sets(program, solution, same)
+        error = certify(program, exact).worst
+        if error < residual:
+            best, residual = replace(exact, finished_by="level equations"), error
+    return best
+
+
+def on_level_sets(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
+    """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved.
+
+    Levels that differ by less than this part are the ``same``.
+    """
     assert isinstance(program.goal, Leximin | Equalize)
     if not solution.stages:
         return solution
@@ -44,7 +65,7 @@ def on_level_sets(program: Program, solution: Solution) -> Solution:
     told = np.array([each.value for each in solution.stages])
     order = np.argsort(told, kind="stable")
     level_of = np.zeros(told.size, np.int64)  # of each stage; those that rounding tells apart are one level
-    level_of[order] = np.append(0, np.cumsum(np.diff(told[order]) > _SAME * told[order][1:]))
+    level_of[order] = np.append(0, np.cumsum(np.diff(told[order]) > same * told[order][1:]))
     values = told[order][np.flatnonzero(np.diff(level_of[order], prepend=-1))]
     stage = np.full(levels.size, -1)  # the level of each user; who is in none, at a limit of its own, keeps what it has
     for k, each in enumerate(solution.stages):

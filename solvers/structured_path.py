@@ -57,6 +57,7 @@ _HELD = 1e-12  # a settled user may miss its level by this part of it while the 
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
 _ROUNDING = 1e-15
 _LEAST_GAP = 2e-16  # relative to the level: one unit of rounding
+_CLOSE = 1e-4  # who is above the level by less may belong to it: the path goes on until it shows
 _STALLED, _LOST = 4, 24  # steps that do not halve the error: near the end, and before
 _KEPT = (1e-5, 0.2)  # relative gap down to which points are kept to start again from, and by how much it falls from one to the next
 _MOST_KEPT = 12
@@ -161,6 +162,7 @@ class Reached:
     user_prices: FloatArray  # the cheapest price of a unit of each level, (users,)
     spent: float  # sum of all prices
     saturated: BoolArray  # who rises and seems to be stopped here: its price outweighs what it has above the level, (users,)
+    close: BoolArray  # these, and who rises and is hardly above the level, (users,)
     missing: float  # largest part of its level that a settled user lacks at x, or by which an equation fails
     point: Point
     sets: Sets | None = None  # of an exact end
@@ -343,9 +345,14 @@ class LevelPath:
         return replace(self._proved(Point(*end)), sets=sets)
 
     def _proves_all(self, reached: Reached, enough: float) -> bool:
-        """Is everybody who seems to be stopped here proved to be?"""
-        stopped = reached.saturated
-        return reached.error <= 0.1 * enough and bool(stopped.any() and (self.rises(reached)[stopped] <= 0.5 * enough).all())
+        """Is everybody who seems to be stopped here, or nearly so, proved to be?
+
+        What this level lacks, however little, those have who rise on: a millionth of it is much for who lives on a millionth of what others
+        have. So nobody who may belong to this level is left to the next.
+        """
+        return reached.error <= 0.1 * enough and bool(
+            reached.saturated.any() and (self.rises(reached)[reached.close] <= 0.5 * enough).all()
+        )
 
     def rises(self, reached: Reached) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
@@ -382,4 +389,5 @@ class LevelPath:
         money, spent = float(paid.sum() + y.sum()), float(np.abs(paid).sum() + y.sum())
         bound = (money - _DIGITS * spent - float(q[~rising] @ self.settled_at[~rising])) / sigma
         saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)
-        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, missing, point)
+        close = saturated | (rising & (level <= (1 + _CLOSE) * self.per_t * reached))
+        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, close, missing, point)

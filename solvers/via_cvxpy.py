@@ -10,7 +10,8 @@ limits bound how far each user could rise in any solution that reaches t (see ``
 who cannot is settled.
 
 Answers are good to about as many digits as the tolerance of the solver allows. Those of alpha-fair goals are finished by ``active_sets``,
-and where that fails (often, for large alpha) by the interior point: ``details["finished_by"]`` says which.
+and where that fails (often, for large alpha) by the interior point; leximins that need it by ``level_equations``:
+``details["finished_by"]`` says which.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from fairopt.solvers.active_sets import from_answer
 from fairopt.solvers.alpha_fair import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status
 from fairopt.solvers.interior_point import InteriorPoint
+from fairopt.solvers.level_equations import sharpened
 from fairopt.solvers.logarithmic_path import follow
 from fairopt.solvers.tradeoff import find_total_worth
 
@@ -86,7 +88,7 @@ class CVXPY(Backend):
             solution = task.tradeoff(program.goal)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
-            solution = task.levels(program.goal, tolerance)
+            solution = sharpened(program, task.levels(program.goal, tolerance), tolerance)
         return replace(solution, seconds=task.seconds)
 
 

@@ -16,7 +16,7 @@ from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, solved
-from fairopt.solvers.level_equations import on_level_sets
+from fairopt.solvers.level_equations import sharpened
 from fairopt.solvers.sifted_levels import solve_sifted, wins
 from fairopt.solvers.whole_tasks import solve_whole
 
@@ -49,10 +49,7 @@ class HiGHS(Backend):
             if solution is not None and certify(program, solution).worst <= _DIGIT * tolerance:
                 return solution
             log.info("the LPs of torn users got lost; those of all users solve it from the beginning")
-        solution = Levels(program, program.goal, tolerance, deadline).solve()
-        if certify(program, solution).worst <= _DIGIT * tolerance:
-            return solution
-        return min(solution, on_level_sets(program, solution), key=lambda each: certify(program, each).worst)
+        return sharpened(program, Levels(program, program.goal, tolerance, deadline).solve(), tolerance)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:

@@ -94,6 +94,19 @@ def test_a_price_that_is_noise_proves_nothing() -> None:
     assert certify(program, lazy).fairness == pytest.approx(0.01, rel=0.05)
 
 
+def test_what_a_level_lacks_is_not_what_the_next_may_have() -> None:
+    """User 2 pays a million times what user 1 does. It lacks 1e-11 of their common level, and user 1 has 1e-5 too much."""
+    program = fo.formulate(fo.Instance([[1]], [[1], [1]], weights=[1, 1e6]), "drfh")
+    equal = 1 / (1 + 1e6)
+    x = np.array([equal + 1e6 * equal * 1e-11, 1e6 * equal * (1 - 1e-11)])
+    prices = np.array([equal])
+    uneven = Solution(x, (Stage(equal * (1 - 1e-11), np.array([1]), prices), Stage(x[0], np.array([0]), prices)))
+    found = certify(program, uneven)
+    assert found.feasibility <= 1e-15
+    assert found.optimality <= 2e-11
+    assert found.fairness == pytest.approx(1e-5, rel=0.01)
+
+
 def test_a_failing_engine_never_returns_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that claims success with a wrong point: CertificateError, which names the residuals."""
     engine = fo.SOLVERS["highs"]

@@ -25,3 +25,11 @@ def test_tasks_worth_thirty_orders_of_magnitude(seed: int) -> None:
         assert not worst.failures, (key, worst.failures)
         assert worst.difference <= TOLERANCE, key
     assert {worst.by_another for (_, goal, _), worst in table.items() if goal == "alpha-fair"} == {0}
+
+
+@pytest.mark.parametrize("seed", [77, 937, 1597])
+def test_levels_of_users_who_pay_a_millionth(seed: int) -> None:
+    """What one user lacks of a level, 1e-11 of it, the others have: 4e-6 too much, were it not seen."""
+    for key, worst in compare([seed]).items():
+        assert not worst.failures, (key, worst.failures)
+        assert worst.difference <= TOLERANCE, key

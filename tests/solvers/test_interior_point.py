@@ -98,6 +98,24 @@ def test_next_to_nothing_follows_from_the_prices() -> None:
     np.testing.assert_allclose(allocation.tasks_per_user, [1.0, 1e-30], rtol=1e-9)
 
 
+@pytest.mark.parametrize("tasks", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("weights", [(1, 1), (0.06, 17)])
+def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[float, float]) -> None:
+    """User 1 may use server 1 only, so that user 2 runs its few tasks on server 2, though it is worth 1e12 times as much anywhere."""
+    instance = fo.Instance(
+        [[9], [9]],
+        [[1], [1]],
+        weights=weights,
+        eligibility=[[True, False], [True, True]],
+        tasks=np.array([np.inf, tasks]),
+        parallelism=[np.inf, 1.5],  # for which the tables have no place
+    )
+    for solver in ("interior-point", "cvxpy"):
+        allocation = fo.solve(instance, "proportional", alpha=10, solver=solver)
+        np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
+        assert allocation.certificate.worst <= 1e-12
+
+
 def test_less_than_floating_point_can_hold() -> None:
     """1e3 ^ -200 of the tasks: refused, and the user is named."""
     with pytest.raises(fo.Unsupported, match="user-2"):

@@ -9,9 +9,9 @@ import pytest
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.program import Program, Solution
+from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.level_equations import on_level_sets
+from fairopt.solvers.level_equations import on_level_sets, sharpened
 from fairopt.solvers.via_highs import HiGHS
 
 
@@ -56,6 +56,20 @@ def test_errors_of_the_last_digits_are_mended() -> None:
     assert certify(program, rough).worst > 1e-8
     assert certify(program, mended).worst <= 1e-9
     assert certify(program, mended).feasibility <= 1e-14
+
+
+def test_a_level_that_was_told_apart_is_one() -> None:
+    """User 2 pays a thousand times what user 1 does, and lacks 2e-11 of their common level: user 1 has 2e-8 too much."""
+    program = fo.formulate(fo.Instance([[1]], [[1], [1]], weights=[1, 1e3]), "drfh")
+    equal, prices = 1 / 1001, np.array([1 / 1001])
+    low, high = equal * (1 - 2e-11), equal * (1 + 2e-8)
+    apart = Solution(np.array([high, 1e3 * low]), (Stage(low, np.array([1]), prices), Stage(high, np.array([0]), prices)))
+    assert certify(program, apart).worst > 1e-8
+    one = sharpened(program, apart, 1e-8)
+    np.testing.assert_allclose(one.x, [equal, 1e3 * equal], rtol=1e-14)
+    assert certify(program, one).worst <= 1e-14
+    assert one.finished_by == "level equations"
+    assert sharpened(program, one, 1e-8) is one
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-10, 1e-12])

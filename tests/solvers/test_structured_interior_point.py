@@ -314,16 +314,24 @@ def test_caps_that_the_exact_end_passes_are_settled_first(
 # Choice and way out --------------------------------------------------------------------------------------------------------------
 
 
+def test_who_pays_a_millionth_shares_the_level() -> None:
+    """One server, whose second resource is full: 5 t + 5e6 t = 5, so that x[1] = t / 0.8. User 2 at 1e-10 below t is 1e-4 for user 1."""
+    program = fo.formulate(fo.Instance([[9, 5]], [[3, 4], [3, 5]], weights=[1, 1e6]), "drfh")
+    solution = solve_levels(program, program.goal, 1e-8, NEVER)  # type: ignore[arg-type]
+    assert solution is not None
+    np.testing.assert_allclose(solution.x, np.array([1.25, 1e6]) / (1 + 1e6), rtol=1e-12)
+    assert certify(program, solution).worst <= 1e-8
+
+
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, of users whose tasks end also larger ones, and those of users with few servers stay with HiGHS, one
-    server with the closed form.
-    """
+    """Large leximins; small ones, and those of users with few servers up to a larger size, stay with HiGHS, one server with the closed form."""
     large, middle = everywhere(3000, 10, 2), everywhere(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(middle, "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "highs"
-    assert choose(fo.formulate(everywhere(3000, 100, 2, part=0.005), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(everywhere(3000, 100, 2, part=0.005), "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(everywhere(1000, 40, 2, part=0.03), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
     assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
