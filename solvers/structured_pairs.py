@@ -139,6 +139,11 @@ class Pairs(ABC):
         self._tight = self.arrays.booleans(np.concatenate([np.zeros(self.n_pairs, bool), full.ravel(), tight]))
         self.n_products = self.scaled.n_pairs + int((~full).sum() + (~tight).sum())
 
+    @property
+    def holds(self) -> bool:
+        """Are some limits or rows of users equations?"""
+        return self._tight is not None
+
     def loose(self, values: Any, elsewhere: Any = 0.0) -> Any:
         """Return values of a point, with ``elsewhere`` for equations."""
         return values if self._tight is None else self.xp.where(self._tight, elsewhere, values)

@@ -25,7 +25,7 @@ from fairopt.solvers.structured_finish import finished, shown
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
-from fairopt.solvers.structured_path import LevelPath, Point, advance, part_of_the_way
+from fairopt.solvers.structured_path import LevelPath, Point, advance, length_with_cuts, part_of_the_way
 from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.via_highs import HiGHS
 
@@ -165,6 +165,25 @@ def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int,
     np.testing.assert_allclose(np.concatenate([flat(d_primal), flat(d_dual), [dt]]), expected, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("layout", list(LAYOUTS))
+@pytest.mark.parametrize("allowed", [1e-12, 0.01, 0.3, 1e3])
+def test_a_step_goes_on_until_pairs_lack_too_much(layout: str, allowed: float) -> None:
+    """The length is that of a table of all lengths: what pairs lack at prices grows with it; limits and rows of users stay positive."""
+    pairs = LAYOUTS[layout](ScaledProgram(fo.formulate(everywhere(9, 4, 2, part=0.6), "drfh")))
+    rng = np.random.default_rng(5)
+    n, size = pairs.n_pairs, pairs.n_pairs + pairs.n_slots * pairs.n_servers + pairs.n_rows
+    for shift in (0.0, 1.0):  # one where a limit ends the step, one where only pairs do
+        primal, cost = rng.uniform(0.1, 1, size), rng.uniform(0.1, 1, n)
+        change = rng.normal(0, 2, size) + shift * np.r_[np.zeros(n), np.full(size - n, 99.0)]
+        table = np.linspace(0, 1, 100_001)
+        lacks = sum(cost[k] * np.maximum(-primal[k] - table * change[k], 0) for k in range(n))
+        stays = (primal[n:] + table[:, None] * change[n:] >= 0).all(axis=1)
+        expected = table[(lacks <= allowed) & stays].max()
+        values, step, price = (pairs.arrays.floats(array) for array in (primal, change, cost))
+        found = length_with_cuts(pairs, values, step, price, allowed)
+        np.testing.assert_allclose(found, expected, rtol=0.02, atol=2e-5)
+
+
 # Answers -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -276,6 +295,14 @@ def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float)
     assert reached.level * (1 - 1e-12) <= end.level <= reached.bound * (1 + 1e-12)
 
 
+def test_many_users_do_not_hold_up_each_other() -> None:
+    """A few of 10,000 users that leave a server do not shorten the step of all: 17 steps, where there were 27."""
+    program = fo.formulate(fo.generate("uniform", users=10_000, servers=10, resources=3, weights=5, seed=0), "drfh")
+    solution = by_path(program)
+    assert solution.iterations <= 22
+    assert certify(program, solution).worst <= 1e-9
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_many_levels(seed: int) -> None:
     """Users with one to three servers each and zero demands: among settled users, too, every level is finished by the path itself."""
@@ -297,7 +324,7 @@ def test_many_levels(seed: int) -> None:
     [(30, 4, 2, 2), (30, 4, 2, 3), (100, 5, 2, 3), (100, 5, 2, 4), (300, 10, 3, 0), (300, 10, 3, 1), (3000, 10, 3, 1)],
 )
 def test_caps_that_the_exact_end_passes_are_settled_first(
-    monkeypatch: pytest.MonkeyPatch, users: int, servers: int, resources: int, seed: int
+    """Large leximins; small ones, and larger ones of users with few servers each, stay with HiGHS, one server with the closed form."""
 ) -> None:
     """Tasks of 0.8 to 1.2 of what users get without limits on them: the level of the exact end lies above caps that the path has not
     reached. Who has such a cap cannot rise to that level: an end that took all along would be no answer, and HiGHS had to find one.
