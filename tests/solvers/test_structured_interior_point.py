@@ -324,7 +324,7 @@ def test_many_levels(seed: int) -> None:
     [(30, 4, 2, 2), (30, 4, 2, 3), (100, 5, 2, 3), (100, 5, 2, 4), (300, 10, 3, 0), (300, 10, 3, 1), (3000, 10, 3, 1)],
 )
 def test_caps_that_the_exact_end_passes_are_settled_first(
-    """Large leximins; small ones, and larger ones of users with few servers each, stay with HiGHS, one server with the closed form."""
+    monkeypatch: pytest.MonkeyPatch, users: int, servers: int, resources: int, seed: int
 ) -> None:
     """Tasks of 0.8 to 1.2 of what users get without limits on them: the level of the exact end lies above caps that the path has not
     reached. Who has such a cap cannot rise to that level: an end that took all along would be no answer, and HiGHS had to find one.
@@ -351,7 +351,7 @@ def test_who_pays_a_millionth_shares_the_level() -> None:
 
 
 def test_it_is_chosen_where_it_wins() -> None:
-    """Large leximins; small ones, and those of users with few servers up to a larger size, stay with HiGHS, one server with the closed form."""
+    """Large leximins; small ones, and larger ones of users with few servers each, stay with HiGHS, one server with the closed form."""
     large, middle = everywhere(3000, 10, 2), everywhere(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
