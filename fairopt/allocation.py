@@ -43,7 +43,9 @@ class Level:
     users : tuple of str
     prices : array (servers, resources) or (servers, 1), or None
         Dual multipliers that prove the level. One more unit of a resource (or, under time division, of each server's whole time) raises
-        it by at most this, and by exactly this where the multipliers are unique. None for whole tasks, which have none.
+        it by at most this, and by exactly this where the multipliers are unique. Levels above the first one by ``interior-point`` are
+        proved with those below held, and prices of what these fill may be below 0 (`fairopt.level_proof`). None for whole tasks, which
+        have none.
     """
 
     value: float

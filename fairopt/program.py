@@ -200,7 +200,7 @@ class Program:
 class Stage:
     """One level of a leximin: these users' U[n] / weights[n] cannot exceed ``value`` without lowering somebody at or below it.
 
-    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.certificate``; None for whole tasks, where there are none.
+    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.level_proof``; None for whole tasks, where there are none.
     """
 
     value: float

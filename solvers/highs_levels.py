@@ -7,7 +7,7 @@ Level by level. With F the users already settled, at levels L[n], and c[n] the c
 Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest
 price of one unit of n's level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n
 above t + sigma gap / q[n]
-(sigma = sum of q over the users who rise; see ``fairopt.certificate``). So the users with sigma gap / q[n] below the
+(sigma = sum of q over the users who rise; see ``fairopt.level_proof``). So the users with sigma gap / q[n] below the
 tolerance are settled at t *in every* optimal solution, the others rise on. Settling a user takes t out of its row and
 raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
 

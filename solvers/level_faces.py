@@ -7,7 +7,7 @@ level is a program of the used pairs alone, with equations for full limits and s
 
 Otherwise prices would have to keep the others away from pairs that the levels below exclude: the price of a user who is settled has to
 outbid those above it, and theirs those above them, tenfold with each level, until nothing can be read from them. (The same in one price
-vector: p + M p' with a price p' of a level below and a large M. ``fairopt.certificate`` takes them one by one.)
+vector: p + M p' with a price p' of a level below and a large M. ``fairopt.level_proof`` takes them one by one.)
 
 What is decided leaves the program: users who are settled with one pair left, and all who share nothing with anybody who rises.
 """
@@ -82,6 +82,11 @@ class Faces:
         edges = sp.coo_array((np.ones(left.size), (user[left], scaled.n_users + server[left])), shape=(number, number))
         _, group = connected_components(edges, directed=False)
         self.open &= np.isin(group[user], group[: scaled.n_users][self.rising])
+
+    @property
+    def leaves_out_some(self) -> bool:
+        """Is there somebody who rises, and has no pair left?"""
+        return bool((np.bincount(self.scaled.user[self.open], minlength=self.scaled.n_users)[self.rising] == 0).any())
 
     def next(self) -> tuple[Pairs, Face]:
         """Return the part that is left to those who rise, and where a path on it may start."""

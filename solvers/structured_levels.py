@@ -1,8 +1,9 @@
 """Leximin and one equal level by a structured interior point, level by level.
 
 ``structured_path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others
-climb on. As in ``highs_levels``, users settled at t are those with sigma gap / q[n] below the tolerance, an inequality that the certificate
-proves again from the answer. At the end everybody is given exactly its level. The equal level is the first of them, for everybody.
+climb on, on what these levels leave (``level_faces``). As in ``highs_levels``, users settled at t are those with sigma gap / q[n] below the
+tolerance, an inequality that the certificate proves again from the answer. At the end everybody is given exactly its level. The equal level
+is the first of them, for everybody.
 """
 
 from __future__ import annotations
@@ -49,6 +50,10 @@ def solve_levels(
     stages: list[Stage] = []
     steps = 0
     while True:
+        path.known = {
+            "levels": [stage.value for stage in stages],
+            "users": [program.users[n] for stage in stages for n in stage.users],
+        }
         reached = path.climb(settle_at)
         steps += path.steps
         proved = np.zeros(path.rising.size, bool)
@@ -70,6 +75,9 @@ def solve_levels(
         if not faces.rising.any():
             break
         log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(faces.rising.sum()))
+        if faces.leaves_out_some:
+            log.info("lost after level %d: it left nothing to somebody who rises", len(stages))
+            return None
         pairs, face = faces.next()
         path = LevelPath(pairs, unit, deadline, face)
     exact = faces.x * (faces.settled_at / scaled.sum_by_user(scaled.W * faces.x))[scaled.user]

@@ -267,6 +267,7 @@ class LevelPath:
             pairs.hold(face.bounds, face.full, face.tight)
         self.side = pairs.arrays.floats(np.append(np.ones(pairs.n_users), -np.ones(pairs.n_limited)))
         self.steps = 0
+        self.known: dict[str, Any] = {}  # what is final, for whom the time is too short
         self.points = [self._start() if face is None else self._start_on(face)]  # where it may start again
 
     def _start(self) -> Point:
@@ -333,7 +334,7 @@ class LevelPath:
         point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
         for _ in range(_STEPS):
             if self.deadline.left == 0.0:
-                raise self.deadline.passed({})
+                raise self.deadline.passed(self.known)
             now = self._proved(point)
             if now.error < trial and not self._proves_all(now, enough):
                 trial = _FINISH[1] * now.error

@@ -5,7 +5,7 @@ tasks counted in what makes a unit of the user's level.
 
 Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
 F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
-t) / q[n] in any optimal solution (``fairopt.certificate``), and is settled where that is nothing. One linear program a level. Levels that
+t) / q[n] in any optimal solution (``fairopt.level_proof``), and is settled where that is nothing. One linear program a level. Levels that
 need it are finished by ``level_equations``.
 
 Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9

@@ -1,6 +1,6 @@
 """The prices of a level of a leximin, as a bound on that level in any other instance.
 
-A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate`).
+A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.level_proof`).
 With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
 
     p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.

@@ -5,7 +5,7 @@ of all other allocations; where the instance brings rates, the part of what the 
 (Kesidis et al. 2018, definition 1 and equation (3)).
 
 An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove
-it, where it has any (`fairopt.certificate`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n]
+it, where it has any (`fairopt.level_proof`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n]
 that has more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and
 is the witness. The violation is what n gains.
 

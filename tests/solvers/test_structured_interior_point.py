@@ -306,17 +306,51 @@ def test_many_users_do_not_hold_up_each_other() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_many_levels(seed: int) -> None:
     """Users with one to three servers each and zero demands: among settled users, too, every level is finished by the path itself."""
+    program = of_many_levels(seed)
+    solution = by_path(program)
+    assert len(solution.stages) > 1
+    np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
+    assert certify(program, solution).worst <= 1e-9
+
+
+class Late(Deadline):
+    """It passes after it has been looked at so many times."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(1.0)
+        self.looks = looks
+
+    @property
+    def left(self) -> float:
+        """One second, then none."""
+        self.looks -= 1
+        return float(self.looks > 0)
+
+
+def test_levels_that_are_final_are_known_at_the_deadline() -> None:
+    """And who has them."""
+    program = of_many_levels(0)
+    found = by_path(program).stages
+    with pytest.raises(fo.NoSolution, match=r"3 levels were final") as error:
+        for looks in range(200):
+            try:
+                solve_levels(program, program.goal, 1e-8, Late(looks))  # type: ignore[arg-type]
+            except fo.NoSolution as early:
+                if len(early.known["levels"]) == 3:
+                    raise
+    assert error.value.known["levels"] == [stage.value for stage in found[:3]]
+    assert error.value.known["users"] == [program.users[n] for stage in found[:3] for n in stage.users]
+
+
+def of_many_levels(seed: int) -> Program:
+    """Users with one to three servers each and zero demands."""
     rng = np.random.default_rng(seed)
     demands = rng.uniform(0.1, 1, (80, 2)) * (rng.random((80, 2)) > 0.3)
     demands[demands.sum(axis=1) == 0, 0] = 0.5
     eligibility = np.zeros((80, 5), bool)
     for user in eligibility:
         user[rng.choice(5, rng.integers(1, 4), replace=False)] = True
-    program = fo.formulate(fo.Instance(rng.uniform(1, 10, (5, 2)), demands, eligibility=eligibility), "drfh")
-    solution = by_path(program)
-    assert len(solution.stages) > 1
-    np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
-    assert certify(program, solution).worst <= 1e-9
+    return fo.formulate(fo.Instance(rng.uniform(1, 10, (5, 2)), demands, eligibility=eligibility), "drfh")
 
 
 @pytest.mark.parametrize(
