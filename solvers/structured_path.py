@@ -75,6 +75,7 @@ _FINISH = (1e-6, 0.01)  # relative gap from which on the sets of the end may sho
 # points lie near an end that changes with them: the path takes hundreds of short steps from there, or gets lost.
 _RESTART = 0.9
 _EXACT = 1e-14  # an error that is rounding
+_DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
 _BLURRED = 1e-3  # of sets: see there
 _LEAST_SLACK = 1e-3  # of a limit, or of a user's level, where a level starts
 
@@ -341,7 +342,7 @@ class LevelPath:
                 end = self._finished(point)
                 if end is not None and self._proves_all(end, enough) and self._goes_on_from(end):
                     log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
-                    now = end  # which may pass caps that the point itself has not reached
+                    now = self._without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
             if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
                 if not self.rising.any():
                     return now
@@ -380,9 +381,26 @@ class LevelPath:
             return end
         return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, reached.point.t))
 
-    def _finished(self, point: Point) -> Reached | None:
-        """Return what the exact end on the sets of a point proves."""
-        sets = shown(self.pairs, point.primal, point.dual, point.t)
+    def _without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
+        """Return the end without used pairs that its own prices call too dear, where that proves as much.
+
+        They are few and have next to nothing, but what they waste counts in full against a user who gets a millionth of all spending.
+        Only where nobody rises any further and nobody was settled before: later levels need all that their faces may use.
+        """
+        assert end.sets is not None
+        pairs, sets = self.pairs, end.sets
+        _, p, m = pairs.parts(end.point.dual)
+        y = m[pairs.n_users :]
+        cost = pairs.priced(p, y)
+        cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= _DEAR * cost
+        if not self.rising.all() or not end.saturated.all() or not bool(pairs.xp.any(sets.used & ~cheap)):
+            return end
+        other = self._finished(point, replace(sets, used=sets.used & cheap))
+        return other if other is not None and self._proves_all(other, enough) and bool(other.saturated.all()) else end
+
+    def _finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
+        """Return what the exact end on the sets of a point, or on given ones, proves."""
+        sets = sets or shown(self.pairs, point.primal, point.dual, point.t)
         try:
             end = finished(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows)
         except np.linalg.LinAlgError:

@@ -303,6 +303,27 @@ def test_many_users_do_not_hold_up_each_other() -> None:
     assert certify(program, solution).worst <= 1e-9
 
 
+def test_an_end_goes_without_dear_pairs() -> None:
+    """A pair that costs its user too much, put among the used ones with next to nothing, is found and dropped; the level stays proved."""
+    scaled = ScaledProgram(fo.formulate(everywhere(60, 8, 3, seed=2), "drfh"))
+    path = LevelPath(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60, NEVER)
+    reached = path.climb(1e-9)
+    assert reached.saturated.all()
+    end = path.ended(reached)
+    assert end.sets is not None
+    used = end.sets.used.copy()
+    extra = int(np.argmax(np.where(used, -1.0, path.pairs.parts(end.point.dual)[0])))  # the dearest of all
+    assert not used[extra]
+    used[extra] = True
+    primal = end.point.primal.copy()
+    primal[extra] = 1e-12
+    blurred = replace(end, sets=replace(end.sets, used=used))
+    again = path._without_dear(replace(end.point, primal=primal), blurred, 1e-9)
+    assert again.sets is not None
+    assert not again.sets.used[extra]
+    assert again.level == pytest.approx(end.level, rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_many_levels(seed: int) -> None:
     """Users with one to three servers each and zero demands: among settled users, too, every level is finished by the path itself."""
