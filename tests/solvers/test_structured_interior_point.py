@@ -356,8 +356,8 @@ def test_levels_that_are_final_are_known_at_the_deadline() -> None:
         try:
             by_path(program, Late(looks))
             break
-        except fo.NoSolution as error:
-            errors.append(error)
+        except fo.NoSolution as early:
+            errors.append(early)
     for error in errors:
         final = found[: len(error.known["levels"])]
         assert error.known["levels"] == [stage.value for stage in final]
