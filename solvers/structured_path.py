@@ -350,11 +350,11 @@ class LevelPath:
                 now = self._proved(point)
             log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
             since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
-            if best is None or now.error < best.error:
+            if best is None or now.error < best.error or self._proves_all(now, enough):
                 best = now
             if self._proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
                 break
-            if best.error <= _END or since > _LOST:
+            if since > _LOST:
                 break
             if _KEPT[0] < now.error < _KEPT[1] * kept:
                 kept = now.error

@@ -346,6 +346,21 @@ def test_an_end_whose_smallest_prices_prove_nothing() -> None:
     np.testing.assert_allclose(allocation.tasks_per_user, fo.solve(instance, "drfh", solver="highs").tasks_per_user, rtol=1e-7)
 
 
+def test_a_gap_of_rounding_is_not_yet_an_end() -> None:
+    """Where the gap is rounding before somebody with a small price is proved to be stopped, the path goes on until that shows."""
+    rng = np.random.default_rng(7)
+    capacities = rng.uniform(1, 10, (40, 3))
+    demands = rng.uniform(0.01, 0.1, (2000, 3)) * (rng.random((2000, 3)) > 0.3)
+    demands[demands.sum(axis=1) == 0, 0] = 0.05
+    weights = rng.uniform(1, 5, 2000)
+    eligibility = np.zeros((2000, 40), bool)
+    for user in eligibility:
+        user[rng.choice(40, rng.integers(1, 4), replace=False)] = True
+    allocation = fo.solve(fo.Instance(capacities, demands, weights=weights, eligibility=eligibility), "drfh", solver="interior-point")
+    assert "finished_by" not in allocation.details
+    assert len(allocation.levels) > 50
+
+
 class Late(Deadline):
     """It passes after it has been looked at so many times."""
 
