@@ -40,15 +40,15 @@ class Arrays:
 
     def floats(self, values: npt.ArrayLike) -> Any:
         """Bring numbers to the device, in float64."""
-        return self.xp.asarray(np.ascontiguousarray(values, dtype=np.float64), dtype=self.xp.float64, device=self.device)
+        return self.xp.asarray(_writable(values, np.float64), dtype=self.xp.float64, device=self.device)
 
     def booleans(self, values: npt.ArrayLike) -> Any:
         """Bring truth values to the device."""
-        return self.xp.asarray(np.ascontiguousarray(values, dtype=bool), dtype=self.xp.bool, device=self.device)
+        return self.xp.asarray(_writable(values, bool), dtype=self.xp.bool, device=self.device)
 
     def integers(self, values: npt.ArrayLike) -> Any:
         """Bring positions to the device."""
-        return self.xp.asarray(np.ascontiguousarray(values, dtype=np.int64), dtype=self.xp.int64, device=self.device)
+        return self.xp.asarray(_writable(values, np.int64), dtype=self.xp.int64, device=self.device)
 
     def numpy(self, array: Any) -> Any:
         """Bring an array back."""
@@ -146,6 +146,12 @@ def _cupy_device(name: str) -> Any:
     import cupy
 
     return cupy.cuda.Device(int(name.removeprefix("cuda").lstrip(":") or 0))
+
+
+def _writable(values: npt.ArrayLike, dtype: npt.DTypeLike) -> np.ndarray:
+    """Return an array in the order of C. One that must not be written to is copied: PyTorch would share its memory, and warn of it."""
+    array = np.ascontiguousarray(values, dtype=dtype)
+    return array if array.flags.writeable else array.copy()
 
 
 def is_out_of_memory(error: Exception) -> bool:

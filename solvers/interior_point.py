@@ -147,11 +147,13 @@ class InteriorPoint(Backend):
                 solution = solve_levels(program, goal, tolerance, deadline, arrays)
         # Of 30,000 users each counts for so little that rounding alone is a residual of 2e-9; HiGHS would need minutes to do no better.
         enough = tolerance if self.wins(program) else _DIGIT * tolerance
-        if solution is None or not certify(program, solution).worst <= enough:
-            log.info("the structured path got lost; HiGHS solves it from the beginning")
-            HiGHS.require()
-            return replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
-        return solution
+        error = np.inf if solution is None else certify(program, solution).worst
+        if solution is not None and error <= enough:
+            return solution
+        log.info("the structured path got lost, with an error of %.1e; HiGHS solves it from the beginning", error)
+        HiGHS.require()
+        second = replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
+        return second if solution is None or not error < certify(program, second).worst else solution
 
     def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
         """Return the tasks of the market, without its prices, which are not those of the equilibrium."""

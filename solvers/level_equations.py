@@ -84,7 +84,10 @@ def on_level_sets(program: Program, solution: Solution, same: float = _SAME[0]) 
 
     x, t, weight = solution.x[pairs], np.ones(values.size), solution.x[pairs] ** 2
     H: Any = E @ sp.diags_array(weight) @ E.T
-    H = H + sp.diags_array(_SINGULAR * H.diagonal())
+    diagonal = H.diagonal()
+    if not (diagonal > 0).all():  # a limit, or a user, without a pair to move: SuperLU would say so to standard output, and not to us
+        return solution
+    H = H + sp.diags_array(_SINGULAR * diagonal)
     bordered: Any = sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]], format="csc")
     try:
         system = splu(bordered)

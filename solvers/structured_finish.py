@@ -49,8 +49,13 @@ def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
     return Sets(used, ~slack, ~free, float(xp.max(pairs.loose(pairs.eligible(blurred)))))
 
 
-def finished(pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any) -> tuple[Any, Any, float]:
+def finished(
+    pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any, *, smallest: bool = True
+) -> tuple[Any, Any, float]:
     """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_path.advance``.
+
+    Prices of equations that follow from others are not unique. Of those that fulfil what the sets say we take the ``smallest``, in which
+    the least is lost to rounding; but they need not keep away the pairs that are not used. Else those nearest to the point's, which do.
 
     Raises
     ------
@@ -58,7 +63,8 @@ def finished(pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: A
     """
     xp = pairs.xp
     primal = xp.where(pairs.point(sets.used, ~sets.full, ~sets.stopped), primal, 0.0)
-    dual = pairs.loose(dual)  # of equations we take the smallest prices that do
+    if smallest:
+        dual = pairs.loose(dual)
     x, s, v = pairs.parts(primal)
     z, p, m = pairs.parts(dual)
     residuals = Residuals(pairs.bounds - pairs.use(x) - s, rows + side * v - pairs.rows(x) + a * t, xp.zeros_like(x), 0.0)

@@ -401,11 +401,18 @@ class LevelPath:
     def _finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
         """Return what the exact end on the sets of a point, or on given ones, proves."""
         sets = sets or shown(self.pairs, point.primal, point.dual, point.t)
-        try:
-            end = finished(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows)
-        except np.linalg.LinAlgError:
-            return None
-        return replace(self._proved(Point(*end)), sets=sets)
+        best: Reached | None = None
+        for smallest in (True, False) if self.pairs.holds else (True,):
+            try:
+                end = finished(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows, smallest=smallest)
+            except np.linalg.LinAlgError:
+                continue
+            reached = replace(self._proved(Point(*end)), sets=sets)
+            if best is None or reached.error < best.error:
+                best = reached
+            if best.error <= _EXACT:
+                break
+        return best
 
     def _proves_all(self, reached: Reached, enough: float) -> bool:
         """Is everybody who seems to be stopped here, or nearly so, proved to be?

@@ -10,6 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution, Stage
+from fairopt.solvers import level_equations
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.level_equations import on_level_sets, sharpened
 from fairopt.solvers.via_highs import HiGHS
@@ -90,3 +91,16 @@ def test_users_with_no_free_pair_have_no_cap_from_one() -> None:
     tasks = allocation.tasks_per_user
     np.testing.assert_allclose(tasks, [2.5 / 10_001, 2.5 * 10_000 / 10_001, 19 / 6], rtol=1e-8)
     assert allocation.certificate.worst <= 1e-8
+
+
+def test_a_user_without_a_pair_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices that call all pairs of a user too dear leave it none: the equations are singular. SuperLU, which prints so, is not asked."""
+
+    def asked(_: object) -> None:
+        raise AssertionError("a singular matrix is factorised")
+
+    monkeypatch.setattr(level_equations, "splu", asked)
+    program = fo.formulate(fo.Instance([[1.0], [1.0]], [[1.0], [2.0]]), "drfh")
+    stages = (Stage(0.5, np.array([0]), np.array([1.0, 0.0])), Stage(0.5, np.array([1]), np.array([0.0, 1.0])))
+    solution = Solution(np.full(program.n_pairs, 0.25), stages=stages)
+    assert on_level_sets(program, solution) is solution

@@ -114,6 +114,17 @@ def test_sums_diagonals_and_factors(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_must_not_be_written_to_is_copied(name: str) -> None:
+    """PyTorch would share the memory of a NumPy array that is read-only, as one that was broadcast is."""
+    arrays = arrays_named(name)
+    frozen = np.broadcast_to(np.ones(3), (1, 3))
+    theirs = arrays.floats(frozen)
+    theirs[0, 0] = 2.0
+    assert (frozen == 1).all()
+    assert (arrays.numpy(theirs) == [[2, 1, 1]]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("users", "servers"), [(40, 5), (12, 20)])
 @pytest.mark.parametrize(("part", "limited"), [(1.0, 0), (1.0, 10), (0.6, 0), (0.6, 10)])
 def test_leximin_as_by_highs(name: str, users: int, servers: int, part: float, limited: int) -> None:

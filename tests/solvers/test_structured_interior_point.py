@@ -334,6 +334,18 @@ def test_many_levels(seed: int) -> None:
     assert certify(program, solution).worst <= 1e-9
 
 
+def test_an_end_whose_smallest_prices_prove_nothing() -> None:
+    """Prices of equations that follow from others: the smallest ones do not keep away pairs that are not used, those of the path do."""
+    rng = np.random.default_rng(201)
+    eligibility = rng.random((200, 10)).argsort(axis=1) < rng.integers(1, 4, (200, 1))
+    servers = np.column_stack([rng.integers(16, 129, 10), rng.integers(64, 1025, 10), rng.integers(1, 9, 10)])
+    tasks = np.column_stack([rng.integers(1, 9, 200), rng.integers(1, 33, 200), rng.choice([0, 1, 2], 200)])
+    instance = fo.Instance(servers, tasks, eligibility=eligibility)
+    allocation = fo.solve(instance, "drfh", solver="interior-point")
+    assert "finished_by" not in allocation.details
+    np.testing.assert_allclose(allocation.tasks_per_user, fo.solve(instance, "drfh", solver="highs").tasks_per_user, rtol=1e-7)
+
+
 class Late(Deadline):
     """It passes after it has been looked at so many times."""
 
@@ -435,6 +447,19 @@ def test_a_lost_path_ends_at_highs(monkeypatch: pytest.MonkeyPatch) -> None:
         allocation = fo.solve(instance, "drfh", solver="interior-point")
         assert allocation.details["finished_by"] == "highs"
         np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=1e-9)
+
+
+def test_the_better_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where HiGHS proves less than the path did, the path's answer is the one that is judged."""
+    program = fo.formulate(everywhere(6, 3, 2), "drfh")
+    good = by_path(program)
+    rough = replace(good, x=good.x * (1 - 1e-7))
+    bad = replace(good, x=good.x * 0.5)
+    monkeypatch.setattr(interior_point, "solve_levels", lambda *_: rough)
+    monkeypatch.setattr(HiGHS, "solve", lambda *_, **__: bad)
+    assert interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER) is rough
+    monkeypatch.setattr(HiGHS, "solve", lambda *_, **__: good)
+    assert interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER).finished_by == "highs"
 
 
 def test_what_has_no_place_is_refused() -> None:
