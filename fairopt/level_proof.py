@@ -57,7 +57,7 @@ __all__ = ["level_gaps"]
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _ROUNDING = 2.2e-16  # of a sum, at least
-_SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
+_TINY = 1e-300  # smaller prices are none
 _FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 _CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
 _CLEAR = 1e-9  # part of a pair's cost that is more than rounding
@@ -75,7 +75,8 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     value[complete] = levels[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value
-    if np.isinf(value).any():  # somebody was never settled
+    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
+    if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
         return 0.0, float("inf")
     if isinstance(goal, Equalize):
         spread = levels[open_to]
@@ -84,10 +85,13 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
-    lacking = np.where(complete & open_to, np.maximum(cap - levels, 0.0), 0.0)
+    lacking = np.where(complete, np.abs(np.where(open_to, cap, 0.0) - levels), 0.0)
     proof = _Proof(program, per_level, solution.x, levels, value, lacking)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
-        missing, rise = proof.of(stage)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
+            missing, rise = proof.of(stage)
+        if np.isnan(missing) or np.isnan(rise):
+            missing = rise = float("inf")
         optimality = max(optimality, missing)
         if isinstance(goal, Leximin):
             fairness = max(fairness, rise)
@@ -119,7 +123,8 @@ class _Proof:
             return float("inf"), float("inf")
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
-        prices = np.where(most_left > _CLOSED * bounds, np.maximum(stage.prices, 0.0), stage.prices)
+        prices = stage.prices / max(float(np.abs(stage.prices).max(initial=0.0)), _TINY)  # any unit will do
+        prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.limits.matrix.T @ prices)
         closed = most_of_pairs * per_level <= _CLOSED * levels[users]
         q = np.full(levels.size, np.inf)
@@ -131,7 +136,7 @@ class _Proof:
         q = np.where(rising | (most_above > _CLOSED * levels), np.maximum(q, 0.0), q)
         reached = float(levels[rising].min())
         sigma = float(q[rising].sum())
-        if sigma <= 0 or reached <= 0:  # no proof, or a user with room left at level 0
+        if not 0 < sigma < np.inf or reached <= 0:  # no proof, or a user with room left at level 0
             return float("inf"), float("inf")
         worth = q[users] * per_level
         spent = float(np.abs(prices) @ bounds)
@@ -142,24 +147,20 @@ class _Proof:
         paid = np.asarray(self.limits.matrix.T @ np.abs(prices))
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
-        small = sum(
-            float(price @ amount)
-            for price, amount in (
-                (np.where(prices * bounds < _SMALL * spent, np.maximum(prices, 0.0), 0.0), free),
-                (np.where(paid * self.x < _SMALL * spent, np.maximum(self.x, 0.0), 0.0), dear),
-                (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
-            )
-        )
+        small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)
         below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
         own_gap = max(bound - reached, small / sigma, 0.0)
         taken = float(np.abs(q[~rising]) @ self.lacking[~rising])
         taken += float(self._charges([np.zeros(self.x.size), np.zeros(bounds.size), np.abs(q) * ~rising]) @ self.real)
+        # What the answer takes beyond the limits, and what it has of pairs below 0.
+        excess = float(np.maximum(prices, 0.0) @ np.maximum(-self.left - bounds * _DIGITS, 0.0) + dear @ np.maximum(-self.x, 0.0))
+        taken += excess
         charges = self._charges(below_price)
         # Nor does the level of a user bound what a pair that costs less than nothing earns.
         unbounded = float((np.maximum(-cost, 0.0) * (~closed & (q[users] >= 0))) @ self.largest)
         gap = own_gap + (float(charges @ self.totals) + unbounded) / sigma
         rounding = _ROUNDING * spent
-        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded
+        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
         settled = ~rising
         settled[stage.users] = True
         dear[dear <= _CLEAR * paid] = 0.0
