@@ -64,6 +64,13 @@ CASES = {
         "at least 5 times faster",
         5,
     ),
+    "hundreds-of-levels": Case(
+        "5,000 users x 100 servers x 3 resources, one to three servers each, 30 % zero demands",
+        lambda: instances.few_servers_each(5000, 100, 3),
+        ("fairopt", "fairopt by HiGHS", "CVXPY + HiGHS, leximin"),
+        "a certified answer below 20 s",
+        1,
+    ),
     "package": Case(
         "40 users x 20 servers, many levels",
         lambda: instances.few_servers_each(40, 20, 2, seed=1),

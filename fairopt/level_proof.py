@@ -48,7 +48,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 
@@ -57,7 +57,7 @@ __all__ = ["level_gaps"]
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _ROUNDING = 2.2e-16  # of a sum, at least
-_SMALL = 1e-4  # part of all spending below which a term of the gap counts by itself
+_TINY = 1e-300  # smaller prices are none
 _FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 _CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
 _CLEAR = 1e-9  # part of a pair's cost that is more than rounding
@@ -70,11 +70,13 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     open_to = program.per_user(program.largest()) > 0  # who can receive anything at all
 
     value = np.where(open_to, np.inf, 0.0)  # level at which each user was settled
-    complete = ~open_to | _at_own_limit(program, levels, per_level)
+    cap = OwnLimits(program, per_level).caps()[0]
+    complete = ~open_to | (levels >= cap * (1 - _FULL))
     value[complete] = levels[complete]
     for stage in solution.stages:
         value[stage.users] = stage.value
-    if np.isinf(value).any():  # somebody was never settled
+    times = np.bincount(np.concatenate([np.zeros(0, np.int64), *(stage.users for stage in solution.stages)]), minlength=levels.size)
+    if np.isinf(value).any() or times.max(initial=0) > 1 or not all(stage.users.size for stage in solution.stages):
         return 0.0, float("inf")
     if isinstance(goal, Equalize):
         spread = levels[open_to]
@@ -83,9 +85,13 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
-    proof = _Proof(program, per_level, solution.x, levels, value)
+    lacking = np.where(complete, np.abs(np.where(open_to, cap, 0.0) - levels), 0.0)
+    proof = _Proof(program, per_level, solution.x, levels, value, lacking)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
-        missing, rise = proof.of(stage)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
+            missing, rise = proof.of(stage)
+        if np.isnan(missing) or np.isnan(rise):
+            missing = rise = float("inf")
         optimality = max(optimality, missing)
         if isinstance(goal, Leximin):
             fairness = max(fairness, rise)
@@ -97,15 +103,19 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
 class _Proof:
     """The proofs of levels from below, and what they leave: the most that there can be of each pair, limit and surplus of a user."""
 
-    def __init__(self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray) -> None:
+    def __init__(
+        self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray, lacking: FloatArray
+    ) -> None:
         self.users, self.limits = program.pair_users, program.limits
         self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
+        self.largest = program.largest()
         self.left = self.limits.bounds - self.limits.matrix @ x
         # Of pairs, of limits, of users; and which level says so.
         self.most = [np.full(size, np.inf) for size in (x.size, self.left.size, levels.size)]
         self.by = [np.full(most.size, -1) for most in self.most]
-        self.number = 0
-        self.lacking = np.zeros(levels.size)  # by how much the level at which each user was settled may be too low
+        self.totals: list[float] = []  # what everything with a price at a level costs at most
+        self.real: list[float] = []  # of that, what is more than rounding
+        self.lacking = lacking
 
     def of(self, stage: Stage) -> tuple[float, float]:
         """Return by how much the level, and some user of it, could be higher, relative to it."""
@@ -113,7 +123,8 @@ class _Proof:
             return float("inf"), float("inf")
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
-        prices = np.where(most_left > _CLOSED * bounds, np.maximum(stage.prices, 0.0), stage.prices)
+        prices = stage.prices / max(float(np.abs(stage.prices).max(initial=0.0)), _TINY)  # any unit will do
+        prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.limits.matrix.T @ prices)
         closed = most_of_pairs * per_level <= _CLOSED * levels[users]
         q = np.full(levels.size, np.inf)
@@ -125,7 +136,7 @@ class _Proof:
         q = np.where(rising | (most_above > _CLOSED * levels), np.maximum(q, 0.0), q)
         reached = float(levels[rising].min())
         sigma = float(q[rising].sum())
-        if sigma <= 0 or reached <= 0:  # no proof, or a user with room left at level 0
+        if not 0 < sigma < np.inf or reached <= 0:  # no proof, or a user with room left at level 0
             return float("inf"), float("inf")
         worth = q[users] * per_level
         spent = float(np.abs(prices) @ bounds)
@@ -136,48 +147,46 @@ class _Proof:
         paid = np.asarray(self.limits.matrix.T @ np.abs(prices))
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
-        small = sum(
-            float(price @ amount)
-            for price, amount in (
-                (np.where(prices * bounds < _SMALL * spent, np.maximum(prices, 0.0), 0.0), free),
-                (np.where(paid * self.x < _SMALL * spent, np.maximum(self.x, 0.0), 0.0), dear),
-                (np.where(q[rising] * levels[rising] < _SMALL * spent, q[rising], 0.0), above),
-            )
-        )
+        small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)
         below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
         own_gap = max(bound - reached, small / sigma, 0.0)
-        taken = float(np.abs(q[~rising]) @ self.lacking[~rising]) / sigma
-        self.lacking[stage.users] = own_gap
-        gap = own_gap + self._charge(below_price) / sigma
+        taken = float(np.abs(q[~rising]) @ self.lacking[~rising])
+        taken += float(self._charges([np.zeros(self.x.size), np.zeros(bounds.size), np.abs(q) * ~rising]) @ self.real)
+        # What the answer takes beyond the limits, and what it has of pairs below 0.
+        excess = float(np.maximum(prices, 0.0) @ np.maximum(-self.left - bounds * _DIGITS, 0.0) + dear @ np.maximum(-self.x, 0.0))
+        taken += excess
+        charges = self._charges(below_price)
+        # Nor does the level of a user bound what a pair that costs less than nothing earns.
+        unbounded = float((np.maximum(-cost, 0.0) * (~closed & (q[users] >= 0))) @ self.largest)
+        gap = own_gap + (float(charges @ self.totals) + unbounded) / sigma
+        rounding = _ROUNDING * spent
+        real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
         settled = ~rising
         settled[stage.users] = True
         dear[dear <= _CLEAR * paid] = 0.0
-        self._learn(max(sigma * own_gap, _ROUNDING * spent), [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * settled])
+        self._learn(real, rounding, [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * settled])
 
         own = levels[stage.users]
         told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
         proves = bool((q[stage.users] * own > _NOISE * spent).all())
-        rise = sigma * gap / (float(q[stage.users].min()) * reached) if proves else float("inf")
-        return max(gap / reached, told), max(rise, taken / reached)
+        rise = (sigma * gap + taken) / (float(q[stage.users].min()) * reached) if proves else float("inf")
+        return max(gap / reached, told), rise
 
-    def _charge(self, below_price: list[FloatArray]) -> float:
-        """Return what is charged for pairs, limits and users that cost less than they should, by so much."""
-        charges = np.zeros(self.number)
+    def _charges(self, below_price: list[FloatArray]) -> FloatArray:
+        """Return how often what each level bounds is charged for pairs, limits and users that cost less than they should, by so much."""
+        times = np.zeros(len(self.totals))
         for by, most, amount in zip(self.by, self.most, below_price, strict=True):
             some = np.flatnonzero((amount > 0) & (by >= 0))
-            np.maximum.at(charges, by[some], amount[some] * most[some])
-        return float(charges.sum())
+            np.maximum.at(times, by[some], amount[some] * most[some] / np.array(self.totals)[by[some]])
+        return times
 
-    def _learn(self, total: float, prices: list[FloatArray]) -> None:
+    def _learn(self, real: float, rounding: float, prices: list[FloatArray]) -> None:
         """Bound everything that has a price: all of it together costs no more than this total."""
+        total = max(real, rounding)
         for by, most, price in zip(self.by, self.most, prices, strict=True):
             with np.errstate(divide="ignore"):
                 now = total / price
             better = now < most
-            most[better], by[better] = now[better], self.number
-        self.number += 1
-
-
-def _at_own_limit(program: Program, levels: FloatArray, per_level: FloatArray) -> BoolArray:
-    """Which users are at the most that a limit of their own lets them have, whatever the others do, (users,)."""
-    return np.asarray(levels >= OwnLimits(program, per_level).caps()[0] * (1 - _FULL))
+            most[better], by[better] = now[better], len(self.totals)
+        self.totals.append(total)
+        self.real.append(real)
