@@ -44,7 +44,8 @@ class Level:
     prices : array (servers, resources) or (servers, 1), or None
         Dual multipliers that prove the level. One more unit of a resource (or, under time division, of each server's whole time) raises
         it by at most this, and by exactly this where the multipliers are unique. Levels above the first one by ``interior-point`` are
-        proved with those below held, and prices of what these fill may be below 0 (`fairopt.level_proof`). None for whole tasks, which
+        proved with those below held (`fairopt.level_proof`): there this is so only while these stay as they are, and prices of what they
+        fill may be below 0. None for whole tasks, which
         have none.
     """
 
