@@ -97,7 +97,7 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
-    doubt = np.where(complete, np.abs(np.where(open_to, cap, 0.0) - levels), 0.0)
+    doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
     proof = _Proof(program, per_level, solution.x, levels, value, doubt)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
