@@ -18,10 +18,12 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
 for every n settled at level k.
 
 What a level lacks, however little, those above it have: who lives on a millionth of what others pay has a millionth too much where these
-lack 1e-12. User n of a level may have sigma (bound - t) / q[n] too little or too much of it. What the users of F may, at the dearest pair
-that is open to them, and of the users of one level that one of whom this is most, is added to sigma (bound - t) in the second residual. So
-is what the answer takes beyond the limits, p.(Ax - b) where it is positive: 1e-8 of a server is 1 % of what a user with a millionth of it
-has.
+lack 1e-12. User n of a level may have d[n] = sigma (bound - t) / q[n] too little or too much of it. With the prices of level k,
+
+    fairness     sum over the levels below of the largest q[n] d[n] of it / (sigma t[k])         level k is no higher at their expense
+
+where q[n] is here the price of the dearest pair that is open to n. And what the answer takes beyond the limits, p.(Ax - b) where it is
+positive, is added to sigma (bound - t): 1e-8 of a server is 1 % of what a user with a millionth of it has.
 
 A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets it have needs no proof; by how
 much it misses this limit counts as what it may lack or have too much. If every user is settled, once, or at such a limit, and all residuals
@@ -51,6 +53,7 @@ levels above, and so on.
 What is not proved. Residuals that are not 0 are bounds to first order, where shares of very different size meet:
 - that every g is at least its rounding, 2.2e-16 p.b, is charged to the levels above only once: the worst case doubles with every level;
 - so is what those of F may have of a level, where it is less than 1e-9 of it;
+- it is weighed against the level as a whole, though one user of it, of a small price, might gain all of it;
 - who lacks something may need it of others of F, who then need dearer pairs: only its own pairs are looked at.
 A leximin of n levels in which each lives on a millionth of the one below is not determined by 14 digits of its data.
 """
@@ -175,7 +178,7 @@ class _Proof:
         rounding = _ROUNDING * spent
         real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
         least = float(q[stage.users].min())
-        if taken > _DOUBTFUL * least * reached:
+        if taken > _DOUBTFUL * sigma * reached:
             real += taken
         self.doubt[stage.users] = real / np.maximum(q[stage.users], _TINY)
         self.settled_at[stage.users] = len(self.totals)
@@ -187,8 +190,8 @@ class _Proof:
         own = levels[stage.users]
         told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
         proves = bool((q[stage.users] * own > _NOISE * spent).all())
-        rise = (sigma * gap + taken + excess) / (least * reached) if proves else float("inf")
-        return max(gap / reached, told), rise
+        rise = (sigma * gap + excess) / (least * reached) if proves else float("inf")
+        return max(gap / reached, told), max(rise, taken / (sigma * reached))
 
     def _taken(self, price: FloatArray) -> float:
         """Return what the doubt about users settled before is worth at these prices: of those of one level, the largest."""
