@@ -15,20 +15,25 @@ s[n] <= t[k] + sigma (bound - t[k]) / q[n]. Hence two residuals, both relative t
     optimality   (bound - t[k]) / t[k]                           no allocation has a higher k-th level
     fairness     sigma (bound - t[k]) / (q[n] t[k])              no allocation lifts n above level k without hurting somebody at or below it
 
-for every n settled at level k. What a level lacks, however little, those above it have: who lives on a millionth of what others pay has
-a millionth too much where these lack 1e-12. With gap[n] = bound - t of the level of each user of F, the prices of level k say how much of
-it that may be:
+for every n settled at level k.
 
-    fairness     sum_F |q[n]| gap[n] / (sigma t[k])              level k is no higher at the expense of those settled before
+What a level lacks, however little, those above it have: who lives on a millionth of what others pay has a millionth too much where these
+lack 1e-12. User n of a level may have d[n] = sigma (bound - t) / q[n] too little or too much of it. With the prices of level k,
 
-A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets it have needs no proof. If every
-user is settled or at such a limit, the allocation is the leximin, by induction over k.
+    fairness     sum over the levels below of the largest q[n] d[n] of it / (sigma t[k])         level k is no higher at their expense
+
+where q[n] is here the price of the dearest pair that is open to n. And what the answer takes beyond the limits, p.(Ax - b) where it is
+positive, is added to sigma (bound - t): 1e-8 of a server is 1 % of what a user with a millionth of it has.
+
+A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets it have needs no proof; by how
+much it misses this limit counts as what it may lack or have too much. If every user is settled, once, or at such a limit, and all residuals
+are 0, the allocation is the leximin, by induction over k.
 The bound holds for any prices, so the prices may come from anywhere, and t[k] is what the answer reaches, not what the solver says it
 does (their difference counts as optimality).
 
 Digits. Capacities are taken to be known to 14 digits: 1e-14 p.b is subtracted from the bound, or the level of a user who takes a
-billionth of a server would be judged by the rounding of the others. So that a price which is nothing but noise does not hide in these
-digits, and prove what it likes, the gap is at least the sum of the small terms of
+billionth of a server would be judged by the rounding of the others. So that nothing else hides in these digits (the price of another
+server can be as large as it likes), the gap is at least the sum of the terms of
 
     g = sigma (bound - t[k]) = p.(b - Ax) + sum over pairs of x (A'p - q u / phi) + sum_R q (s - t[k]) + sum_F q (s - L),
 
@@ -41,7 +46,16 @@ above its level than g / q. Where that is next to nothing, the levels above may 
 of the other pairs, and limits that are full and users who are settled may have prices below 0. What that adds to the bound is charged to
 it: by as much as a pair is worth more than it costs, or as a price is below 0, times the most that there can be. All that one level k
 bounds shares one g, so that of these charges the largest counts. (The sum of the prices of levels, each with a large factor, proves the
-same by itself; but these factors grow with every level, and soon nothing could be read from the sum.)
+same by itself; but these factors grow with every level, and soon nothing could be read from the sum.) A pair that is not
+closed and costs less than nothing is charged for all that it could ever be used. What is charged to a level is part of its own g for the
+levels above, and so on.
+
+What is not proved. Residuals that are not 0 are bounds to first order, where shares of very different size meet:
+- that every g is at least its rounding, 2.2e-16 p.b, is charged to the levels above only once: the worst case doubles with every level;
+- so is what those of F may have of a level, where it is less than 1e-9 of it;
+- it is weighed against the level as a whole, though one user of it, of a small price, might gain all of it;
+- who lacks something may need it of others of F, who then need dearer pairs: only its own pairs are looked at.
+A leximin of n levels in which each lives on a millionth of the one below is not determined by 14 digits of its data.
 """
 
 from __future__ import annotations
@@ -57,6 +71,7 @@ __all__ = ["level_gaps"]
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _ROUNDING = 2.2e-16  # of a sum, at least
+_DOUBTFUL = 1e-9  # part of a level beyond which what those settled before may have of it is passed on
 _TINY = 1e-300  # smaller prices are none
 _FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 _CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
@@ -85,8 +100,8 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
-    lacking = np.where(complete, np.abs(np.where(open_to, cap, 0.0) - levels), 0.0)
-    proof = _Proof(program, per_level, solution.x, levels, value, lacking)
+    doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
+    proof = _Proof(program, per_level, solution.x, levels, value, doubt)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
             missing, rise = proof.of(stage)
@@ -104,7 +119,7 @@ class _Proof:
     """The proofs of levels from below, and what they leave: the most that there can be of each pair, limit and surplus of a user."""
 
     def __init__(
-        self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray, lacking: FloatArray
+        self, program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray, value: FloatArray, doubt: FloatArray
     ) -> None:
         self.users, self.limits = program.pair_users, program.limits
         self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
@@ -115,7 +130,8 @@ class _Proof:
         self.by = [np.full(most.size, -1) for most in self.most]
         self.totals: list[float] = []  # what everything with a price at a level costs at most
         self.real: list[float] = []  # of that, what is more than rounding
-        self.lacking = lacking
+        self.doubt = doubt  # by how much the level at which each user was settled may be too low or too high
+        self.settled_at = np.full(levels.size, -1)  # and at which level
 
     def of(self, stage: Stage) -> tuple[float, float]:
         """Return by how much the level, and some user of it, could be higher, relative to it."""
@@ -150,17 +166,22 @@ class _Proof:
         small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)
         below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
         own_gap = max(bound - reached, small / sigma, 0.0)
-        taken = float(np.abs(q[~rising]) @ self.lacking[~rising])
-        taken += float(self._charges([np.zeros(self.x.size), np.zeros(bounds.size), np.abs(q) * ~rising]) @ self.real)
+        dearest = np.abs(q)  # who lacks something may find it only on a pair that costs more
+        np.maximum.at(dearest, users[~closed], (cost / per_level)[~closed])
+        taken = self._taken(dearest * ~rising)
         # What the answer takes beyond the limits, and what it has of pairs below 0.
         excess = float(np.maximum(prices, 0.0) @ np.maximum(-self.left - bounds * _DIGITS, 0.0) + dear @ np.maximum(-self.x, 0.0))
-        taken += excess
         charges = self._charges(below_price)
         # Nor does the level of a user bound what a pair that costs less than nothing earns.
         unbounded = float((np.maximum(-cost, 0.0) * (~closed & (q[users] >= 0))) @ self.largest)
         gap = own_gap + (float(charges @ self.totals) + unbounded) / sigma
         rounding = _ROUNDING * spent
         real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
+        least = float(q[stage.users].min())
+        if taken > _DOUBTFUL * sigma * reached:
+            real += taken
+        self.doubt[stage.users] = real / np.maximum(q[stage.users], _TINY)
+        self.settled_at[stage.users] = len(self.totals)
         settled = ~rising
         settled[stage.users] = True
         dear[dear <= _CLEAR * paid] = 0.0
@@ -169,8 +190,16 @@ class _Proof:
         own = levels[stage.users]
         told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
         proves = bool((q[stage.users] * own > _NOISE * spent).all())
-        rise = (sigma * gap + taken) / (float(q[stage.users].min()) * reached) if proves else float("inf")
-        return max(gap / reached, told), rise
+        rise = (sigma * gap + excess) / (least * reached) if proves else float("inf")
+        return max(gap / reached, told), max(rise, taken / (sigma * reached))
+
+    def _taken(self, price: FloatArray) -> float:
+        """Return what the doubt about users settled before is worth at these prices: of those of one level, the largest."""
+        worth = np.where(price > 0, price, 0.0) * np.where(price > 0, self.doubt, 0.0)
+        alone = self.settled_at < 0
+        of_level = np.zeros(len(self.totals))
+        np.maximum.at(of_level, self.settled_at[~alone], worth[~alone])
+        return float(worth[alone].sum() + of_level.sum())
 
     def _charges(self, below_price: list[FloatArray]) -> FloatArray:
         """Return how often what each level bounds is charged for pairs, limits and users that cost less than they should, by so much."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from exact import leximin
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from strategies import instances
@@ -105,3 +107,143 @@ def test_no_prices_prove_a_wrong_leximin(instance: fo.Instance, seed: int, width
             below = below + prices
             stages.append(Stage(float((reached / per_user)[stage.users].min()), stage.users, prices))
         assert certify(program, replace(wrong, stages=tuple(stages))).worst > 1e-6
+
+
+Prices = dict[tuple[int, int], float]  # of a resource of a server; others are 0
+Attack = tuple[fo.Instance, list[float], list[tuple[list[int], Prices]]]  # an instance, tasks of pairs, and who is settled by which prices
+
+
+def _earning_pair() -> Attack:
+    """User 0 has its server at level 1/2, user 1 half of its own. What user 0 pays below 0 is not what user 1 may not have."""
+    instance = fo.Instance([[1, 0], [0, 1]], [[1, 0], [0, 1]], weights=[2, 1])
+    return instance, [1, 0.5], [([0], {(0, 0): 1}), ([1], {(0, 0): -0.5, (1, 1): 1})]
+
+
+def _laundered_gap() -> Attack:
+    """1e-9 of server 0 is left. Level 1 says so; level 2 says of the same that it is 0, at the expense of what level 1 says.
+
+    User 2 lives on 1e-7 of server 2 and could have 1e-9 of server 0.
+    """
+    much = 1 + 1e-9
+    instance = fo.Instance(
+        [[much, much, 1, 0], [0, 0, 0, 2.0], [1e-7, 0, 0, 0]],
+        [[1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]],
+        weights=[1, 1, 1e-9],
+        eligibility=[[True, False, False], [False, True, False], [True, False, True]],
+    )
+    stages: list[tuple[list[int], Prices]] = [
+        ([0], {(0, 0): 0.5, (0, 1): 0.5}),
+        ([1], {(0, 0): 1, (0, 1): -1, (1, 3): 1}),
+        ([2], {(2, 0): 1}),
+    ]
+    return instance, [1, 2, 0, 1e-7], stages
+
+
+def _overflow() -> Attack:
+    """Half of everything, at prices whose sum is infinite."""
+    instance = fo.Instance([[1, 0], [0, 1]], [[1, 0], [0, 1]], weights=[1e3, 1e3])
+    return instance, [0.5, 0.5], [([0, 1], {(0, 0): 1e305, (1, 1): 1e305})]
+
+
+def _all_tasks_but_a_billionth() -> Attack:
+    """User 1 lacks 9e-10 of its tasks, and user 0, which has 1e-5 of the server, has 9e-5 too much."""
+    instance = fo.Instance([[1]], [[1], [1]], weights=[1e-5, 1], tasks=[np.inf, 0.99999])
+    tasks = 0.99999 * (1 - 9e-10)
+    return instance, [1 - tasks, tasks], [([0], {(0, 0): 1})]
+
+
+def _more_than_all_tasks() -> Attack:
+    """User 1 has 5e-9 more than its tasks, within what is feasible, and user 0 lacks 5e-5."""
+    instance = fo.Instance([[1]], [[1], [1]], weights=[1e-5, 1], tasks=[np.inf, 0.9999])
+    tasks = 0.9999 * (1 + 5e-9)
+    return instance, [1 - tasks, tasks], [([0], {(0, 0): 1})]
+
+
+def _no_tasks() -> Attack:
+    """User 2 has no tasks and runs 5e-9, within what is feasible; user 0 lacks 5e-5."""
+    instance = fo.Instance([[1]], [[1], [1], [1]], weights=[1e-5, 1, 1], tasks=[np.inf, 0.9999, 0])
+    return instance, [1e-4 - 5e-9, 0.9999, 5e-9], [([0], {(0, 0): 1})]
+
+
+def _less_than_nothing() -> Attack:
+    """-4e-10 tasks of a billion each make room for 40 % more of another user, within what is feasible."""
+    instance = fo.Instance([[1], [10]], [[1e9], [1e9]], eligibility=[[True, True], [True, False]])
+    return instance, [-0.4e-9, 10e-9, 1.4e-9], [([1], {(0, 0): 1}), ([0], {(0, 0): 1, (1, 0): 1})]
+
+
+def _beyond_the_limit() -> Attack:
+    """5e-9 more than the server has, within what is feasible, is 5e-4 of what user 0 has."""
+    instance = fo.Instance([[1 + 1e-5, 1]], [[1, 0], [1, 1]], weights=[1e-7, 1])
+    return instance, [1e-5 + 5e-9, 1], [([1], {(0, 1): 1}), ([0], {(0, 0): 1})]
+
+
+def _digits_of_others() -> Attack:
+    """User 2 lacks 4e-5 of its millionth of server 1: beyond 14 digits only of server 0 at a large price."""
+    instance = fo.Instance([[1.0, 0, 0], [0, 1 + 1e-6, 1]], [[1, 0, 0], [0, 1, 1], [0, 1, 0]], weights=[1, 1, 1e-9])
+    return instance, [1, 1, 1e-6 * (1 - 4e-5)], [([0], {(0, 0): 1}), ([1], {(1, 2): 1}), ([2], {(0, 0): 5e3, (1, 1): 1})]
+
+
+def _dearer_elsewhere() -> Attack:
+    """User 0 lacks a billionth, which it finds only on server 1, at a thousandth of what user 1 has there."""
+    instance = fo.Instance([[1 - 1e-9, 1e7], [1e-9, 1]], [[1, 1e6], [0, 1.0]], weights=[1, 1e-8], eligibility=[[True, True], [False, True]])
+    return instance, [1 - 1e-9, 0, 1], [([0], {(0, 0): 1, (1, 0): 1}), ([1], {(1, 1): 1})]
+
+
+def _small_one_of_a_level() -> Attack:
+    """User 0 pays a thousandth of its level, and has 5e-9 too much, which is 5e-12 of the level. User 2 lacks 5e-4 for it."""
+    equal = 1 / 1.001
+    instance = fo.Instance([[1, equal + 1e-5]], [[1e-3, 1], [1.0, 0], [0, 1.0]], weights=[1 / (equal + 1e-5), 1, 1e-7])
+    much = equal * (1 + 5e-9)
+    tasks = [much, equal * (1 - 5e-12), equal + 1e-5 - much]
+    return instance, tasks, [([0], {(0, 0): 1}), ([1], {(0, 0): 1}), ([2], {(0, 1): 1})]
+
+
+ATTACKS = [
+    _earning_pair,
+    _laundered_gap,
+    _overflow,
+    _all_tasks_but_a_billionth,
+    _more_than_all_tasks,
+    _no_tasks,
+    _less_than_nothing,
+    _beyond_the_limit,
+    _digits_of_others,
+    _dearer_elsewhere,
+    _small_one_of_a_level,
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_wrong_answers_that_were_once_accepted(attack: Callable[[], Attack]) -> None:
+    """Feasible to 1e-8, and wrong by more than 1e-5 for somebody; the right answer passes."""
+    instance, tasks, settled = attack()
+    program = fo.formulate(instance, "drfh")
+    assert isinstance(program.goal, Leximin)
+    x = np.array(tasks, float)
+    per_level = program.utilities / program.goal.weights[program.pair_users]
+    reached = program.per_user(per_level * x)
+    keys = [(int(server), int(resource)) for server, resource in program.limits.keys]
+    stages = tuple(
+        Stage(
+            float(reached[users].min()),
+            np.array(users),
+            np.array([prices.get(key, 0.0) * of_a_server for key, of_a_server in zip(keys, program.limits.of_servers, strict=True)]),
+        )
+        for users, prices in settled
+    )
+    found = certify(program, Solution(x, stages))
+    assert found.feasibility <= 1e-8
+    assert found.worst > 1e-5
+    exact = np.array([float(value) for value in leximin(instance, "drfh")])
+    assert (np.abs(program.per_user(x) - exact) > 1e-5 * exact).any()
+    assert certify(program, by("highs", program)).worst <= 1e-8
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_everybody_is_settled_once(twice: bool) -> None:
+    """Who is settled twice has two levels; a level of nobody is none."""
+    program = few_servers_each(20, 5, 0)
+    solution = by("highs", program)
+    last = solution.stages[-1]
+    again = last if twice else replace(last, users=last.users[:0])
+    assert certify(program, replace(solution, stages=(*solution.stages, again))).worst == float("inf")
