@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
 
 from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
-from fairopt.program import Feature, Program, Solution
+from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.wording import plural
 
-__all__ = ["Backend", "Deadline", "Status"]
+__all__ = ["Backend", "Deadline", "Status", "final_levels"]
 
 
 class Status(Enum):
@@ -48,6 +48,11 @@ class Deadline:
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {value:.6g} was reached by then, and {bound:.6g} is a bound"
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
+
+
+def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]:
+    """Return which levels are final, and who has them, for whom the time is too short."""
+    return {"levels": [stage.value for stage in stages], "users": [program.users[n] for stage in stages for n in stage.users]}
 
 
 class Backend(ABC):

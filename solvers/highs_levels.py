@@ -38,7 +38,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 from fairopt.solvers.level_proofs import Proof, proof_of
 from fairopt.solvers.starting_basis import greedy_columns
@@ -193,13 +193,6 @@ class Levels:
             part, proof = self._reached(), self._proof(outcome)
         return part, proof
 
-    def _known(self) -> dict[str, object]:
-        """Return what is final, for whom the time is too short."""
-        return {
-            "levels": [stage.value for stage in self.stages],
-            "users": [self.program.users[n] for stage in self.stages for n in stage.users],
-        }
-
     def _run(self) -> Outcome:
         outcome = self._attempt()
         # From here on the last point is feasible (or almost), and primal simplex carries on from it.
@@ -261,7 +254,7 @@ class Levels:
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
             self._rescale(self.t_unit * times, None)
-        return solved(outcome, self.deadline, self._known())
+        return solved(outcome, self.deadline, final_levels(self.program, self.stages))
 
     def _restart(self, t_unit: float) -> None:
         """Guess another level."""

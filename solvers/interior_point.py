@@ -152,7 +152,12 @@ class InteriorPoint(Backend):
             return solution
         log.info("the structured path got lost, with an error of %.1e; HiGHS solves it from the beginning", error)
         HiGHS.require()
-        second = replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
+        try:
+            second = replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
+        except NoSolution:
+            if solution is None or error > tolerance:
+                raise
+            return solution
         return second if solution is None or not error < certify(program, second).worst else solution
 
     def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:

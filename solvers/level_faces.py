@@ -42,6 +42,8 @@ class Faces:
         users with all their tasks whom nothing stops.
     full : bool array (slots, servers)
         Limits that stay full.
+    t : float
+        The last level.
     """
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
@@ -50,6 +52,7 @@ class Faces:
         self.rising, self.tight = np.ones(scaled.n_users, bool), np.zeros(scaled.n_users, bool)
         self.settled_at = np.zeros(scaled.n_users)
         self.full = np.zeros((scaled.n_slots, scaled.n_servers), bool)
+        self.t = 0.0
         # The part that the present path is about.
         self._pair, self._user, self._server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
 

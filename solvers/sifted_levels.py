@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.highs_model import HighsModel, Status, solved
 from fairopt.solvers.level_proofs import Proof
@@ -204,7 +204,7 @@ class _SiftedLevels(Levels):
             constant, multiple = self._sure(wanted)
             columns = np.flatnonzero(self.kept & self.torn[self.user])
             model = self._model(columns, wanted, constant, multiple)
-        outcome = model.refine(solved(outcome, self.deadline, self._known()), self.deadline.left)
+        outcome = model.refine(solved(outcome, self.deadline, final_levels(self.program, self.stages)), self.deadline.left)
         self.iterations += outcome.iterations
         self.programs += 1
 

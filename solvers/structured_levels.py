@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.array_namespace import NUMPY, Arrays
-from fairopt.solvers.backend import Deadline
+from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.level_faces import Faces
 from fairopt.solvers.scaled_program import ScaledProgram
 from fairopt.solvers.structured_pairs import lay_out
@@ -50,10 +50,7 @@ def solve_levels(
     stages: list[Stage] = []
     steps = 0
     while True:
-        path.known = {
-            "levels": [stage.value for stage in stages],
-            "users": [program.users[n] for stage in stages for n in stage.users],
-        }
+        path.known = final_levels(program, stages)
         reached = path.climb(settle_at)
         steps += path.steps
         proved = np.zeros(path.rising.size, bool)

@@ -13,6 +13,9 @@ they have, which are a share s'[m] there (of a larger cluster they are a smaller
 That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
 more, as `fairopt.explanation.gains` says.)
 
+Prices above the first level that do without those below (`fairopt.level_proof`) do not reproduce their own level by themselves, and say
+nothing here.
+
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 >>> prices = LevelPrices.of(fo.solve(pool, "drf"), 0)

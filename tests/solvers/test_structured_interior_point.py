@@ -476,6 +476,14 @@ def test_the_better_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HiGHS, "solve", lambda *_, **__: good)
     assert interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER).finished_by == "highs"
 
+    def none(*_: object, **__: object) -> Solution:
+        raise fo.NoSolution("too hard", {})
+
+    monkeypatch.setattr(HiGHS, "solve", none)
+    assert interior_point.InteriorPoint().solve(program, tolerance=1e-6, deadline=NEVER) is rough
+    with pytest.raises(fo.NoSolution, match="too hard"):
+        interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER)
+
 
 def test_what_has_no_place_is_refused() -> None:
     """Slices, limits on tasks that are worth more on one server than on another, or all there is; the message names the engine that can."""
