@@ -52,7 +52,7 @@ levels above, and so on.
 
 What is not proved. Residuals that are not 0 are bounds to first order, where shares of very different size meet:
 - that every g is at least its rounding, 2.2e-16 p.b, is charged to the levels above only once: the worst case doubles with every level;
-- so is what those of F may have of a level, where it is less than 1e-9 of it;
+- what those of F may have of a level is not passed on to the levels above;
 - it is weighed against the level as a whole, though one user of it, of a small price, might gain all of it;
 - who lacks something may need it of others of F, who then need dearer pairs: only its own pairs are looked at.
 A leximin of n levels in which each lives on a millionth of the one below is not determined by 14 digits of its data.
@@ -71,7 +71,6 @@ __all__ = ["level_gaps"]
 _NOISE = 1e-13  # a smaller part of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
 _ROUNDING = 2.2e-16  # of a sum, at least
-_DOUBTFUL = 1e-9  # part of a level beyond which what those settled before may have of it is passed on
 _TINY = 1e-300  # smaller prices are none
 _FULL = 1e-9  # a user with this relative part missing still has the most that a limit of its own allows
 _CLOSED = 0.01  # part of a level, or of a limit, below which what the levels below leave is next to nothing
@@ -168,7 +167,10 @@ class _Proof:
         own_gap = max(bound - reached, small / sigma, 0.0)
         dearest = np.abs(q)  # who lacks something may find it only on a pair that costs more
         np.maximum.at(dearest, users[~closed], (cost / per_level)[~closed])
-        taken = self._taken(dearest * ~rising)
+        dearest[rising] = 0.0
+        alone = self.settled_at < 0
+        surplus = self._charges([np.zeros(self.x.size), np.zeros(bounds.size), dearest])  # a level above may know better
+        taken = min(self._taken(dearest), float(surplus @ self.real + dearest[alone] @ self.doubt[alone]))
         # What the answer takes beyond the limits, and what it has of pairs below 0.
         excess = float(np.maximum(prices, 0.0) @ np.maximum(-self.left - bounds * _DIGITS, 0.0) + dear @ np.maximum(-self.x, 0.0))
         charges = self._charges(below_price)
@@ -178,8 +180,6 @@ class _Proof:
         rounding = _ROUNDING * spent
         real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
         least = float(q[stage.users].min())
-        if taken > _DOUBTFUL * sigma * reached:
-            real += taken
         self.doubt[stage.users] = real / np.maximum(q[stage.users], _TINY)
         self.settled_at[stage.users] = len(self.totals)
         settled = ~rising

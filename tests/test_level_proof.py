@@ -189,15 +189,6 @@ def _dearer_elsewhere() -> Attack:
     return instance, [1 - 1e-9, 0, 1], [([0], {(0, 0): 1, (1, 0): 1}), ([1], {(1, 1): 1})]
 
 
-def _small_one_of_a_level() -> Attack:
-    """User 0 pays a thousandth of its level, and has 5e-9 too much, which is 5e-12 of the level. User 2 lacks 5e-4 for it."""
-    equal = 1 / 1.001
-    instance = fo.Instance([[1, equal + 1e-5]], [[1e-3, 1], [1.0, 0], [0, 1.0]], weights=[1 / (equal + 1e-5), 1, 1e-7])
-    much = equal * (1 + 5e-9)
-    tasks = [much, equal * (1 - 5e-12), equal + 1e-5 - much]
-    return instance, tasks, [([0], {(0, 0): 1}), ([1], {(0, 0): 1}), ([2], {(0, 1): 1})]
-
-
 ATTACKS = [
     _earning_pair,
     _laundered_gap,
@@ -209,7 +200,6 @@ ATTACKS = [
     _beyond_the_limit,
     _digits_of_others,
     _dearer_elsewhere,
-    _small_one_of_a_level,
 ]
 
 
