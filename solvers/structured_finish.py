@@ -52,7 +52,7 @@ def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
 def finished(
     pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any, *, smallest: bool = True
 ) -> tuple[Any, Any, float]:
-    """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_path.advance``.
+    """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_steps.advance``.
 
     Prices of equations that follow from others are not unique. Of those that fulfil what the sets say we take the ``smallest``, in which
     the least is lost to rounding; but they need not keep away the pairs that are not used. Else those nearest to the point's, which do.

@@ -1,29 +1,16 @@
-"""Steps of a structured interior point, and the path to one level of a leximin.
+"""The path to one level of a leximin.
 
-In the units of ``scaled_program``, with a[n] = 1 / reach for the users who rise and 0 for those settled at b[n],
-
-    maximise t   subject to   A x + s = 1,   W x - v = a t + b,     x, s, v >= 0
-                              A'p - W'm - z = 0,   a m = 1,         z, p, m >= 0        (users with limits on tasks: a row more)
-
-and on the path all products x z, s p, v m are equal. Steps are Mehrotra's predictor and corrector with further corrections for products
-that went astray (Gondzio), and lengths of their own for the two sides.
-
-Where users are many for each limit, prices that move by a part make many of them leave a server, a few of them before the step is over.
-Who would take less than nothing there does not hold up all the others, as long as all that this is worth is a part of the gap: the step
-goes on, and such a pair keeps a little. What the conditions lack by that is the next step's to mend. No price is cut like this: to raise
-the reduced cost of one pair changes what its user pays everywhere, and the path is lost by it.
-
-What counts is not the products but the gap that the certificate will see: from the prices alone, and from the level that everybody who
-rises has once x is scaled back into the limits. So a path that has lost its way can only be slow or give up; it cannot be wrong. The
-strictly complementary solution in the middle of the optimal face, at which an interior point ends, has a price for every user who is
-settled at this level.
+``structured_steps`` says what the program is, and how a step is taken. What counts here is not the products but the gap that the
+certificate will see: from the prices alone, and from the level that everybody who rises has once x is scaled back into the limits. So a
+path that has lost its way can only be slow or give up; it cannot be wrong. The strictly complementary solution in the middle of the optimal
+face, at which an interior point ends, has a price for every user who is settled at this level.
 
 The last digits of a step are rounding. So from a small gap on the path is left, wherever that proves the level, for the exact end on the
 sets that it shows (``structured_finish``).
 
-Whoever is settled leaves the others' prices as they are, up to their unit (a m = 1). So a point of the path, not too near its end, is a
-point near the path of the next program, and that is where it starts. A user whose cap lies below what all reach already is settled at it
-on the way: t can only rise by that.
+The first level starts in the middle, each further one where the last one ended, on what that leaves (``level_faces``). A user whose cap
+lies below what all reach already is settled at it on the way: t can only rise by that. The path goes on from an earlier point then, whose
+prices without that user's are near the new path.
 
 Points live in the arrays of ``structured_pairs``, which may be those of a device. What is decided by is of users or limits: that comes back
 to NumPy after every step.
@@ -40,27 +27,14 @@ import numpy as np
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.structured_finish import Sets, finished, shown
-from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structured_steps import Point, advance, part_of_the_way
 
-__all__ = ["LevelPath", "Point", "Reached", "advance", "length_with_cuts", "part_of_the_way"]
+__all__ = ["Face", "LevelPath", "Reached"]
 
 log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
-_LONG = 0.9995  # part of the way to the boundary near the end
-_AIM = 4  # the products aim at this power of what the predictor leaves of them; correctors bring the astray ones back
-_CORRECTORS = 4
-_REFINEMENTS = 2  # of a step near the end, half as many of the predictor; before, the next step mends what one misses
-_AHEAD = 0.5  # how much further than the step goes its products are corrected
-_SPREAD = 0.1  # a product further off its target than this factor is corrected
-_GAIN = 0.02  # what a correction has to add to the lengths of the steps
-_MANY = 20  # users for each limit: with fewer of them a step gains little by cuts
-_CUT = 0.3  # part of the gap: what pairs may lack in all that a step takes below nothing (with 0.03 and 1: 5 % more steps)
-_CUT_ROUNDS, _CUT_DIGITS = 30, 0.01  # to find the length of such a step: it takes 5 or so
-_LEFT_OF_CUT = (0.5, 0.2)  # to such a pair: that part of the aim in its product, that part of what it had at most
-_END = 1e-14  # the products never aim below this relative gap: it is rounding, and smaller ones spoil the steps
-_LEAST_PART = 1e-4  # of a value that a step leaves; rounding would leave 0 or less
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
@@ -78,117 +52,6 @@ _EXACT = 1e-14  # an error that is rounding
 _DEAR = 1e-10  # part of its cost by which a used pair may cost more than its user's cheapest; rounding leaves 1e-15
 _BLURRED = 1e-3  # of sets: see there
 _LEAST_SLACK = 1e-3  # of a limit, or of a user's level, where a level starts
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Point:
-    """Values x, s, v in one vector, their duals z, p, m in another, and the level."""
-
-    primal: Any
-    dual: Any
-    t: float
-
-
-def part_of_the_way(gap: float) -> float:
-    """Return what part of the way to the boundary a step goes at least: careful until the relative gap is small."""
-    return 0.8 if gap > 1e-6 else _LONG
-
-
-def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed: float) -> float:
-    """Return how far one can go, 1 at most, before a limit or a row of a user becomes 0, or pairs lack more than is allowed.
-
-    Parameters
-    ----------
-    primal, change : arrays
-        Of a point.
-    cost : array (pairs,)
-    allowed : float
-        Of sum_p cost[p] max(0, -x[p]) after the step.
-    """
-    xp, n = pairs.xp, pairs.n_pairs
-    ratio = change / primal
-    length = 1 / max(1.0, -float(xp.min(ratio[n:])))
-    short = ratio[:n] < -1 / length
-    had = (primal[:n] * cost)[short]
-    falls = (-change[:n] * cost)[short]
-    # What they lack is convex in the length: Newton's method goes down to where it is allowed, from above.
-    for _ in range(_CUT_ROUNDS):
-        lack = xp.clip(length * falls - had, 0.0, None)
-        excess = float(xp.sum(lack)) - allowed
-        if excess <= _CUT_DIGITS * allowed:
-            break
-        length -= excess / float(xp.sum(xp.where(lack > 0, falls, 0.0)))
-    return length
-
-
-def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, worth: Any | float, part: float) -> Point:
-    """Take a step. Arrays are those of the pairs.
-
-    Parameters
-    ----------
-    side, a, rows : arrays (rows,)
-        Of the rows of users: kind, rise with t (None: there is no t), and right-hand side.
-    worth : array (pairs,), or 0
-        Of the pairs in the goal.
-    part : float
-        See `part_of_the_way`.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-    """
-    xp, primal, dual = pairs.xp, point.primal, point.dual
-    x, s, v = pairs.parts(primal)
-    z, p, m = pairs.parts(dual)
-    cost = pairs.cost(p)
-    residuals = Residuals(
-        pairs.bounds - pairs.use(x) - s,
-        rows + side * v - pairs.rows(x) + (0.0 if a is None else a * point.t),
-        pairs.eligible(z - cost + pairs.along_rows(side * m) + worth),
-        0.0 if a is None else 1 - float(a @ m),
-    )
-    system = NewtonSystem(pairs, primal, dual, side, a)
-    care = _REFINEMENTS if part == _LONG else 0
-    product = pairs.loose(primal * dual)
-    mu = pairs.mean(product)
-    # Among equations prices may be negative: what pairs are worth does not tell.
-    cuts = pairs.n_users >= _MANY * pairs.n_slots * pairs.n_servers and not pairs.holds
-    allowed = _CUT * mu * pairs.n_products
-
-    def lengths_of(step: tuple[Any, Any, float]) -> tuple[float, float]:
-        along = length_with_cuts(pairs, primal, step[0], cost, allowed) if cuts else pairs.length(primal, step[0])
-        return along, pairs.length(dual, step[1])
-
-    step = system.step(-product, residuals, care // 2)
-    lengths = lengths_of(step)
-    ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
-    value = float(xp.sum(p) + xp.sum(m)) if a is None else point.t
-    aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / pairs.n_products)
-    wanted = pairs.loose(aim - product - step[0] * step[1])
-    step = system.step(wanted, residuals, care)
-    lengths = lengths_of(step)
-    for _ in range(_CORRECTORS):
-        far = [min(1.0, length + _AHEAD) for length in lengths]
-        there = (primal + far[0] * step[0]) * (dual + far[1] * step[1])
-        wanted = wanted + pairs.loose(xp.clip(there, _SPREAD * aim, aim / _SPREAD) - xp.clip(there, None, 2 * aim / _SPREAD))
-        other = system.step(wanted, residuals, care)
-        longer = lengths_of(other)
-        if sum(longer) < sum(lengths) + _GAIN:
-            break
-        step, lengths = other, longer
-    along, across = (max(part, min(length**2, _LONG)) * length if length < 1 else 1.0 for length in lengths)
-    log.debug("  products %.1e, aim %.1e, lengths %.2f %.2f", mu, aim, *lengths)
-    values, duals = primal + along * step[0], dual + across * step[1]
-    duals = pairs.loose(xp.maximum(duals, _LEAST_PART * dual), duals)
-    least = _LEAST_PART * primal
-    left = xp.maximum(xp.minimum(_LEFT_OF_CUT[0] * aim / duals, _LEFT_OF_CUT[1] * primal), least) if cuts else least
-    after = Point(xp.where(values > least, values, left), duals, point.t + along * step[2])
-    if not np.isfinite(float(after.primal @ after.dual) + after.t):
-        raise np.linalg.LinAlgError("the step is no number")
-    return after
-
-
-# Levels --------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.scaled_program import ScaledProgram
 from fairopt.solvers.structured_pairs import Pairs, lay_out
-from fairopt.solvers.structured_path import Point, advance, part_of_the_way
+from fairopt.solvers.structured_steps import Point, advance, part_of_the_way
 
 __all__ = ["solve_total"]
 

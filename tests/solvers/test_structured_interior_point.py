@@ -25,7 +25,8 @@ from fairopt.solvers.structured_finish import finished, shown
 from fairopt.solvers.structured_levels import solve_levels
 from fairopt.solvers.structured_newton import NewtonSystem, Residuals
 from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
-from fairopt.solvers.structured_path import LevelPath, Point, advance, length_with_cuts, part_of_the_way
+from fairopt.solvers.structured_path import LevelPath
+from fairopt.solvers.structured_steps import Point, advance, length_with_cuts, part_of_the_way
 from fairopt.solvers.structured_total import solve_total
 from fairopt.solvers.via_highs import HiGHS
 
