@@ -58,7 +58,7 @@ _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve a
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals and trade-offs by paths of their own; levels and totals by that of ``structured_path``.
+    """Alpha-fair goals and trade-offs by paths of their own; levels and totals by that of ``structured_steps``.
 
     Alpha-fair goals with few limits or few users go by ``structured_alpha`` first. That and the paths of levels and totals run on tables
     that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.

@@ -50,8 +50,7 @@ def solve_levels(
     stages: list[Stage] = []
     steps = 0
     while True:
-        path.known = final_levels(program, stages)
-        reached = path.climb(settle_at)
+        reached = path.climb(settle_at, final_levels(program, stages))
         steps += path.steps
         proved = np.zeros(path.rising.size, bool)
         if path.rising.any():  # else the last of them run all their tasks

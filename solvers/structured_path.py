@@ -19,7 +19,9 @@ to NumPy after every step.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -131,7 +133,6 @@ class LevelPath:
             pairs.hold(face.bounds, face.full, face.tight)
         self.side = pairs.arrays.floats(np.append(np.ones(pairs.n_users), -np.ones(pairs.n_limited)))
         self.steps = 0
-        self.known: dict[str, Any] = {}  # what is final, for whom the time is too short
         self.points = [self._start() if face is None else self._start_on(face)]  # where it may start again
 
     def _start(self) -> Point:
@@ -193,12 +194,20 @@ class LevelPath:
             self.points = [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
         return True
 
-    def climb(self, enough: float) -> Reached:
-        """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained."""
+    def climb(self, enough: float, known: Mapping[str, object] = MappingProxyType({})) -> Reached:
+        """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
+
+        What is final already is ``known``, for whom the time is too short.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline.
+        """
         point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
         for _ in range(_STEPS):
             if self.deadline.left == 0.0:
-                raise self.deadline.passed(self.known)
+                raise self.deadline.passed(known)
             now = self._proved(point)
             if now.error < trial and not self._proves_all(now, enough):
                 trial = _FINISH[1] * now.error

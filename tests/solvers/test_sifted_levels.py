@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,7 @@ from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.own_limits import OwnLimits
 from fairopt.program import Leximin, LimitKind, Program, Solution
-from fairopt.solvers import sifted_levels
+from fairopt.solvers import sifted_levels, via_highs
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_levels import Levels
 from fairopt.solvers.responses import Users
@@ -210,3 +212,21 @@ def test_a_user_at_a_limit_of_its_own_needs_no_proof() -> None:
     assert solution.stages == ()
     assert certify(program, solution).worst <= 1e-12
     assert certify(program, Solution(solution.x * 0.999)).worst == np.inf
+
+
+def test_what_rounding_leaves_is_sharpened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that misses the tolerance by a little is mended on its sets; the LPs of all users, which take minutes, are not asked."""
+    program = fo.formulate(jobs(1000), "tsf")
+    good = sifted(program)
+    on_a_level = np.isin(program.pair_users, np.concatenate([stage.users for stage in good.stages]))  # the others have all that they may
+    rough = replace(good, x=good.x * np.where(on_a_level, 1 - 1e-8, 1.0))
+    assert certify(program, rough).worst > 1e-8
+
+    def none(*_: object) -> Solution:
+        raise AssertionError("all users were solved for")
+
+    monkeypatch.setattr(via_highs, "solve_sifted", lambda *_: rough)
+    monkeypatch.setattr(Levels, "solve", none)
+    found = via_highs.HiGHS().solve(program, tolerance=1e-8, deadline=NEVER)
+    assert found.finished_by == "level equations"
+    assert certify(program, found).worst <= 1e-9
