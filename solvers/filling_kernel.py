@@ -20,7 +20,8 @@ Shares are products of whole numbers and a constant (sums of such products, wher
 more exact than ``TIE``. Scores are compared in steps of 1e-9, which makes "equal" transitive; equal scores go to the first server.
 
 All compiled steps are in this one file, and the numbers they read from others stand here again: numba keeps what it compiled until the
-file changes, and does not look at others. A test compares them.
+file changes, and does not look at others. A test compares them. (The steps over time are a second part of it, not a second file: both parts
+call the same seventeen functions, and one that changed in another file would go on in its old form.)
 """
 
 from __future__ import annotations
