@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import fairopt as fo
-from fairopt import question
-from fairopt.properties import CHECKS
+from fairopt.analysis import rerun as question
+from fairopt.analysis.properties import CHECKS
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PROPERTIES = [name for name in CHECKS if name != "strategy-proofness"]

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
-from fairopt.merging import expand
+from fairopt.aggregation import expand
 
 REPEATS = 3
 RESULTS = Path(__file__).resolve().parent / "results"

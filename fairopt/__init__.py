@@ -8,53 +8,49 @@ array([10., 10.])
 
 from __future__ import annotations
 
-from fairopt.allocation import Allocation, Level
-from fairopt.arrival_curves import Arrivals
-from fairopt.arrivals import arrivals
-from fairopt.audit import Audit, audit
-from fairopt.certificate import Certificate
-from fairopt.compare import compare
-from fairopt.comparison import Comparison
-from fairopt.errors import (
-    CertificateError,
-    FairoptError,
-    InvalidInstance,
-    NoSolution,
-    SolverUnavailable,
-    Unsupported,
-)
-from fairopt.explain import explain
-from fairopt.explanation import Explanation
-from fairopt.formats import load, load_trace, save
-from fairopt.frontier import Frontier, frontier
-from fairopt.generators import GENERATORS, generate
-from fairopt.imports import (
-    Import,
-    import_gavel,
-    import_google2011,
-    import_kubernetes,
-    import_openb,
-    import_slurm,
-    import_swf,
-    import_yarn,
-    trace_google2011,
-    trace_swf,
-)
-from fairopt.instance import Instance
-from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
-from fairopt.precomputed import edrf_rounds, precomputed_drf
-from fairopt.program import Program
-from fairopt.regret import Regret, regret
-from fairopt.report import Report, report
-from fairopt.schedule import schedule
-from fairopt.simulate import simulate
-from fairopt.simulation import Simulation
-from fairopt.solve import formulate, solve, to_pyomo
-from fairopt.solvers import PLACEMENTS, SOLVERS
-from fairopt.study import study
-from fairopt.trace import Trace
-from fairopt.trace_generator import generate_trace
-from fairopt.worst_case import WorstCase, worst_case
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairopt.allocation import Allocation, Level
+    from fairopt.analysis.auditing import Audit, audit
+    from fairopt.analysis.comparing import compare
+    from fairopt.analysis.comparison import Comparison
+    from fairopt.analysis.explaining import explain
+    from fairopt.analysis.explanation import Explanation
+    from fairopt.analysis.frontiers import Frontier, frontier
+    from fairopt.analysis.regrets import Regret, regret
+    from fairopt.analysis.worst_cases.search import WorstCase, worst_case
+    from fairopt.certificate import Certificate
+    from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
+    from fairopt.formats import load, load_trace, save
+    from fairopt.generators import GENERATORS, generate, generate_trace
+    from fairopt.imports import (
+        Import,
+        import_gavel,
+        import_google2011,
+        import_kubernetes,
+        import_openb,
+        import_slurm,
+        import_swf,
+        import_yarn,
+        trace_google2011,
+        trace_swf,
+    )
+    from fairopt.instance import Instance
+    from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
+    from fairopt.precomputed import edrf_rounds, precomputed_drf
+    from fairopt.program import Program
+    from fairopt.reporting.composing import Report, report
+    from fairopt.scheduling import schedule
+    from fairopt.simulation import Simulation
+    from fairopt.simulation.arrival_curves import Arrivals
+    from fairopt.simulation.arriving_tasks import arrivals
+    from fairopt.simulation.simulating import simulate
+    from fairopt.solvers import PLACEMENTS, SOLVERS
+    from fairopt.solving import formulate, solve, to_pyomo
+    from fairopt.studies.sweep import study
+    from fairopt.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -120,3 +116,61 @@ __all__ = [
     "trace_swf",
     "worst_case",
 ]
+
+_ROOM = {  # of each name: it is imported when it is asked for first, so that ``import fairopt`` is light
+    name: room
+    for room, names in {
+        "allocation": ["Allocation", "Level"],
+        "analysis.auditing": ["Audit", "audit"],
+        "analysis.comparing": ["compare"],
+        "analysis.comparison": ["Comparison"],
+        "analysis.explaining": ["explain"],
+        "analysis.explanation": ["Explanation"],
+        "analysis.frontiers": ["Frontier", "frontier"],
+        "analysis.regrets": ["Regret", "regret"],
+        "analysis.worst_cases.search": ["WorstCase", "worst_case"],
+        "certificate": ["Certificate"],
+        "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
+        "formats": ["load", "load_trace", "save"],
+        "generators": ["GENERATORS", "generate", "generate_trace"],
+        "imports": [
+            "Import",
+            "import_gavel",
+            "import_google2011",
+            "import_kubernetes",
+            "import_openb",
+            "import_slurm",
+            "import_swf",
+            "import_yarn",
+            "trace_google2011",
+            "trace_swf",
+        ],
+        "instance": ["Instance"],
+        "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
+        "precomputed": ["edrf_rounds", "precomputed_drf"],
+        "program": ["Program"],
+        "reporting.composing": ["Report", "report"],
+        "scheduling": ["schedule"],
+        "simulation": ["Simulation"],
+        "simulation.arrival_curves": ["Arrivals"],
+        "simulation.arriving_tasks": ["arrivals"],
+        "simulation.simulating": ["simulate"],
+        "solvers": ["PLACEMENTS", "SOLVERS"],
+        "solving": ["formulate", "solve", "to_pyomo"],
+        "studies.sweep": ["study"],
+        "trace": ["Trace"],
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM:
+        raise AttributeError(f"module 'fairopt' has no attribute {name!r}")
+    value = getattr(import_module(f"fairopt.{_ROOM[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.certificate import Certificate
+from fairopt.drawing import draw
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ class Level:
     prices : array (servers, resources) or (servers, 1), or None
         Dual multipliers that prove the level. One more unit of a resource (or, under time division, of each server's whole time) raises
         it by at most this, and by exactly this where the multipliers are unique. Levels above the first one by ``interior-point`` are
-        proved with those below held (`fairopt.level_proof`): there this is so only while these stay as they are, and prices of what they
-        fill may be below 0. None for whole tasks, which
+        proved with those below held (`fairopt.certificate.levels`): there this is so only while these stay as they are, and prices of
+        what they fill may be below 0. None for whole tasks, which
         have none.
     """
 
@@ -56,7 +57,8 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exact:
-    """What `fairopt.solve` was asked for: the notion with its options, and what its caller chose. `fairopt.question` asks it again."""
+    """What `fairopt.solve` was asked for: the notion with its options, and what its caller chose. `fairopt.analysis.rerun` asks it
+    again."""
 
     notion: Notion
     solver: str | None = None
@@ -246,9 +248,7 @@ class Allocation:
 
     def plot(self) -> Figure:
         """Draw tasks per user and utilization per server; returns a matplotlib figure. A trajectory is ``trace.plot()``."""
-        from fairopt.plots import plot_allocation
-
-        return plot_allocation(self)
+        return draw("allocation", self)
 
     def __repr__(self) -> str:
         tasks = [f"{user} {x:.6g}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]

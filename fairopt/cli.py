@@ -16,22 +16,22 @@ import typer
 from typer.core import TyperGroup
 
 import fairopt as fo
-from fairopt.commands.arrivals import arrivals
-from fairopt.commands.audit import audit
-from fairopt.commands.compare import compare
+from fairopt.commands.arrival_curves import arrivals
+from fairopt.commands.auditing import audit
+from fairopt.commands.comparing import compare
 from fairopt.commands.console import say
-from fairopt.commands.explain import explain
-from fairopt.commands.frontier import frontier
-from fairopt.commands.generate import generate
-from fairopt.commands.import_ import app as imports
+from fairopt.commands.explaining import explain
+from fairopt.commands.frontiers import frontier
+from fairopt.commands.generating import generate
+from fairopt.commands.importing import app as imports
 from fairopt.commands.registries import notions, placements, schema, solvers
-from fairopt.commands.report import report
-from fairopt.commands.reproduce import reproduce
-from fairopt.commands.schedule import schedule
-from fairopt.commands.simulate import simulate
-from fairopt.commands.solve import solve
-from fairopt.commands.study import study
-from fairopt.commands.worst_case import worst_case
+from fairopt.commands.reporting import report
+from fairopt.commands.reproducing import reproduce
+from fairopt.commands.scheduling import schedule
+from fairopt.commands.simulating import simulate
+from fairopt.commands.solving import solve
+from fairopt.commands.studies import study
+from fairopt.commands.worst_cases import worst_case
 
 __all__ = ["app", "main"]
 

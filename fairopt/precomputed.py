@@ -29,8 +29,8 @@ from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import NOTIONS, ShareNotion
-from fairopt.solve import solve
 from fairopt.solvers import fill_lowest_first, precompute
+from fairopt.solving import solve
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
 

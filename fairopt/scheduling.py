@@ -4,8 +4,8 @@ What a scheduler does: give one task at a time to the user with the smallest sha
 said to be so: the certificate of a schedule is of its feasibility only. `solve` gives the optimum to measure it against.
 
 A scheduler of one's own is a share, a placement, or both. The share is a notion that states what a task is worth (`fairopt.ShareNotion`),
-the placement a function (`fairopt.solvers.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the command
-line of the same program too.
+the placement a function (`fairopt.solvers.filling.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the
+command line of the same program too.
 
 >>> import fairopt as fo
 >>> class CpuTime(fo.ShareNotion):
@@ -30,15 +30,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.aggregation import single_servers
 from fairopt.allocation import Allocation, Greedy
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.filling import FITS, Criterion, Filling, Measure
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.merging import single_servers
 from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing
-from fairopt.solve import checked, notion_of
+from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Filled, Placement, fill
+from fairopt.solving import checked, notion_of
 from fairopt.wording import did_you_mean, some
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.aggregation import Merging, expand, merge, unmerged
 from fairopt.allocation import Allocation, Exact, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.merging import Merging, expand, merge, unmerged
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff
 from fairopt.solvers import choose, to_model

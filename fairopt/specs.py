@@ -11,9 +11,9 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.generators import Generator, generator
 from fairopt.models import Notion
-from fairopt.schedule import placement_of, planned
-from fairopt.solve import notion_of
+from fairopt.scheduling import placement_of, planned
 from fairopt.solvers import Chooser, Placement
+from fairopt.solving import notion_of
 
 __all__ = ["NotionSpec", "ScheduleSpec", "options_of", "read_generator", "read_notion", "read_placement", "read_schedule"]
 

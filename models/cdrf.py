@@ -1,8 +1,8 @@
 """Containerised dominant resource fairness (CDRF).
 
 gamma[n,i] is what user n could run with row i to itself. Alone in the whole cluster, *within its placement constraints*, it would run
-sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `fairopt.parallelism`); CDRF is the leximin of
-the fraction of that which each user receives,
+sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `fairopt.program.parallelism`); CDRF is the
+leximin of the fraction of that which each user receives,
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Condition, Property, ShareNotion
-from fairopt.parallelism import tasks_within
+from fairopt.program.parallelism import tasks_within
 from fairopt.wording import figure, percent
 
 __all__ = ["CDRF"]

@@ -29,9 +29,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.filling import Criterion
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
+from fairopt.program.filling import Criterion
 from fairopt.validation import check, numbers, require_labels
 from fairopt.wording import figure, joined, named, percent
 

@@ -65,7 +65,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.filling import Criterion, Measure
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.models.notion import (
     Condition,
@@ -78,6 +77,7 @@ from fairopt.models.notion import (
     restricted_preference,
 )
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
+from fairopt.program.filling import Criterion, Measure
 
 __all__ = ["PSDSF"]
 

@@ -20,10 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.filling import Criterion, Measure
 from fairopt.instance import Instance
 from fairopt.models.notion import Notion, Sharing
 from fairopt.program import Program
+from fairopt.program.filling import Criterion, Measure
 
 __all__ = ["ResidualPSDSF"]
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program
-from fairopt.solvers.arrivals import check_arrivals, place_arrivals
-from fairopt.solvers.asynchronous_servers import AsynchronousServers, Turns
 from fairopt.solvers.backend import Backend
-from fairopt.solvers.best_response import BestResponse
-from fairopt.solvers.event_loop import run_events
-from fairopt.solvers.interior_point import InteriorPoint
-from fairopt.solvers.pareto import Pareto, pareto_frontier
-from fairopt.solvers.placements import PLACEMENTS, Chooser, Placement
-from fairopt.solvers.precomputed_drf import Cycle, fill_lowest_first, precompute
-from fairopt.solvers.progressive_filling import Filled, fill
-from fairopt.solvers.repeated_levels import RepeatedLevels
-from fairopt.solvers.trajectory import Trajectory
+from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
+from fairopt.solvers.equilibrium.engine import BestResponse
+from fairopt.solvers.filling.arrival_order import check_arrivals, place_arrivals
+from fairopt.solvers.filling.event_loop import run_events
+from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
+from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
+from fairopt.solvers.filling.progressive_filling import Filled, fill
+from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solvers.trajectory.engine import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
-from fairopt.solvers.via_highs import HiGHS
-from fairopt.solvers.via_pyomo import Pyomo, to_model
+from fairopt.solvers.via_highs.engine import HiGHS
+from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
+from fairopt.solvers.via_highs.warm_start import RepeatedLevels
+from fairopt.solvers.via_pyomo.engine import Pyomo, to_model
 from fairopt.solvers.water_filling import WaterFilling
 from fairopt.wording import did_you_mean
 

@@ -6,7 +6,7 @@ is stated in each user's own order of magnitude, found by a first solve at alpha
 
 Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others.
 The prices of the
-limits bound how far each user could rise in any solution that reaches t (see ``fairopt.level_proof``):
+limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate.levels``):
 who cannot is settled.
 
 Answers are good to about as many digits as the tolerance of the solver allows. Those of alpha-fair goals are finished by ``active_sets``,
@@ -29,13 +29,13 @@ from fairopt.certificate import certify
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
-from fairopt.solvers.active_sets import from_answer
-from fairopt.solvers.alpha_fair import AlphaFairProblem
+from fairopt.solvers.alpha_fair.logarithmic_path import follow
+from fairopt.solvers.alpha_fair.polish import from_answer
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
 from fairopt.solvers.backend import Backend, Deadline, Status
-from fairopt.solvers.interior_point import InteriorPoint
-from fairopt.solvers.level_equations import sharpened
-from fairopt.solvers.logarithmic_path import follow
-from fairopt.solvers.tradeoff import find_total_worth
+from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solvers.leximin import sharpened
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -255,7 +255,7 @@ class _Task:
             q = np.full(members.size, np.inf)  # the cheapest price of one unit of level
             np.minimum.at(q, group, (self.use.T @ prices) / rows.data[np.argsort(rows.indices)])
             sigma = float(q[rising].sum())
-            # In no solution that reaches t does a user rise further than this: see fairopt.level_proof.
+            # In no solution that reaches t does a user rise further than this: see fairopt.certificate.levels.
             gap = max((float(prices.sum()) - float(q[~rising] @ level[~rising])) / sigma - value, 0.0) if sigma > 0 else np.inf
             with np.errstate(divide="ignore", invalid="ignore"):
                 rise = np.where(rising & (q > 0), sigma * gap / q, np.inf)

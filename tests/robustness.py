@@ -28,8 +28,8 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import AlphaFair, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point import InteriorPoint
-from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solvers.via_highs.engine import HiGHS
 
 TOLERANCE = 1e-8
 ALPHAS = (0.5, 1.0, 2.0, 5.0)

@@ -19,9 +19,10 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.formats import schema
 from fairopt.plots import save_figure
 from fairopt.program import Solution
-from fairopt.solvers import interior_point
+from fairopt.solvers.interior_point import engine as interior_point
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"  # DRFH gives 2.609, 3.130 and 6.261 tasks
@@ -129,7 +130,7 @@ def test_list_of_notions_tells_what_is_promised_and_by_whom() -> None:
 
 def test_schema_and_version() -> None:
     """The schema is that of fairopt.formats."""
-    assert json.loads(run("schema").stdout) == fo.formats.schema()
+    assert json.loads(run("schema").stdout) == schema()
     assert run("--version").stdout == f"fairopt {fo.__version__}\n"
 
 

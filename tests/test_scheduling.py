@@ -16,9 +16,9 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.instance import FloatArray, IntArray
-from fairopt.schedule import filling_of
-from fairopt.solve import notion_of
+from fairopt.scheduling import filling_of
 from fairopt.solvers import fill
+from fairopt.solving import notion_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 GLOBAL = ("drfh", "tsf", "cdrf", "asset", "max-min")

@@ -1,7 +1,7 @@
 """Which properties an allocation has, by how many tasks it misses the others, and what proves it.
 
-The properties and what is measured of each are defined in `fairopt.properties`, a file each. All violations are in tasks; every one comes
-with a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
+The properties and what is measured of each are defined in `fairopt.analysis.properties`, a file each. All violations are in tasks; every
+one comes with a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance(
@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.measures import Violation, violations
+from fairopt.analysis.properties import CHECKS, Case, Verdict
+from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.measures import Violation, violations
 from fairopt.models import Property
-from fairopt.properties import CHECKS, Case, Verdict
-from fairopt.properties.case import ROUNDED, as_asked, quietly
 from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ def audit(
     Parameters
     ----------
     allocation : Allocation
-        Of `solve` or `schedule`, or one of your own (``fairopt.question.given``), also if it exceeds a limit: that is said.
+        Of `solve` or `schedule`, or one of your own (``fairopt.analysis.rerun.given``), also if it exceeds a limit: that is said.
     properties : sequence of str or Property, optional
-        Some of the keys of ``fairopt.properties.CHECKS``; the default is all.
+        Some of the keys of ``fairopt.analysis.properties.CHECKS``; the default is all.
     effort : int
         How many lies are tried, and how many users are made to leave, at most: each is a solve of its own.
     seed : int
@@ -162,7 +162,7 @@ def audit(
     if not isinstance(allocation, Allocation):
         raise InvalidInstance(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
-            "(fairopt.question.given makes one of an array of tasks)"
+            "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
     for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:

@@ -1,6 +1,6 @@
 """Several allocations of one instance side by side: exact ones, schedules, and your own.
 
-Every row is one allocation, measured by `fairopt.measures` (use of the cluster, Jain's index, envy), by its *task efficiency*
+Every row is one allocation, measured by `fairopt.analysis.measures` (use of the cluster, Jain's index, envy), by its *task efficiency*
 
     sum_n phi[n] x[n] / max over all allocations of divisible tasks of sum_n phi[n] x[n],
 
@@ -32,15 +32,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.allocation import GIVEN, Allocation
-from fairopt.comparison import BEST_FOUND, Comparison, Row
+from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
+from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
+from fairopt.analysis.regrets import Regret, regret
+from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.question import given
-from fairopt.regret import Regret, regret
-from fairopt.schedule import schedule
-from fairopt.solve import best_found, notion_of, solve
+from fairopt.scheduling import schedule
+from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check, numbers, require_labels
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.measures import Envy, Violation, dominant_shares
+from fairopt.analysis.regrets import Regret
+from fairopt.drawing import draw
 from fairopt.instance import FloatArray, Instance
-from fairopt.measures import Envy, Violation, dominant_shares
-from fairopt.regret import Regret
 from fairopt.wording import did_you_mean, plural
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ class Row:
         To compute the allocation, without what it is compared with; not a number for given ones.
     allocation : Allocation or None
     smallest_share : float
-        Smallest weighted global dominant share of those who take part (`fairopt.measures`).
+        Smallest weighted global dominant share of those who take part (`fairopt.analysis.measures`).
     efficiency : float
         Weighted number of tasks, as a part of the largest possible one of divisible tasks.
     jain : float
         Jain's index of the weighted global dominant shares.
     envy : Envy or None
-        None where it has no meaning (`fairopt.measures.envy_applies`).
+        None where it has no meaning (`fairopt.analysis.measures.envy_applies`).
     use : dict
         Part of each resource of the cluster that is in use, or of its time.
     regret : Regret or None
@@ -161,9 +162,7 @@ class Comparison:
 
     def plot(self) -> Figure:
         """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
-        from fairopt.plots import plot_comparison
-
-        return plot_comparison(self)
+        return draw("comparison", self)
 
     def _plain(self, row: Row) -> dict[str, Any]:
         own = row.regret

@@ -3,8 +3,9 @@
 What can be said depends on what made the allocation:
 
 * an exact one: against what its tasks are measured (`Notion.yardstick`), its level and who shares it, what leaves it no room and who holds
-  that (`fairopt.explanation.room`), what more capacity, more weight or fewer constraints would give (`fairopt.explanation.gains`: by
-  price, and by solving again), and what it could run with what another user holds (`fairopt.measures`);
+  that (`fairopt.analysis.explanation.room`), what more capacity, more weight or fewer constraints would give
+  (`fairopt.analysis.explanation.gains`: by
+  price, and by solving again), and what it could run with what another user holds (`fairopt.analysis.measures`);
 * a schedule: the same without levels and prices, and what the exact optimum of the same share would give;
 * tasks that somebody else chose: what leaves no room and who holds it, and what an exact optimum would give.
 
@@ -26,12 +27,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.explanation import Explanation, Gain
+from fairopt.analysis.explanation.gains import gains
+from fairopt.analysis.explanation.room import Room
+from fairopt.analysis.explanation.sentences import Sentences
+from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.explanation import Explanation, Gain
-from fairopt.explanation.gains import gains
-from fairopt.explanation.room import Room
-from fairopt.explanation.sentences import Sentences
-from fairopt.question import merged_servers
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["explain"]
@@ -55,7 +56,7 @@ def explain(
     Parameters
     ----------
     allocation : Allocation
-        What `solve` or `schedule` returned, or tasks of your own (`fairopt.question.given`).
+        What `solve` or `schedule` returned, or tasks of your own (`fairopt.analysis.rerun.given`).
     user : str
     against : str, optional
         A user to compare with. The default is the one with whose holdings, scaled by the weights, it could run most tasks, which is

@@ -1,9 +1,10 @@
 """Efficiency against fairness: the exact Pareto frontier of an instance, and where notions, families and schedules lie below it.
 
 Efficiency is the *total* number of tasks, sum_n x[n]; fairness the *smallest share*, the least weighted global dominant share of a user
-who can have anything (`fairopt.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper right
-boundary, the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/pareto.py`` has the method and why it
-misses none). A user with few tasks bounds the smallest share by what all of them are worth, as it does in `fairopt.compare`.
+who can have anything (`fairopt.analysis.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper
+right
+boundary, the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/via_highs/pareto.py`` has the method and
+why it misses none). A user with few tasks bounds the smallest share by what all of them are worth, as it does in `fairopt.compare`.
 Beside it stand allocations, each with two prices:
 
 * *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
@@ -14,8 +15,8 @@ Four kinds of allocations:
 * *alpha*: the alpha-fair allocations, from the largest total (alpha = 0) over proportional fairness (1) to max-min (inf), of tasks
   or of dominant shares. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]) with U[n] = x[n] / phi[n],
   or the weighted dominant share. That is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with 1 / phi, or with
-  `fairopt.measures.shares_per_task`. So, with weights too, one end is the largest total (of tasks: the end of the frontier), and the other
-  the leximin of U (of shares: "drfh"). Without a utility, "proportional" and "efficiency" weigh tasks themselves.
+  `fairopt.analysis.measures.shares_per_task`. So, with weights too, one end is the largest total (of tasks: the end of the frontier), and
+  the other the leximin of U (of shares: "drfh"). Without a utility, "proportional" and "efficiency" weigh tasks themselves.
 * *notion*: the notions of ``fo.NOTIONS``; one that cannot be asked of this instance says why.
 * *fds*, *gfj*: members (beta, lambda) of the two families of trade-offs (Joe-Wong, Sen, Lan and Chiang 2013).
 * *greedy*: schedules of whole tasks. All others are exact, for divisible tasks.
@@ -46,16 +47,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
+from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
+from fairopt.drawing import draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.measures import dominant_shares, shares_per_task, takes_part
-from fairopt.merging import merge
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.schedule import schedule
-from fairopt.solve import formulate, notion_of, solve
+from fairopt.scheduling import schedule
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
+from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.wording import did_you_mean, plural
 
@@ -177,9 +179,7 @@ class Frontier:
 
     def plot(self) -> Figure:
         """Draw the frontier, what lies beyond it, and the points; returns a matplotlib figure."""
-        from fairopt.plots import plot_frontier
-
-        return plot_frontier(self)
+        return draw("frontier", self)
 
     def __repr__(self) -> str:
         import pandas as pd

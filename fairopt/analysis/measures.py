@@ -35,7 +35,7 @@ from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
-from fairopt.parallelism import fastest_first, servers_at_once
+from fairopt.program.parallelism import fastest_first, servers_at_once
 
 __all__ = [
     "Envy",

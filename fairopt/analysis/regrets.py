@@ -56,12 +56,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fairopt.allocation import Allocation
-from fairopt.conditions import envy_of_servers
+from fairopt.certificate.conditions import envy_of_servers
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total, Tradeoff
-from fairopt.solve import best_found, checked, solve
+from fairopt.solving import best_found, checked, solve
 
 __all__ = ["Regret", "regret", "shortfall"]
 

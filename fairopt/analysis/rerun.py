@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.aggregation import merge
 from fairopt.allocation import GIVEN, Allocation, Exact
+from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.measures import dominant_shares
-from fairopt.merging import merge
-from fairopt.schedule import schedule
-from fairopt.solve import solve
+from fairopt.scheduling import schedule
+from fairopt.solving import solve
 from fairopt.validation import numbers
 
 __all__ = ["given", "merged_servers", "rerun"]

@@ -3,7 +3,7 @@ itself is believed.
 
 Feasibility. The largest relative excess over any limit, and any negative task count.
 
-Optimality and fairness of a leximin: by its levels, see ``fairopt.level_proof``.
+Optimality and fairness of a leximin: by its levels, see ``fairopt.certificate.levels``.
 
 Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
 total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
@@ -17,7 +17,7 @@ Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U:
 where kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at
 most the gradient times U' - U; in these units the gradient times U is 1, and the residual bounds how much larger the goal could be.
 
-Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.conditions``.
+Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.certificate.conditions``.
 
 Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
 
@@ -31,12 +31,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.conditions import badly_spent, clause_violation, envy_of_servers, room_left
+from fairopt.certificate.conditions import badly_spent, clause_violation, envy_of_servers, room_left
+from fairopt.certificate.levels import level_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.level_proof import level_gaps
-from fairopt.parallelism import servers_at_once
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
+from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 

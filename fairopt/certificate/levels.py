@@ -25,7 +25,8 @@ lack 1e-12. User n of a level may have d[n] = sigma (bound - t) / q[n] too littl
 where q[n] is here the price of the dearest pair that is open to n. And what the answer takes beyond the limits, p.(Ax - b) where it is
 positive, is added to sigma (bound - t): 1e-8 of a server is 1 % of what a user with a millionth of it has.
 
-A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.own_limits``) lets it have needs no proof; by how
+A user who has the most that a limit of its own (its tasks, its parallelism; ``fairopt.program.own_limits``) lets it have needs no proof;
+by how
 much it misses this limit counts as what it may lack or have too much. If every user is settled, once, or at such a limit, and all residuals
 are 0, the allocation is the leximin, by induction over k.
 The bound holds for any prices, so the prices may come from anywhere, and t[k] is what the answer reaches, not what the solver says it
@@ -63,8 +64,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
 
 __all__ = ["level_gaps"]
 

@@ -13,11 +13,11 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.analysis.properties import CHECKS
+from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
 from fairopt.commands.options import File, Json, JsonOutput, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.properties import CHECKS
-from fairopt.question import given
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import plural
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairopt.analysis.comparison import Comparison, Row
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.comparison import Comparison, Row
 from fairopt.wording import plural
 
 __all__ = ["print_comparison"]

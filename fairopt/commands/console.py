@@ -160,7 +160,7 @@ def draw(found: fo.Arrivals | fo.Comparison | fo.Frontier | fo.Simulation, path:
 
 def draw_envy(allocation: fo.Allocation, path: Path) -> None:
     """Write the picture of who envies whom."""
-    from fairopt.measures import envy_matrix
+    from fairopt.analysis.measures import envy_matrix
     from fairopt.plots import plot_envy, save_figure
 
     def draw() -> None:

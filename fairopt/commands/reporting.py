@@ -13,7 +13,7 @@ from rich.progress import Progress
 import fairopt as fo
 from fairopt.commands.console import check_file, work
 from fairopt.commands.options import File, Notions, Schedules, Sharing, words
-from fairopt.report import NOTIONS, check_page
+from fairopt.reporting.composing import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]

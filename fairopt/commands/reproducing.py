@@ -48,8 +48,8 @@ def reproduce(
 
     The exit status is 0 also where a number differs for a reason that is known and printed, and 1 where one differs unexpectedly.
     """
-    from fairopt.reproduce import EXPERIMENTS, Verdict
-    from fairopt.reproduce import reproduce as run
+    from fairopt.reproduction.reproducing import EXPERIMENTS, Verdict
+    from fairopt.reproduction.reproducing import reproduce as run
 
     if jobs == 0 or jobs < -1:
         raise typer.BadParameter("give a number of workers, or -1 for one on each core", param_hint="--jobs")

@@ -15,10 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands.console import as_text, choose_form, say, work
 from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.comparison import BEST_FOUND
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def study(
 
     Ctrl-C keeps what is there; the same command goes on from it. The exit status is 3 where no row has an allocation.
     """
-    from fairopt.study import summary
+    from fairopt.studies.sweep import summary
 
     form = choose_form(None, as_json=as_json, as_csv=as_csv)
     if seeds < 1:

@@ -22,8 +22,8 @@ from fairopt.solvers import PLACEMENTS, SOLVERS
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
-    from fairopt.reproduce import Experiment, Row
-    from fairopt.worst_case import WorstCase
+    from fairopt.analysis.worst_cases.search import WorstCase
+    from fairopt.reproduction.reproducing import Experiment, Row
 
 __all__ = [
     "add_numbers",
@@ -41,7 +41,7 @@ __all__ = [
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
 _LEVELS = 6
-_VERDICTS = {  # of fairopt.reproduce: beside a row, its colour, and in the summary
+_VERDICTS = {  # of fairopt.reproduction.reproducing: beside a row, its colour, and in the summary
     "agrees": ("agrees", "green", "as published"),
     "known difference": ("known *", "yellow", "other for a known reason"),
     "not printed": ("not printed", "dim", "not printed"),

@@ -31,11 +31,11 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from fairopt.aggregation import number_distinct
+from fairopt.analysis.rerun import given
 from fairopt.errors import InvalidInstance
 from fairopt.imports.result import Import, LeftOut
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.merging import number_distinct
-from fairopt.question import given
 from fairopt.wording import did_you_mean, plural, some
 
 __all__ = ["Account", "Demand", "Nodes", "Tasks", "assemble", "check_weights", "natural"]

@@ -20,11 +20,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance
 from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
-from fairopt.merging import number_distinct
 from fairopt.trace import Trace
 from fairopt.wording import plural
 

@@ -10,7 +10,8 @@ A file has a ``title``, a ``source``, and
     numbers as printed, and ``tolerance`` half a unit of their last digit (default: exact, 1e-9). Where the paper is wrong or
     silent, ``ours`` is what comes out, and ``differs`` why.
 
-Other tables belong to the experiment of that paper in `fairopt.reproduce`. The tests and ``fairopt reproduce`` read the same files.
+Other tables belong to the experiment of that paper in `fairopt.reproduction.reproducing`. The tests and ``fairopt reproduce`` read the
+same files.
 
 >>> paper = read("drf")
 >>> paper.instances["drf"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fairopt.plots.allocation import plot_allocation
-from fairopt.plots.arrivals import plot_arrivals
+from fairopt.plots.arrival_curves import plot_arrivals
 from fairopt.plots.comparison import plot_comparison
 from fairopt.plots.completion_ratios import plot_completion_ratios
 from fairopt.plots.completion_times import plot_completion_times
 from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
-from fairopt.plots.frontier import plot_frontier
+from fairopt.plots.frontiers import plot_frontier
 from fairopt.plots.polytope import plot_polytope
 from fairopt.plots.row_utilization import plot_row_utilization
 from fairopt.plots.shares import plot_shares

@@ -12,7 +12,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairopt.arrival_curves import Arrivals
+    from fairopt.simulation.arrival_curves import Arrivals
 
 __all__ = ["plot_arrivals"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.comparison import Comparison, Row
+    from fairopt.analysis.comparison import Comparison, Row
 
 __all__ = ["plot_comparison"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.completion import reduction_by_size
 from fairopt.instance import FloatArray
 from fairopt.plots.style import GREY, caption_below, looks, percent_axis, percent_labels
+from fairopt.simulation.completion import reduction_by_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ _LEAST = 1.0  # second that is shown on the logarithmic axis
 
 
 def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLike, bounds: Sequence[int], caption: str = "") -> Figure:
-    """Draw the distributions on the left, and the reductions of `fairopt.completion.reduction_by_size` on the right.
+    """Draw the distributions on the left, and the reductions of `fairopt.simulation.completion.reduction_by_size` on the right.
 
     Parameters
     ----------

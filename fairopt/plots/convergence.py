@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.solvers.best_response import Sweeps
+    from fairopt.solvers.equilibrium.engine import Sweeps
 
 __all__ = ["plot_convergence"]
 

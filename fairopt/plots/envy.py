@@ -27,7 +27,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     Parameters
     ----------
     envy : array (users, users)
-        Tasks that user n could run with what user m holds, less its own, >= 0: `fairopt.measures.envy_matrix`.
+        Tasks that user n could run with what user m holds, less its own, >= 0: `fairopt.analysis.measures.envy_matrix`.
     users : sequence of str
     title : str, optional
         Which allocation it is of.
@@ -37,7 +37,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     matplotlib.figure.Figure
 
     >>> import fairopt as fo
-    >>> from fairopt.measures import envy_matrix
+    >>> from fairopt.analysis.measures import envy_matrix
     >>> instance = fo.Instance([[4, 1]], [[1, 0.1], [2, 1]], users=["A", "B"])
     >>> envy = envy_matrix(fo.solve(instance, "efficiency"))
     >>> envy.round(3)

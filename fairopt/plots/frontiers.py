@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.frontier import Frontier, FrontierPoint
+    from fairopt.analysis.frontiers import Frontier, FrontierPoint
 
 __all__ = ["plot_frontier"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from fairopt.solvers.trajectory import Path as Trace
+    from fairopt.solvers.trajectory.engine import Path as Trace
 
 __all__ = ["plot_polytope"]
 

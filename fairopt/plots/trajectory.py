@@ -11,7 +11,7 @@ from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_labe
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fairopt.solvers.trajectory import Path as Trace
+    from fairopt.solvers.trajectory.engine import Path as Trace
 
 __all__ = ["plot_trajectory"]
 

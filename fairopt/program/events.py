@@ -1,6 +1,7 @@
 """What a simulation of whole tasks is told: jobs of tasks that come and end, users who come and go, servers that come and go (`Work`).
 
-Beside a `fairopt.filling.Filling`, which says who fits where and whose turn it is. Each "user" of that filling is here a *stream*: the
+Beside a `fairopt.program.filling.Filling`, which says who fits where and whose turn it is. Each "user" of that filling is here a
+*stream*: the
 jobs of one user (its owner) whose tasks are alike. A share is the owner's: the sum over its running tasks, each counted as its stream says.
 """
 

@@ -21,29 +21,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.limits import LimitKind, Limits
-from fairopt.program_text import limit_name, lines_of
+from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
+from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.text import limit_name, lines_of
 
-__all__ = [
-    "AlphaFair",
-    "Alternative",
-    "Disjunctive",
-    "Equalize",
-    "Equilibrium",
-    "Feature",
-    "Goal",
-    "Leximin",
-    "LimitKind",
-    "Limits",
-    "Program",
-    "Separate",
-    "Solution",
-    "Stage",
-    "Total",
-    "Tradeoff",
-]
+__all__ = ["Feature", "Program", "Solution", "Stage"]
 
 
 class Feature(Enum):
@@ -200,7 +183,7 @@ class Program:
 class Stage:
     """One level of a leximin: these users' U[n] / weights[n] cannot exceed ``value`` without lowering somebody at or below it.
 
-    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.level_proof``; None for whole tasks, where there are none.
+    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.certificate.levels``; None for whole tasks, where there are none.
     """
 
     value: float

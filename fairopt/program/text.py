@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.instance import FloatArray, IntArray
-from fairopt.limits import LimitKind
+from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
+from fairopt.program.limits import LimitKind
 from fairopt.wording import plural
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-from fairopt.frontier import FrontierPoint
+from fairopt.analysis.frontiers import FrontierPoint
 from fairopt.plots.style import COLOURS
 from fairopt.reporting.data import MEASURES, bars_of, few_bars, regret_of
 from fairopt.reporting.findings import Findings

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.comparison import Row
+from fairopt.analysis.comparison import Row
+from fairopt.analysis.measures import dominant_shares
 from fairopt.instance import IntArray
-from fairopt.measures import dominant_shares
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.tables import MOST_ROWS

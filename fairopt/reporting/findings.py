@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fairopt.allocation import Allocation
-from fairopt.audit import Audit, audit
-from fairopt.compare import compare
-from fairopt.comparison import Comparison, Row
+from fairopt.analysis.auditing import Audit, audit
+from fairopt.analysis.comparing import compare
+from fairopt.analysis.comparison import Comparison, Row
+from fairopt.analysis.explaining import explain
+from fairopt.analysis.explanation import Explanation
+from fairopt.analysis.frontiers import ALPHAS, Frontier, FrontierPoint, frontier
 from fairopt.errors import FairoptError, Unsupported
-from fairopt.explain import explain
-from fairopt.explanation import Explanation
-from fairopt.frontier import ALPHAS, Frontier, FrontierPoint, frontier
 from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion, Sharing
-from fairopt.solve import formulate
+from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion
 
 __all__ = ["Findings", "OfNotion", "Outcome", "number_of_steps", "study"]

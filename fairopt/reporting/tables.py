@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.frontier import Frontier, FrontierPoint
+from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.instance import FloatArray, Instance
 from fairopt.reporting.findings import Findings
 from fairopt.wording import plural

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.measures import takes_part
+from fairopt.analysis.measures import takes_part
 from fairopt.reporting.findings import Findings, OfNotion
 from fairopt.reporting.tables import number, percent
 from fairopt.wording import plural, some

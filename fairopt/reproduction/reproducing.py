@@ -30,13 +30,13 @@ from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import PAPERS, Result, read
 from fairopt.precomputed import precomputed_drf
-from fairopt.schedule import schedule
-from fairopt.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
-from fairopt.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
-from fairopt.solve import solve
+from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
+from fairopt.reproduction.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
+from fairopt.reproduction.trace_trials import drfh_trace, number_of_simulations
+from fairopt.reproduction.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
+from fairopt.scheduling import schedule
 from fairopt.solvers import fill_lowest_first, precompute
-from fairopt.trace_trials import drfh_trace, number_of_simulations
-from fairopt.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
+from fairopt.solving import solve
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:

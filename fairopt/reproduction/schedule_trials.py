@@ -14,9 +14,9 @@ import numpy as np
 from fairopt.generators import google, google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
-from fairopt.schedule import schedule
-from fairopt.solve import solve
-from fairopt.trials import Row, Run, Z, deviation_interval, interval, note_of, sample, verdict_of
+from fairopt.reproduction.trials import Row, Run, Z, deviation_interval, interval, note_of, sample, verdict_of
+from fairopt.scheduling import schedule
+from fairopt.solving import solve
 
 __all__ = ["drfh_figure_4", "drfh_placements", "kesidis_tables", "number_of_trials"]
 

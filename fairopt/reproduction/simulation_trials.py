@@ -14,9 +14,9 @@ import numpy as np
 from fairopt.generators import google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
-from fairopt.simulate import simulate
+from fairopt.reproduction.trials import Row, Run, Z, note_of, sample, verdict_of
+from fairopt.simulation.simulating import simulate
 from fairopt.trace import Trace
-from fairopt.trials import Row, Run, Z, note_of, sample, verdict_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

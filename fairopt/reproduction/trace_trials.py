@@ -1,6 +1,7 @@
 """A day of a Google trace on 2,000 servers: table II and figures 5 to 8 of Wang, Li and Liang (2014).
 
-The trace is the public one where its folder is given, and synthetic (`fairopt.trace_generator`) elsewhere. It is simulated once under each
+The trace is the public one where its folder is given, and synthetic (`fairopt.generators.traces`) elsewhere. It is simulated once under
+each
 scheduler, and once on *dedicated clouds*: the servers are dealt out to the users, an equal number to each, and nobody may run elsewhere.
 Tasks whose end the public trace does not tell hold what they have to the end of the day; they are not counted as completed, nor as tasks.
 
@@ -16,18 +17,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairopt.completion import completion_ratios, reduction_by_size
 from fairopt.errors import InvalidInstance
 from fairopt.generators import google_servers
+from fairopt.generators.traces import generate_trace
 from fairopt.imports import trace_google2011
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.plots import plot_completion_ratios, plot_completion_times, plot_utilization_over_time
-from fairopt.simulate import simulate
+from fairopt.reproduction.trials import Row, Run, note_of, verdict_of
 from fairopt.simulation import Simulation
+from fairopt.simulation.completion import completion_ratios, reduction_by_size
+from fairopt.simulation.simulating import simulate
 from fairopt.trace import Trace
-from fairopt.trace_generator import generate_trace
-from fairopt.trials import Row, Run, note_of, verdict_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean, percent, plural
@@ -123,9 +124,7 @@ class Arrivals:
 
     def plot(self) -> Figure:
         """Draw the ratios against what has arrived: medians over the seeds, and bands from the first to the last decile."""
-        from fairopt.plots import plot_arrivals
-
-        return plot_arrivals(self)
+        return draw("arrivals", self)
 
     def __repr__(self) -> str:
         point = 1.0 if self.points[-1] >= 1 and np.isclose(self.points, 1.0).any() else float(self.points[-1])

@@ -30,15 +30,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.arrival_curves import Arrivals
+from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.filling import FITS
-from fairopt.grid.workers import check_workers, run
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.merging import number_distinct
-from fairopt.solve import solve
+from fairopt.program.filling import FITS
+from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
+from fairopt.solving import solve
 from fairopt.specs import read_placement
+from fairopt.studies.workers import check_workers, run
 from fairopt.wording import did_you_mean, named
 
 __all__ = ["arrivals"]

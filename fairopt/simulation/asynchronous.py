@@ -1,6 +1,6 @@
 """Servers that share what they have by themselves, over time: PS-DSF's distributed procedure beside the exact allocation of each moment.
 
-Each single server acts every T seconds (`fairopt.solvers.asynchronous_servers`), on what its users have elsewhere then; all else keeps
+Each single server acts every T seconds (`fairopt.solvers.equilibrium.asynchronous`), on what its users have elsewhere then; all else keeps
 what it has. Not exact, and said to be so; and fluid, as `fairopt.simulation.fluid` is: tasks are divided and moved at no cost, a stream's
 jobs run in the order in which they were submitted, and an owner divides its weight equally among its streams.
 
@@ -31,8 +31,8 @@ from fairopt.models import Sharing
 from fairopt.simulation.fluid import MOST_SAMPLES, Flow, Optimum, no_closer, tasks_of
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
-from fairopt.solve import notion_of
 from fairopt.solvers import AsynchronousServers, Turns
+from fairopt.solving import notion_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,17 +22,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.aggregation import number_distinct
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.merging import number_distinct
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Program
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
-from fairopt.solve import solve
 from fairopt.solvers import RepeatedLevels, choose
+from fairopt.solving import solve
 
 __all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "no_closer", "run_fluid", "tasks_of"]
 

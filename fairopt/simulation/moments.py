@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.analysis.regrets import regret
+from fairopt.analysis.rerun import given
 from fairopt.errors import CertificateError, NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.question import given
-from fairopt.regret import regret
 from fairopt.simulation.fluid import instance_at
 from fairopt.simulation.streams import Streams
-from fairopt.solve import notion_of
+from fairopt.solving import notion_of
 
 if TYPE_CHECKING:
     import pandas as pd

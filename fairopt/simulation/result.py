@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
@@ -223,9 +224,7 @@ class Simulation:
 
     def plot(self) -> Figure:
         """Draw utilization, dominant shares and what waits over time; returns a matplotlib figure."""
-        from fairopt.plots import plot_simulation
-
-        return plot_simulation(self)
+        return draw("simulation", self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: what was asked, how it ended, and the users; None where there is no number."""

@@ -11,8 +11,8 @@ that there ever are; of its waiting tasks the first that fits is next.
 Tasks are divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
 
 *Asynchronous, fluid*, "psdsf:period=1": PS-DSF as its paper distributes it, by servers that know nothing of each other but how many
-tasks each user runs, and act every so many seconds, each by itself (`fairopt.solvers.asynchronous_servers`). Not exact: how near they are
-to the exact allocation is told beside (`fairopt.simulation.asynchronous`). Tasks are divided and moved here, too.
+tasks each user runs, and act every so many seconds, each by itself (`fairopt.solvers.equilibrium.asynchronous`). Not exact: how near they
+are to the exact allocation is told beside (`fairopt.simulation.asynchronous`). Tasks are divided and moved here, too.
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
@@ -49,8 +49,8 @@ from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
-from fairopt.solve import notion_of
 from fairopt.solvers import Turns
+from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, plural, some

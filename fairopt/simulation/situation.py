@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.events import Change
 from fairopt.instance import IntArray
+from fairopt.program.events import Change
 from fairopt.simulation.streams import Streams
 
 __all__ = ["Situation"]

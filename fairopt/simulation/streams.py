@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.events import Change
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.merging import number_distinct
+from fairopt.program.events import Change
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, some
 
@@ -41,7 +41,7 @@ class Streams:
     present : bool array (users,)
         Who is there at the beginning.
     times, changes, subjects, amounts : arrays (events,)
-        As in `fairopt.events.Work`, of all jobs.
+        As in `fairopt.program.events.Work`, of all jobs.
     """
 
     trace: Trace

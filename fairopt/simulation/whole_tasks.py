@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fairopt.aggregation import number_distinct
 from fairopt.errors import Unsupported
-from fairopt.events import Change, Work
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.merging import number_distinct
-from fairopt.schedule import check_single_servers, filling_of, planned
+from fairopt.program.events import Change, Work
+from fairopt.scheduling import check_single_servers, filling_of, planned
 from fairopt.simulation.streams import Streams
-from fairopt.solve import checked
 from fairopt.solvers import Placement, run_events
+from fairopt.solving import checked
 
 __all__ = ["run_whole_tasks"]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.compare import compare
-from fairopt.comparison import Row
+from fairopt.analysis.comparing import compare
+from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
 from fairopt.models import Notion

@@ -16,10 +16,10 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
-from fairopt.grid.cell import Cell, draw, fingerprint
 from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
+from fairopt.studies.cell import Cell, draw, fingerprint
 from fairopt.wording import some
 
 __all__ = ["Grid", "Source"]

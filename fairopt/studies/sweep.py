@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairopt.errors import NoSolution
-from fairopt.grid.cell import measure
-from fairopt.grid.question import Grid, Source
-from fairopt.grid.store import Store, frame_of, output_file
-from fairopt.grid.workers import check_workers, run
 from fairopt.models import Sharing
 from fairopt.specs import NotionSpec, ScheduleSpec
+from fairopt.studies.cell import measure
+from fairopt.studies.grid import Grid, Source
+from fairopt.studies.store import Store, frame_of, output_file
+from fairopt.studies.workers import check_workers, run
 from fairopt.wording import plural
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.structure.arrays import Arrays
 
 __all__ = ["rise_below_caps", "rounded_demand"]
 

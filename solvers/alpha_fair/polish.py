@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.solvers.alpha_fair import AlphaFairProblem, Newton
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Newton
 
 __all__ = ["from_answer", "on_sets", "poor_at", "wanted", "wish"]
 

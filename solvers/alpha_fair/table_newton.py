@@ -25,8 +25,8 @@ import numpy as np
 import scipy.linalg
 
 from fairopt.instance import FloatArray
-from fairopt.solvers.server_blocks import ServerBlocks
-from fairopt.solvers.user_tables import UserTables
+from fairopt.solvers.structure.server_blocks import ServerBlocks
+from fairopt.solvers.structure.user_tables import UserTables
 
 __all__ = ["NewtonSystem", "OfPrices", "OfUsers", "newton_system"]
 

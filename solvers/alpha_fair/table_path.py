@@ -37,10 +37,10 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.solvers.alpha_fair_newton import newton_system
+from fairopt.solvers.alpha_fair.capped_demand import rise_below_caps, rounded_demand
+from fairopt.solvers.alpha_fair.table_newton import newton_system
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.capped_demand import rise_below_caps, rounded_demand
-from fairopt.solvers.user_tables import UserTables
+from fairopt.solvers.structure.user_tables import UserTables
 
 __all__ = ["Near", "PathEnd", "walk"]
 

@@ -26,11 +26,11 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
-from fairopt.solvers.alpha_fair_path import Near, PathEnd, walk
-from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.alpha_fair.table_path import Near, PathEnd, walk
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.scaled_program import ScaledProgram, obstacle
-from fairopt.solvers.user_tables import UserTables
+from fairopt.solvers.structure.arrays import Arrays
+from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
+from fairopt.solvers.structure.user_tables import UserTables
 
 __all__ = ["fits", "solve_alpha_fair"]
 

@@ -26,8 +26,8 @@ import numpy as np
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import Tradeoff
-from fairopt.solvers.active_sets import from_answer
-from fairopt.solvers.alpha_fair import AlphaFairProblem
+from fairopt.solvers.alpha_fair.polish import from_answer
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["find_total_worth"]
@@ -45,8 +45,8 @@ def find_total_worth(
 ) -> tuple[FloatArray, FloatArray, int, str]:
     """Return tasks, prices (in the problem's units), the number of steps, and what found them: "active sets" or "interior-point".
 
-    ``follow`` solves the problem for the kappa that it has (`fairopt.solvers.logarithmic_path`). ``near`` are tasks and prices near the
-    optimum, from another engine.
+    ``follow`` solves the problem for the kappa that it has (`fairopt.solvers.alpha_fair.logarithmic_path`). ``near`` are tasks and prices
+    near the optimum, from another engine.
     """
     if goal.efficiency == 0 and near is None:
         return *follow(problem, deadline), "interior-point"

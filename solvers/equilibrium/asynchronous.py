@@ -1,7 +1,8 @@
 """Servers that share what they have by themselves: each acts every T seconds, on what its users have elsewhere at that moment.
 
 The distributed procedure of Khamse-Ashari et al. (2017), section III-D: "each server individually (and even asynchronously) executes the
-server procedure every T seconds". An action is that procedure, taken to the point that it tends to (`fairopt.solvers.server_kernel`): the
+server procedure every T seconds". An action is that procedure, taken to the point that it tends to
+(`fairopt.solvers.equilibrium.kernel`): the
 leximin of (y[n] + x[n,i]) / (phi[n] gamma[n,i]) over what the server has, y[n] the tasks of n elsewhere. All else keeps what it has. Not
 exact: where servers settle, they settle on a PS-DSF allocation; until then nothing is promised but that no server gives more than it has.
 
@@ -27,7 +28,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from fairopt.solvers import server_kernel
+    from fairopt.solvers.equilibrium import kernel as server_kernel
 
 __all__ = ["AsynchronousServers", "Turns"]
 
@@ -101,7 +102,7 @@ class AsynchronousServers:
         origin: float,
         tolerances: Sequence[float],
     ) -> None:
-        from fairopt.solvers import server_kernel as kernel  # numba is slow to import
+        from fairopt.solvers.equilibrium import kernel  # numba is slow to import
 
         self.kernel: Any = kernel
         number = row.size

@@ -1,15 +1,15 @@
 r"""Best response: the equilibrium of servers, by letting each in turn do its best until none can improve.
 
 Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] given what its users have elsewhere, in closed form
-(`fairopt.solvers.server_kernel`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
+(`fairopt.solvers.equilibrium.kernel`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
 following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
 
 Most instances settle in a few sweeps, some only geometrically, over thousands. Three things help, all of them only to propose a point:
 
 * the structure that the sweeps have found (who holds something where, and what stopped it) is solved as linear equations
-  (`fairopt.solvers.equilibrium_equations`), every few sweeps; where that satisfies the condition, it is the answer;
+  (`fairopt.solvers.equilibrium.polish`), every few sweeps; where that satisfies the condition, it is the answer;
 * where each sweep moves the same little until some pair is empty, one step goes all that way;
-* where sweeps crawl, an interior point (`fairopt.solvers.smoothed_equilibrium`) finds who holds what, given what stops each.
+* where sweeps crawl, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds who holds what, given what stops each.
 
 Near the end the sweeps go on by themselves as long as they halve the violation: the other two know the answer to eight digits only, and
 would lead them round in a circle. What is good enough after ten more attempts at something better is returned.
@@ -32,14 +32,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.conditions import envy_of_servers
+from fairopt.certificate.conditions import envy_of_servers
+from fairopt.drawing import draw
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.compiled import load
-from fairopt.solvers.equilibrium_equations import Structure
-from fairopt.solvers.smoothed_equilibrium import approach
+from fairopt.solvers.equilibrium.polish import Structure
+from fairopt.solvers.equilibrium.smoothing import approach
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,9 +90,7 @@ class Sweeps:
         >>> [axes.get_xlabel() for axes in fo.solve(instance, "psdsf").trace.plot().axes]
         ['sweeps of all servers', 'sweeps of all servers']
         """
-        from fairopt.plots import plot_convergence
-
-        return plot_convergence(self)
+        return draw("convergence", self)
 
 
 class BestResponse(Backend):
@@ -308,7 +307,7 @@ class _State:
 def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
     """Return the function that lets each server act once, on average."""
     started = time.perf_counter()
-    from fairopt.solvers import server_kernel  # numba is slow to import
+    from fairopt.solvers.equilibrium import kernel as server_kernel  # numba is slow to import
 
     compiled: Any = server_kernel
     state.loading += time.perf_counter() - started + load(compiled.sweep, np.arange(0), *state.arrays)

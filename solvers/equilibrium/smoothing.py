@@ -163,7 +163,7 @@ class _Pairs:
 
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
-        from fairopt.solvers.smoothed_kernel import eliminate_users  # numba is slow to import
+        from fairopt.solvers.equilibrium.smoothing_kernel import eliminate_users  # numba is slow to import
 
         A = self.columns
         return np.asarray(eliminate_users(self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size))

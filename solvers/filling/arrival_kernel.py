@@ -1,7 +1,7 @@
 """The steps of placing tasks in the order of their arrival, compiled by numba: which server, and which card of it.
 
 Servers only fill up, so a task that fits nowhere never will: its user is not tried again. Scores are those of
-``fairopt.solvers.filling_kernel``, in steps of 1e-9 as there, so that equal ones go to the first server. They and their numbers are written
+``fairopt.solvers.filling.kernel``, in steps of 1e-9 as there, so that equal ones go to the first server. They and their numbers are written
 once more here: numba keeps what it compiled until the file changes, and does not look at others. A test compares the numbers.
 """
 
@@ -17,7 +17,7 @@ __all__ = ["place_in_turn"]
 _STEP = 1e9  # scores are compared in steps of its inverse
 _OFFSET = 0.2718  # steps end where no simple fraction lies
 
-FITS = 1e-9  # of fairopt.filling, as these:
+FITS = 1e-9  # of fairopt.program.filling, as these:
 FIRST, RANDOM = range(2)
 L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 
@@ -79,7 +79,7 @@ def _fits(free, capacity, demand):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _score(rule, free, capacity, demand):  # type: ignore[no-untyped-def]
-    """Return how badly the server suits a task that fits on it (see `fairopt.solvers.placements.BestFit`)."""
+    """Return how badly the server suits a task that fits on it (see `fairopt.solvers.filling.placements.BestFit`)."""
     score = 0.0
     if rule in (L1, L2):
         p = np.argmax(demand > 0.0)  # the first resource that it demands

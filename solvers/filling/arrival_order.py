@@ -8,7 +8,7 @@ Greedy: nothing is taken back, and no later task is known. Where a resource come
 for less than one takes a part of a single card, and a larger one whole cards that nobody has a part of. On the server that the placement
 says, it is the first card that has room under first-fit, the emptiest under worst-fit, and the fullest otherwise.
 
-The steps are in ``fairopt.solvers.arrival_kernel``.
+The steps are in ``fairopt.solvers.filling.arrival_kernel``.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.filling import Rule
 from fairopt.instance import Instance, IntArray, safe_ratio
-from fairopt.solvers.placements import Chooser, Joint, Placement
+from fairopt.program.filling import Rule
+from fairopt.solvers.filling.placements import Chooser, Joint, Placement
 
 __all__ = ["check_arrivals", "place_arrivals"]
 
@@ -81,14 +81,14 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
     seed : int
         For `random`.
 
-    >>> from fairopt.solvers.placements import FirstFit
+    >>> from fairopt.solvers.filling.placements import FirstFit
     >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
     >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
     array([ 0,  0,  0, -1])
     >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
     array([ 0,  0, -1, -1])
     """
-    from fairopt.solvers.arrival_kernel import place_in_turn  # numba is slow to import
+    from fairopt.solvers.filling.arrival_kernel import place_in_turn  # numba is slow to import
 
     check_arrivals(instance, placement, cards)
     seen = placement.prepare(instance)

@@ -5,7 +5,7 @@ more). Greedy, as each filling is.
 
     at each moment   tasks end, and their servers have their demands back
                      users leave and join; servers are removed and added; jobs are submitted
-                     progressive filling goes on (``fairopt.solvers.progressive_filling``), from what runs
+                     progressive filling goes on (``fairopt.solvers.filling.progressive_filling``), from what runs
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fairopt.events import Work
-from fairopt.filling import Filling
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.solvers.event_state import STARTED, Run
-from fairopt.solvers.placements import Placement
-from fairopt.solvers.progressive_filling import state_of
+from fairopt.program.events import Work
+from fairopt.program.filling import Filling
+from fairopt.solvers.filling.event_state import STARTED, Run
+from fairopt.solvers.filling.placements import Placement
+from fairopt.solvers.filling.progressive_filling import state_of
 
 __all__ = ["run_events"]
 
@@ -48,7 +48,7 @@ def run_events(
     stopped : function
         Asked now and then whether to end it here.
     """
-    from fairopt.solvers import filling_kernel as kernel  # numba is slow to import
+    from fairopt.solvers.filling import kernel  # numba is slow to import
 
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
     scale[np.isinf(scale)] = 1.0

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.events import Work
-from fairopt.filling import Filling
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program.events import Work
+from fairopt.program.filling import Filling
 
 __all__ = ["EVENT", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run"]
 

@@ -40,13 +40,13 @@ _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal score
 
 _CLOSED = 1e30  # "usage" of a server that is not there: nothing fits on it
 
-# Of fairopt.filling and fairopt.events:
+# Of fairopt.program.filling and fairopt.program.events:
 FITS, TIE = 1e-9, 1e-12
 OWN, SERVER, RESIDUAL = range(3)
 FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = range(10)
 LEAVE, JOIN, REMOVE, ADD, SUBMIT = range(5)
 
-# What ``progress`` holds, of fairopt.solvers.filling_state and fairopt.solvers.event_state:
+# What ``progress`` holds, of fairopt.solvers.filling.state and fairopt.solvers.filling.event_state:
 ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)
 EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)
 

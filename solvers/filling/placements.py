@@ -1,6 +1,6 @@
 """Where the next task goes: the placements of progressive filling, one small class each.
 
-`PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling_kernel``).
+`PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling.kernel``).
 One of your own is a function, and runs through the same loop, uncompiled. It is given the number of the user, what is free on every
 single server, (servers, resources), the demand of the task, (resources,), and the servers where it fits, ascending; it returns one of
 those. All are in the units of the instance (where time is shared, the demand is one of time, (servers, 1)):
@@ -22,8 +22,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.filling import Rule
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.program.filling import Rule
 from fairopt.wording import did_you_mean
 
 __all__ = ["PLACEMENTS", "Chooser", "Placement"]

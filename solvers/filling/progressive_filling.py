@@ -10,7 +10,7 @@ there to measure.
 A placement that puts the server first chooses i, then the user with the smallest share of those that fit there. The result is maximal: at
 the end no further task fits.
 
-The steps are in ``fairopt.solvers.filling_kernel``; this runs them, a batch at a time, so that progress can be told.
+The steps are in ``fairopt.solvers.filling.kernel``; this runs them, a batch at a time, so that progress can be told.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.filling import TIE, Filling, Measure, Rule
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.program.filling import TIE, Filling, Measure, Rule
 from fairopt.solvers.compiled import load
-from fairopt.solvers.filling_state import BLOCKED_BY, State
-from fairopt.solvers.placements import Chooser, Placement
+from fairopt.solvers.filling.placements import Chooser, Placement
+from fairopt.solvers.filling.state import BLOCKED_BY, State
 from fairopt.wording import plural
 
 __all__ = ["Filled", "fill", "state_of"]
@@ -70,7 +70,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
         Stop at the first user with the smallest share whose task does not fit, instead of going on with the others.
     """
     started = time.perf_counter()
-    from fairopt.solvers import filling_kernel as kernel  # numba is slow to import
+    from fairopt.solvers.filling import kernel  # numba is slow to import
 
     loading = time.perf_counter() - started
     rng = np.random.default_rng(seed)
@@ -139,7 +139,7 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
 
 def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray) -> int:
     """Do what the kernel's `fill` does, with a function that chooses the server, in the units of the instance."""
-    from fairopt.solvers import filling_kernel as kernel
+    from fairopt.solvers.filling import kernel
 
     scale = safe_ratio(filling.capacities, state.capacity)[state.row]
     capacity = filling.capacities[state.row]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairopt.filling import Measure
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program.filling import Measure
 
 __all__ = ["BLOCK", "BLOCKED_BY", "ROUND_AT", "ROUND_LENGTH", "State"]
 

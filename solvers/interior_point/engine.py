@@ -18,20 +18,20 @@ from threadpoolctl import ThreadpoolController
 from fairopt.certificate import certify
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
-from fairopt.solvers.active_sets import from_answer
-from fairopt.solvers.alpha_fair import AlphaFairProblem
-from fairopt.solvers.array_namespace import Arrays, array_namespace, first_line, is_out_of_memory
+from fairopt.solvers.alpha_fair.logarithmic_path import follow
+from fairopt.solvers.alpha_fair.market import as_market, is_large
+from fairopt.solvers.alpha_fair.polish import from_answer
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.alpha_fair.reduced_weights import eased, with_full_weights
+from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
+from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.best_response import BestResponse
-from fairopt.solvers.logarithmic_path import follow
-from fairopt.solvers.market import as_market, is_large
-from fairopt.solvers.satisfied_users import eased, with_full_weights
-from fairopt.solvers.scaled_program import obstacle
-from fairopt.solvers.structured_alpha import fits, solve_alpha_fair
-from fairopt.solvers.structured_levels import solve_levels
-from fairopt.solvers.structured_total import solve_total
-from fairopt.solvers.tradeoff import find_total_worth
-from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.equilibrium.engine import BestResponse
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.interior_point.total import solve_total
+from fairopt.solvers.structure.arrays import Arrays, array_namespace, first_line, is_out_of_memory
+from fairopt.solvers.structure.scaling import obstacle
+from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.wording import plural
 
 __all__ = ["InteriorPoint"]

@@ -7,7 +7,7 @@ level is a program of the used pairs alone, with equations for full limits and s
 
 Otherwise prices would have to keep the others away from pairs that the levels below exclude: the price of a user who is settled has to
 outbid those above it, and theirs those above them, tenfold with each level, until nothing can be read from them. (The same in one price
-vector: p + M p' with a price p' of a level below and a large M. ``fairopt.level_proof`` takes them one by one.)
+vector: p + M p' with a price p' of a level below and a large M. ``fairopt.certificate.levels`` takes them one by one.)
 
 What is decided leaves the program: users who are settled with one pair left, and all who share nothing with anybody who rises.
 """
@@ -20,10 +20,10 @@ from scipy.sparse.csgraph import connected_components
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray
-from fairopt.solvers.array_namespace import NUMPY, Arrays
-from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_pairs import Pairs, lay_out
-from fairopt.solvers.structured_path import Face, LevelPath, Reached
+from fairopt.solvers.interior_point.path import Face, LevelPath, Reached
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["Faces"]
 

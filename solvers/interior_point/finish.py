@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from fairopt.solvers.structured_newton import NewtonSystem, Residuals
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structure.newton import NewtonSystem, Residuals
+from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Sets", "finished", "shown"]
 

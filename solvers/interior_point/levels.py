@@ -13,12 +13,12 @@ import logging
 import numpy as np
 
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
-from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline, final_levels
-from fairopt.solvers.level_faces import Faces
-from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_pairs import lay_out
-from fairopt.solvers.structured_path import LevelPath
+from fairopt.solvers.interior_point.faces import Faces
+from fairopt.solvers.interior_point.path import LevelPath
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.pairs import lay_out
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["solve_levels"]
 

@@ -28,9 +28,9 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.structured_finish import Sets, finished, shown
-from fairopt.solvers.structured_pairs import Pairs
-from fairopt.solvers.structured_steps import Point, advance, part_of_the_way
+from fairopt.solvers.interior_point.finish import Sets, finished, shown
+from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
+from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Face", "LevelPath", "Reached"]
 

@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.solvers.structured_newton import NewtonSystem, Residuals
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structure.newton import NewtonSystem, Residuals
+from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["Point", "advance", "length_with_cuts", "part_of_the_way"]
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.program import Program, Solution
-from fairopt.solvers.array_namespace import NUMPY, Arrays
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_pairs import Pairs, lay_out
-from fairopt.solvers.structured_steps import Point, advance, part_of_the_way
+from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.pairs import Pairs, lay_out
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["solve_total"]
 

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.solvers.server_blocks import ServerBlocks
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structure.pairs import Pairs
+from fairopt.solvers.structure.server_blocks import ServerBlocks
 
 __all__ = ["NewtonSystem", "Residuals"]
 

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.array_namespace import Arrays
-from fairopt.solvers.scaled_program import ScaledProgram
+from fairopt.solvers.structure.arrays import Arrays
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairopt.solvers.structured_pairs import Pairs
+from fairopt.solvers.structure.pairs import Pairs
 
 __all__ = ["ServerBlocks"]
 

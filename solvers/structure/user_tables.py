@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.array_namespace import Arrays
+from fairopt.solvers.structure.arrays import Arrays
 
 __all__ = ["UserTables"]
 

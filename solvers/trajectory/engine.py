@@ -33,11 +33,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.central_path import CentralPath, Point, solve_rows
+from fairopt.solvers.trajectory.central_path import CentralPath, Point, solve_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,15 +99,11 @@ class Path:
         >>> [axes.get_xlabel() for axes in figure.axes]
         ['t', 't']
         """
-        from fairopt.plots import plot_trajectory
-
-        return plot_trajectory(self)
+        return draw("trajectory", self)
 
     def plot_polytope(self, points: Mapping[str, npt.ArrayLike] | None = None) -> Figure:
         """Draw the path inside the polytope of two or three pairs, and other allocations by name: `fairopt.plots.plot_polytope`."""
-        from fairopt.plots import plot_polytope
-
-        return plot_polytope(self, points)
+        return draw("polytope", self, points=points)
 
 
 class Trajectory(Backend):

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from fairopt.certificate import certify
 from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.highs_levels import Levels
-from fairopt.solvers.highs_model import HighsModel, solved
-from fairopt.solvers.level_equations import sharpened
-from fairopt.solvers.sifted_levels import solve_sifted, wins
-from fairopt.solvers.whole_tasks import solve_whole
+from fairopt.solvers.leximin import sharpened
+from fairopt.solvers.via_highs.levels import Levels
+from fairopt.solvers.via_highs.model import HighsModel, solved
+from fairopt.solvers.via_highs.sifting import solve_sifted, wins
+from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
 __all__ = ["HiGHS"]
 

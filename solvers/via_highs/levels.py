@@ -7,11 +7,12 @@ Level by level. With F the users already settled, at levels L[n], and c[n] the c
 Let p >= 0 be the multipliers of the limits and q[n] = min over the pairs of n of (A'p)[pair] phi[n] / u[pair], the cheapest
 price of one unit of n's level. Weak duality bounds t, and with gap = bound - t no solution that reaches t can lift user n
 above t + sigma gap / q[n]
-(sigma = sum of q over the users who rise; see ``fairopt.level_proof``). So the users with sigma gap / q[n] below the
+(sigma = sum of q over the users who rise; see ``fairopt.certificate.levels``). So the users with sigma gap / q[n] below the
 tolerance are settled at t *in every* optimal solution, the others rise on. Settling a user takes t out of its row and
 raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
 
-Caps. A limit of a user's own, of its tasks or its parallelism, is a cap on its level (``fairopt.own_limits``), and where it takes the same
+Caps. A limit of a user's own, of its tasks or its parallelism, is a cap on its level (``fairopt.program.own_limits``), and where it takes
+the same
 for the same level on every pair, it is nothing else and needs no row. Caps make the program above one of t alone that is not linear, but
 for a guess g of t it is: the largest theta with U[n]/phi[n] >= theta min(g, c[n]). If theta < 1, g is too much, and the multipliers
 give a lower bound on t, from above: the largest t with sum of q min(t, c) <= p.b - sum over F of q L. That is Newton's method on
@@ -36,12 +37,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
-from fairopt.own_limits import OwnLimits
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, final_levels
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
-from fairopt.solvers.level_proofs import Proof, proof_of
-from fairopt.solvers.starting_basis import greedy_columns
+from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.via_highs.proofs import Proof, proof_of
+from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
 __all__ = ["Levels"]
 

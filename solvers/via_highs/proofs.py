@@ -2,7 +2,7 @@
 
 With q[n] the cheapest price of a unit of n's level, those who rise and those who are settled can together have no more than all that is
 spent: sum of q[n] min(t, cap[n]) over the first <= spent - sum of q[n] level[n] over the others, which bounds t. With gap = bound - t and
-sigma the sum of q over those who rise, n itself can rise above t by sigma gap / q[n] at most (see ``fairopt.level_proof``).
+sigma the sum of q over those who rise, n itself can rise above t by sigma gap / q[n] at most (see ``fairopt.certificate.levels``).
 """
 
 from __future__ import annotations

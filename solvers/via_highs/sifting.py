@@ -23,10 +23,10 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers.backend import Deadline, final_levels
-from fairopt.solvers.highs_levels import Levels
-from fairopt.solvers.highs_model import HighsModel, Status, solved
-from fairopt.solvers.level_proofs import Proof
-from fairopt.solvers.responses import Response, Users
+from fairopt.solvers.via_highs.levels import Levels
+from fairopt.solvers.via_highs.model import HighsModel, Status, solved
+from fairopt.solvers.via_highs.proofs import Proof
+from fairopt.solvers.via_highs.responses import Response, Users
 
 __all__ = ["solve_sifted", "wins"]
 

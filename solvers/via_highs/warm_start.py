@@ -1,7 +1,7 @@
 """One leximin after another on the same columns and limits, as users have more or fewer tasks: each from where the last one ended.
 
 What changes between two moments of a simulation is how many tasks users have, and sometimes weights. In the linear programs of
-`fairopt.solvers.highs_levels` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
+`fairopt.solvers.via_highs.levels` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
 
 * the first program of a moment starts at the basis at which that of the last moment ended. As only bounds differ, its prices are still
   good, and dual simplex needs few pivots;
@@ -21,11 +21,11 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.own_limits import OwnLimits
 from fairopt.program import Leximin, LimitKind, Program, Solution
+from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_levels import Levels
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status
+from fairopt.solvers.via_highs.levels import Levels
+from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status
 
 __all__ = ["RepeatedLevels"]
 

@@ -1,12 +1,12 @@
 r"""Pyomo: any program as a ConcreteModel, solved through HiGHS or, ``solver="pyomo:NAME"``, any of Pyomo's solvers.
 
-The model itself is built in `fairopt.solvers.pyomo_model`. Programs are brought to units of their own first: limits with bound 1,
+The model itself is built in `fairopt.solvers.via_pyomo.model`. Programs are brought to units of their own first: limits with bound 1,
 tasks counted in what makes a unit of the user's level.
 
 Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
 F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
-t) / q[n] in any optimal solution (``fairopt.level_proof``), and is settled where that is nothing. One linear program a level. Levels that
-need it are finished by ``level_equations``.
+t) / q[n] in any optimal solution (``fairopt.certificate.levels``), and is settled where that is nothing. One linear program a level.
+Levels that need it are finished by ``level_equations``.
 
 Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9
 only. So the MILP only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program
@@ -24,10 +24,10 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Limits, Program, Solution, Stage, Total
-from fairopt.solvers import pyomo_model
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.highs_model import HighsModel, Status
-from fairopt.solvers.level_equations import sharpened
+from fairopt.solvers.leximin import sharpened
+from fairopt.solvers.via_highs.model import HighsModel, Status
+from fairopt.solvers.via_pyomo import model as pyomo_model
 
 __all__ = ["Pyomo", "to_model"]
 
@@ -38,7 +38,7 @@ _CHOICES = 50  # choices that turn out to be infeasible before giving up
 
 
 def to_model(program: Program, transformation: str | None = "bigm") -> Any:
-    """Return the ConcreteModel of a program: see `fairopt.solvers.pyomo_model`."""
+    """Return the ConcreteModel of a program: see `fairopt.solvers.via_pyomo.model`."""
     Pyomo.require()
     return pyomo_model.build(program, transformation)
 

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total, Tradeoff
-from fairopt.solvers.highs_model import Status
+from fairopt.solvers.via_highs.model import Status
 
 __all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
 

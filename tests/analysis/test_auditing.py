@@ -12,10 +12,10 @@ import witnesses
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
-from fairopt import question
+from fairopt.analysis import rerun as question
 from fairopt.cli import app
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PAPER = EXAMPLES / "psdsf-figure-1.yaml"
 POOL = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
 ORDER = [

@@ -21,13 +21,13 @@ from strategies import instances
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
+from fairopt.analysis.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
+from fairopt.analysis.regrets import shortfall
 from fairopt.cli import app
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.formats.allocations import read
-from fairopt.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
-from fairopt.regret import shortfall
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 KESIDIS = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], servers=["left", "right"], resources=["cpu", "memory"])
 
 
@@ -380,7 +380,7 @@ def test_many_users_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = fo.Instance(rng.uniform(5, 9, (3, 2)), rng.uniform(0.1, 1, (40, 2)), weights=rng.uniform(1, 2, 40))
     schedule = fo.schedule(instance, "tsf")
     whole = largest_envy(schedule)
-    monkeypatch.setattr("fairopt.measures._BLOCK", 7 * 40)
+    monkeypatch.setattr("fairopt.analysis.measures._BLOCK", 7 * 40)
     assert largest_envy(schedule) == whole
     assert whole.tasks == pytest.approx(envy_by_hand(instance, schedule.tasks))
 

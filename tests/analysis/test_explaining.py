@@ -15,12 +15,12 @@ from strategies import instances
 from typer.testing import CliRunner
 
 import fairopt as fo
-from fairopt import question
+from fairopt.analysis import rerun as question
+from fairopt.analysis.explanation.room import Room
 from fairopt.cli import app
-from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def example(name: str) -> fo.Instance:

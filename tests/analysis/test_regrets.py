@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.regret import shortfall
+from fairopt.analysis.regrets import shortfall
 
 SAME = 1e-8  # smaller relative differences are none, by definition
 SHARES = ("drfh", "tsf", "cdrf", "asset")

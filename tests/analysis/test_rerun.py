@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.question import given, merged_servers, rerun
+from fairopt.analysis.rerun import given, merged_servers, rerun
 
 CLUSTER = fo.Instance(
     [[9, 12, 100], [12, 12, 0]],

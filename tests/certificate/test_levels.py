@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt import level_proof
 from fairopt.certificate import certify
+from fairopt.certificate import levels as level_proof
 from fairopt.program import Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
 

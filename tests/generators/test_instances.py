@@ -19,7 +19,7 @@ from fairopt.generators import generator
 from fairopt.papers import read
 from fairopt.specs import read_generator
 
-GOOGLE = fo.load(Path(__file__).parents[1] / "examples" / "google-cluster.yaml")
+GOOGLE = fo.load(Path(__file__).parents[2] / "examples" / "google-cluster.yaml")
 
 
 @st.composite

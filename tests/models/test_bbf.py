@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import fairopt as fo
-from fairopt.conditions import clause_violation
+from fairopt.certificate.conditions import clause_violation
 from fairopt.models.bbf import BBF
 from fairopt.program import Disjunctive
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.conditions import clause_violation, envy_of_servers
+from fairopt.certificate.conditions import clause_violation, envy_of_servers
 from fairopt.program import Disjunctive, Equilibrium, LimitKind
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

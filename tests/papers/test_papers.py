@@ -10,7 +10,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.papers import PAPERS, Paper, Result, read
-from fairopt.reproduce import answer
+from fairopt.reproduction.reproducing import answer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RESULTS = [(read(name), result) for name in PAPERS for result in read(name).results]

@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from strategies import instances
 
 import fairopt as fo
-from fairopt.measures import envy_matrix, largest_envy
+from fairopt.analysis.measures import envy_matrix, largest_envy
 from fairopt.plots import plot_allocation, plot_convergence, plot_envy, plot_polytope, plot_shares, plot_utilization
 
 PSDSF = fo.Instance([[9, 12, 100], [12, 12, 0]], np.array([[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]]))
@@ -57,7 +57,7 @@ def test_parts_of_users_add_up_to_the_utilization(sharing: str) -> None:
 
 
 def envy_by_loops(allocation: fo.Allocation) -> np.ndarray:
-    """The definition at the top of fairopt/measures.py, pair by pair."""
+    """The definition at the top of fairopt/analysis/measures.py, pair by pair."""
     instance, x = allocation.instance, allocation.tasks
     phi = np.broadcast_to(instance.weights.reshape(instance.n_users, -1), instance.demands.shape)
     envy = np.zeros((instance.n_users, instance.n_users))

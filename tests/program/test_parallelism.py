@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from strategies import limited_instances
 
 import fairopt as fo
+from fairopt.aggregation import expand, merge
+from fairopt.analysis.measures import could_run_with, violations
+from fairopt.analysis.rerun import given as given_tasks
 from fairopt.certificate import allocation_excess
-from fairopt.measures import could_run_with, violations
-from fairopt.merging import expand, merge
-from fairopt.parallelism import tasks_within
-from fairopt.question import given as given_tasks
+from fairopt.program.parallelism import tasks_within
 
 
 def gpus(parallelism: tuple[float, ...] = (1.0, 2.0, np.inf)) -> fo.Instance:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.report import Report, report
+from fairopt.reporting.composing import Report, report
 
 USERS = ("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><!--'שלום")
 INSTANCE = fo.Instance(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.report import report
+from fairopt.reporting.composing import report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if CHROMIUM is None or DRIVER is None:

@@ -1,153 +1,40 @@
-"""The one direction of the house: a file imports only from floors below its own.
+"""The direction of the house: a module imports only from rooms below its own, and no imports run in a circle.
 
-What is under ``if TYPE_CHECKING`` is for readers and type checkers and does not count; imports inside functions do.
+What stands under ``if TYPE_CHECKING`` is for readers and type checkers, and does not count; imports inside functions do.
 """
 
 from __future__ import annotations
 
 import ast
+import graphlib
+import inspect
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-FLOORS = {  # a name a line: branches merge
-    8: (
-        "__main__",
-        "cli",
-        "commands",
-    ),
-    7: (
-        "arrivals",
-        "grid",
-        "report",
-        "reporting",
-        "reproduce",
-        "study",
-        "worst_case",
-    ),
-    6: (
-        "audit",
-        "compare",
-        "explain",
-        "explanation",
-        "frontier",
-        "imports",
-        "local_search",
-        "precomputed",
-        "properties",
-        "schedule_question",
-        "schedule_trials",
-        "simulate",
-        "simulation",
-        "simulation_trials",
-        "trace_trials",
-    ),
-    5: (
-        "arrival_curves",
-        "comparison",
-        "formats",
-        "measures",
-        "question",
-        "regret",
-        "schedule",
-        "solve",
-        "specs",
-    ),
-    4: (
-        "allocation",
-        "generators",
-        "merging",
-        "models",
-        "solvers",
-        "trace_generator",
-    ),
-    3: (
-        "certificate",
-        "completion",
-        "conditions",
-        "events",
-        "level_proof",
-        "papers",
-        "plots",
-        "small_instances",
-        "trace",
-        "trials",
-    ),
-    2: (
-        "files",
-        "filling",
-        "goals",
-        "instance",
-        "limits",
-        "own_limits",
-        "parallelism",
-        "program",
-        "program_text",
-        "validation",
-    ),
-    1: (
-        "errors",
-        "wording",
-    ),
-}
-FLOOR = {room: floor for floor, rooms in FLOORS.items() for room in rooms}
-NEIGHBOURS = {
-    ("program", "instance"),
-    ("program", "goals"),
-    ("program", "limits"),
-    ("program", "program_text"),
-    ("program_text", "instance"),
-    ("program_text", "goals"),
-    ("program_text", "limits"),
-    ("goals", "instance"),
-    ("limits", "instance"),
-    ("own_limits", "instance"),
-    ("own_limits", "program"),
-    ("parallelism", "instance"),
-    ("filling", "instance"),
-    ("schedule", "solve"),
-    ("question", "measures"),
-    ("question", "schedule"),
-    ("question", "solve"),
-    ("regret", "solve"),
-    ("specs", "schedule"),
-    ("specs", "solve"),
-    ("arrivals", "grid"),
-    ("audit", "properties"),
-    ("comparison", "measures"),
-    ("comparison", "regret"),
-    ("explain", "explanation"),
-    ("local_search", "schedule_question"),
-    ("report", "reporting"),
-    ("simulate", "simulation"),
-    ("simulation_trials", "simulate"),
-    ("completion", "trace"),
-    ("plots", "completion"),
-    ("study", "grid"),
-    ("trace_trials", "imports"),
-    ("trace_trials", "simulate"),
-    ("trace_trials", "simulation"),
-    ("instance", "validation"),
-    ("certificate", "conditions"),
-    ("certificate", "level_proof"),
-    ("__main__", "cli"),
-    ("cli", "commands"),
-}  # on one floor, in this direction only
-DOOR = "fairopt"  # the public door: it opens to every room, and only the top floor goes through it
+import fairopt as fo
+
+ROOT = Path(__file__).parents[2]
+ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
+    *("errors", "wording", "drawing", "validation", "files"),
+    *("instance", "trace", "papers", "program", "formats", "certificate"),
+    *("models", "solvers", "allocation", "aggregation", "solving", "scheduling", "precomputed", "generators", "specs"),
+    *("analysis", "studies", "imports", "simulation"),
+    *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
+)
+SHARED = ("backend", "compiled", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
+ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling")
+MAY_USE_ALPHA_FAIR = {"interior_point", "__init__"}  # interior_point -> alpha_fair -> structure is the one chain
+DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it
+THROUGH_THE_DOOR = {"commands", "cli", "__main__"}
 PACKAGES = {"models", "solvers"}
 REGISTRIES = {"fairopt.models", "fairopt.models.notion", "fairopt.solvers", "fairopt.solvers.backend"}
 ENGINE_PACKAGES = {"highspy", "cvxpy", "pyomo", "clarabel"}
-FILES = sorted(path for folder in ("fairopt", "models", "solvers") for path in (ROOT / folder).glob("**/*.py"))
 
 if not (ROOT / "pyproject.toml").exists():
     pytest.skip("about the repository, and this is a copy of the tests", allow_module_level=True)
-
-
-def room(module: str) -> str:
-    """Return the room of a module: fairopt.models.drf -> models, fairopt -> fairopt."""
-    return module.split(".")[1] if "." in module else module
 
 
 def module_of(path: Path) -> str:
@@ -156,6 +43,24 @@ def module_of(path: Path) -> str:
     if parts[0] != "fairopt":
         parts.insert(0, "fairopt")
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {
+    module_of(path): path
+    for folder in ("fairopt", "models", "solvers")
+    for path in sorted((ROOT / folder).glob("**/*.py"))
+    if path.relative_to(ROOT).parts[:2] not in (("fairopt", "models"), ("fairopt", "solvers"))
+}
+
+
+def room(module: str) -> str:
+    """Return the room of a module: fairopt.models.drf -> models, fairopt -> fairopt."""
+    return module.split(".")[1] if "." in module else module
+
+
+def part(module: str) -> str:
+    """Return the part of ``solvers`` in which a module is: an engine, what engines share, or ``__init__``."""
+    return [*module.split("."), "__init__"][2]
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -167,7 +72,8 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             source = "." * node.level + (node.module or "")
-            yield from (f"fairopt.{alias.name}" if source == DOOR and alias.name in FLOOR else source for alias in node.names)
+            names = (f"{source}.{alias.name}" for alias in node.names)
+            yield from (name if name in FILES or name[len(DOOR) + 1 :] in ROOMS else source for name in names)
         yield from imports(node)
 
 
@@ -176,73 +82,145 @@ def complaints(module: str, source: str) -> list[str]:
     own = room(module)
     if module == DOOR:
         return []
-    if own not in FLOOR:
-        return [f"{module} has no floor: give it one in FLOORS"]
-    wrong = []
-    for target in sorted(set(imports(ast.parse(source)))):
-        top, there = target.split(".")[0], room(target)
-        if target.startswith("."):
-            wrong.append(f"{module} imports {target}: imports are absolute")
-        elif top in PACKAGES:
-            wrong.append(f"{module} imports {target}: it is called fairopt.{target}")
-        elif own != "solvers" and top in ENGINE_PACKAGES:
-            wrong.append(f"{module} imports {target}: only engines talk to solver packages")
-        elif own == "models" and target.startswith("scipy.optimize"):
-            wrong.append(f"{module} imports {target}: models declare, they do not solve")
-        elif target == DOOR and FLOOR[own] < max(FLOORS):
-            wrong.append(f"{module} imports {target}: only the top floor uses the public door")
-        elif top != "fairopt" or target == DOOR or there == own:
-            continue
-        elif there not in FLOOR:
-            wrong.append(f"{module} imports {target}, which has no floor")
-        elif FLOOR[there] >= FLOOR[own] and (own, there) not in NEIGHBOURS:
-            wrong.append(f"{module} (floor {FLOOR[own]}) imports {target} (floor {FLOOR[there]})")
-        elif there in PACKAGES and target not in REGISTRIES:
-            wrong.append(f"{module} imports {target}: notions and engines are reached through their registries")
-    return wrong
+    if own not in ROOMS:
+        return [f"{module} has no floor: name its room in ROOMS"]
+    return [f"{module} imports {target}: {why}" for target in sorted(set(imports(ast.parse(source)))) if (why := complaint(module, target))]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path: Path) -> None:
+def complaint(module: str, target: str) -> str:
+    """Return what is wrong with one import, nothing if it is right."""
+    own, there, top = room(module), room(target), target.split(".")[0]
+    if target.startswith("."):
+        return "imports are absolute"
+    if top in PACKAGES:
+        return f"it is called fairopt.{target}"
+    if own != "solvers" and top in ENGINE_PACKAGES:
+        return "only engines talk to solver packages"
+    if own == "models" and target.startswith("scipy.optimize"):
+        return "models declare, they do not solve"
+    if target == DOOR:
+        return "" if own in THROUGH_THE_DOOR else "only commands use the public door"
+    if top != DOOR:
+        return ""
+    if there not in ROOMS:
+        return "it has no floor"
+    if there == own:
+        return within_solvers(module, target) if own == "solvers" else ""
+    if ROOMS.index(there) > ROOMS.index(own):
+        return f"{there} is above {own}"
+    if own == "solvers" and there == "models":
+        return "engines know no notion"
+    if there in PACKAGES and target not in REGISTRIES:
+        return "notions and engines are reached through their registries"
+    return ""
+
+
+def within_solvers(module: str, target: str) -> str:
+    """Return what is wrong with an import from one part of ``solvers`` to another."""
+    own, there = part(module), part(target)
+    if own == there or own == "__init__":
+        return ""
+    if there == "__init__":
+        return "the registry is above every engine"
+    if there in ENGINES:
+        return "an engine calls no engine"
+    if own in SHARED and SHARED.index(there) > SHARED.index(own):
+        return f"{there} is above {own}"
+    if there == "alpha_fair" and own not in MAY_USE_ALPHA_FAIR:
+        return "only interior_point builds on alpha_fair"
+    return ""
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_down(module: str) -> None:
     """Every file, every import."""
-    assert complaints(module_of(path), path.read_text()) == []
+    assert complaints(module, FILES[module].read_text()) == []
+
+
+def test_no_imports_run_in_a_circle() -> None:
+    """Module by module, inside rooms too; an import inside a function does not mend a circle."""
+    graph = {module: {t for t in imports(ast.parse(path.read_text())) if t in FILES} - {module, DOOR} for module, path in FILES.items()}
+    del graph[DOOR]
+    list(graphlib.TopologicalSorter(graph).static_order())  # raises, and names the circle
+
+
+def test_every_part_of_the_solvers_has_a_floor() -> None:
+    """One folder or file an engine; what several engines share has a name of its own."""
+    assert {part(module) for module in FILES if room(module) == "solvers"} == {"__init__", *SHARED, *ENGINES}
+
+
+def test_the_plan_names_every_room() -> None:
+    """And no room that is not there."""
+    assert {room(module) for module in FILES} - {DOOR} == set(ROOMS)
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    """``fairopt.solve`` is a function; a module of that name would hide it, or be hidden."""
+    functions = {name for name in fo.__all__ if inspect.isfunction(getattr(fo, name))}
+    assert len(functions) > 20
+    assert [module for module in FILES if module.rpartition(".")[2] in functions] == []
+    assert [name for name in fo.__all__ if find_spec(f"fairopt.{name}")] == []
+
+
+def test_what_is_shown_is_what_is_public() -> None:
+    """``dir(fairopt)``, after every room has been imported."""
+    assert dir(fo) == sorted([*fo.__all__, "__version__"])
 
 
 @pytest.mark.parametrize(
-    ("module", "source", "complaint"),
+    ("module", "source", "expected"),
     [
-        ("fairopt.instance", "from fairopt.solve import solve", "fairopt.instance (floor 2) imports fairopt.solve (floor 5)"),
-        ("fairopt.instance", "from fairopt import program", "fairopt.instance (floor 2) imports fairopt.program (floor 2)"),
-        ("fairopt.models.drf", "def f():\n    import fairopt.solvers", "fairopt.models.drf (floor 4) imports fairopt.solvers (floor 4)"),
-        ("fairopt.solvers.x", "from fairopt.models import NOTIONS", "fairopt.solvers.x (floor 4) imports fairopt.models (floor 4)"),
+        ("fairopt.instance", "from fairopt.solving import solve", "fairopt.instance imports fairopt.solving: solving is above instance"),
+        ("fairopt.instance", "from fairopt import program", "fairopt.instance imports fairopt.program: program is above instance"),
+        ("fairopt.plots.style", "if True:\n    import fairopt.cli", "fairopt.plots.style imports fairopt.cli: cli is above plots"),
+        (
+            "fairopt.models.drf",
+            "def f():\n    import fairopt.solvers",
+            "fairopt.models.drf imports fairopt.solvers: solvers is above models",
+        ),
+        ("fairopt.program.x", "from fairopt.models import NOTIONS", "fairopt.program.x imports fairopt.models: models is above program"),
         ("fairopt.models.drf", "import highspy", "fairopt.models.drf imports highspy: only engines talk to solver packages"),
         ("fairopt.models.drf", "import scipy.optimize", "fairopt.models.drf imports scipy.optimize: models declare, they do not solve"),
-        ("fairopt.solve", "import models", "fairopt.solve imports models: it is called fairopt.models"),
-        ("fairopt.solve", "import fairopt", "fairopt.solve imports fairopt: only the top floor uses the public door"),
+        ("fairopt.solving", "import models", "fairopt.solving imports models: it is called fairopt.models"),
+        ("fairopt.solving", "import fairopt", "fairopt.solving imports fairopt: only commands use the public door"),
         (
-            "fairopt.solve",
+            "fairopt.solving",
             "from fairopt.models.drf import DRF",
-            "fairopt.solve imports fairopt.models.drf: notions and engines are reached through their registries",
+            "fairopt.solving imports fairopt.models.drf: notions and engines are reached through their registries",
+        ),
+        (
+            "fairopt.solvers.via_cvxpy",
+            "from fairopt.solvers.via_highs.engine import HiGHS",
+            "fairopt.solvers.via_cvxpy imports fairopt.solvers.via_highs.engine: an engine calls no engine",
+        ),
+        (
+            "fairopt.solvers.structure.pairs",
+            "from fairopt.solvers.alpha_fair import problem",
+            "fairopt.solvers.structure.pairs imports fairopt.solvers.alpha_fair.problem: alpha_fair is above structure",
+        ),
+        (
+            "fairopt.solvers.trajectory.engine",
+            "from fairopt.solvers.alpha_fair.polish import polish",
+            "fairopt.solvers.trajectory.engine imports fairopt.solvers.alpha_fair.polish: only interior_point builds on alpha_fair",
         ),
         ("fairopt.plots", "from .instance import Instance", "fairopt.plots imports .instance: imports are absolute"),
-        ("fairopt.cellar", "", "fairopt.cellar has no floor: give it one in FLOORS"),
+        ("fairopt.cellar", "", "fairopt.cellar has no floor: name its room in ROOMS"),
     ],
 )
-def test_a_wrong_arrow_is_seen(module: str, source: str, complaint: str) -> None:
+def test_a_wrong_arrow_is_seen(module: str, source: str, expected: str) -> None:
     """The test above would not pass for want of eyes."""
-    found = complaints(module, source)
-    assert len(found) == 1
-    assert found[0].startswith(complaint)
+    assert complaints(module, source) == [expected]
 
 
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("fairopt.plots", "if TYPE_CHECKING:\n    from fairopt.allocation import Allocation"),
-        ("fairopt.program", "from fairopt.instance import Instance"),
-        ("fairopt.solve", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
+        ("fairopt.plots", "if TYPE_CHECKING:\n    from fairopt.reporting.page import Page"),
+        ("fairopt.program.text", "from fairopt.instance import Instance"),
+        ("fairopt.solving", "from fairopt.models import NOTIONS\nfrom fairopt.solvers.backend import Backend"),
         ("fairopt.models.drfh", "from fairopt.models.notion import ShareNotion"),
         ("fairopt.cli", "import fairopt as fo\nfrom fairopt.commands import tables"),
+        ("fairopt.solvers.interior_point.engine", "from fairopt.solvers.alpha_fair import problem"),
     ],
 )
 def test_a_right_arrow_is_let_through(module: str, source: str) -> None:

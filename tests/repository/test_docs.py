@@ -17,9 +17,9 @@ import pytest
 from pages import blocks, run_block
 
 import fairopt as fo
-from fairopt.properties import CHECKS
+from fairopt.analysis.properties import CHECKS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
 EXTENSIONS = DOCS / "_ext"

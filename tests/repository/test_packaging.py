@@ -15,7 +15,7 @@ import pytest
 
 import fairopt as fo
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "CRITERIA",
     "GENERATORS",
@@ -152,8 +152,11 @@ def test_types_are_shipped() -> None:
 def test_packages_are_the_folders_on_disk() -> None:
     """The list in pyproject.toml is explicit."""
     setuptools = project()["tool"]["setuptools"]
-    folders = {"fairopt", *(f"fairopt.{path.parent.name}" for path in (ROOT / "fairopt").glob("*/__init__.py"))}
-    assert set(setuptools["packages"]) == folders
+    folders = [
+        path.parent.relative_to(ROOT).parts for top in ("fairopt", "models", "solvers") for path in (ROOT / top).rglob("__init__.py")
+    ]
+    names = {".".join(parts if parts[0] == "fairopt" else ("fairopt", *parts)) for parts in folders}
+    assert setuptools["packages"] == sorted(names)
     assert setuptools["package-dir"] == {"fairopt": "fairopt", "fairopt.models": "models", "fairopt.solvers": "solvers"}
 
 

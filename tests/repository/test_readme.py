@@ -12,7 +12,7 @@ from typer.main import get_command
 import fairopt as fo
 from fairopt.cli import app
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 

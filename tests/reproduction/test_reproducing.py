@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
-from fairopt import reproduce as module
-from fairopt import schedule_trials
 from fairopt.cli import app
 from fairopt.papers import PAPERS, read
-from fairopt.reproduce import EXPERIMENTS, Experiment, reproduce
-from fairopt.trials import Row, Run, Verdict, deviation_interval, interval, sample
+from fairopt.reproduction import reproducing as module
+from fairopt.reproduction import schedule_trials
+from fairopt.reproduction.reproducing import EXPERIMENTS, Experiment, reproduce
+from fairopt.reproduction.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 KNOWN = {

@@ -20,16 +20,16 @@ from strategies import instances, traces
 from typer.testing import CliRunner
 
 import fairopt as fo
-from fairopt import trace_trials
 from fairopt.cli import app
-from fairopt.completion import completion_ratios, reduction_by_size, tasks_that_can_end
 from fairopt.generators import google_servers
 from fairopt.papers import read
 from fairopt.plots import plot_completion_ratios, plot_completion_times, plot_utilization_over_time
 from fairopt.plots.style import percent_labels
-from fairopt.reproduce import reproduce
-from fairopt.trace_trials import dedicated_clouds, every_tenth_user
-from fairopt.trials import Row, Run, Verdict
+from fairopt.reproduction import trace_trials
+from fairopt.reproduction.reproducing import reproduce
+from fairopt.reproduction.trace_trials import dedicated_clouds, every_tenth_user
+from fairopt.reproduction.trials import Row, Run, Verdict
+from fairopt.simulation.completion import completion_ratios, reduction_by_size, tasks_that_can_end
 
 FIGURES = [f"drfh-figure-{number}" for number in (5, 6, 7, 8)]
 SMALL = fo.generate_trace(jobs=150, users=12, hours=2.0, seed=3)

@@ -17,9 +17,9 @@ from strategies import instances, traces
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
+from fairopt.aggregation import expand
+from fairopt.certificate.conditions import envy_of_servers
 from fairopt.cli import app
-from fairopt.conditions import envy_of_servers
-from fairopt.merging import expand
 from fairopt.program import Equilibrium
 from fairopt.solvers import AsynchronousServers, Turns
 
@@ -131,7 +131,7 @@ def test_work_is_neither_lost_nor_made(data: st.DataObject, instance: fo.Instanc
 @settings(max_examples=40)
 @given(instance=instances(max_servers=3), seed=st.integers(0, 9), acted=st.integers(0, 9))
 def test_the_condition_is_that_of_the_theorem(sharing: Literal["rdm", "tdm"], instance: fo.Instance, seed: int, acted: int) -> None:
-    """At any time the number beside is what `fairopt.conditions` says of the same allocation of single servers."""
+    """At any time the number beside is what `fairopt.certificate.conditions` says of the same allocation of single servers."""
     single, row = expand(instance)
     members = np.flatnonzero(single.servable & (single.tasks > 0))
     servers = AsynchronousServers(

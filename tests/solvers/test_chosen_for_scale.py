@@ -8,8 +8,9 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution
-from fairopt.solvers import interior_point, market
-from fairopt.solvers.interior_point import InteriorPoint
+from fairopt.solvers.alpha_fair import market
+from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point.engine import InteriorPoint
 
 SIZE = 60  # users and servers: 60 x 60 pairs times 180 limits are just enough
 LARGE = fo.generate("uniform", users=SIZE, servers=SIZE, resources=3, weights=5, seed=0)

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fairopt import events, filling
-from fairopt.solvers import event_state, filling_state
+from fairopt import solvers
+from fairopt.program import events, filling
+from fairopt.solvers.filling import event_state
+from fairopt.solvers.filling import state as filling_state
 
-FOLDER = Path(filling_state.__file__).parent
-COMPILED = sorted(path.stem for path in FOLDER.glob("*.py") if "@njit" in path.read_text())
+FOLDER = Path(solvers.__file__).parent
+COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@njit" in path.read_text())
 ORIGINALS = {  # by name, as compiled files write them once more
     **{name: getattr(filling, name) for name in ("FITS", "TIE")},
     **{member.name: int(member) for enum in (filling.Measure, filling.Rule, events.Change) for member in enum},
@@ -36,9 +38,9 @@ def foreign(source: str) -> set[str]:
 
 def test_they_are_found() -> None:
     """The two tests below are not about nothing."""
-    assert {"arrival_kernel", "filling_kernel", "server_kernel"} <= set(COMPILED)
-    assert foreign("from fairopt.filling import FITS\ndef f():\n    return FITS") == {"FITS"}
-    assert foreign("from fairopt.filling import Rule\nFIRST = int(Rule.FIRST)") == {"Rule"}
+    assert {"filling/arrival_kernel", "filling/kernel", "equilibrium/kernel"} <= set(COMPILED)
+    assert foreign("from fairopt.program.filling import FITS\ndef f():\n    return FITS") == {"FITS"}
+    assert foreign("from fairopt.program.filling import Rule\nFIRST = int(Rule.FIRST)") == {"Rule"}
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -50,6 +52,6 @@ def test_a_compiled_file_stands_alone(name: str) -> None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_numbers_written_once_more_are_those_of_their_files(name: str) -> None:
     """Of limits of rounding, rules, measures, changes, and places in arrays."""
-    module = vars(importlib.import_module(f"fairopt.solvers.{name}"))
+    module = vars(importlib.import_module(f"fairopt.solvers.{name.replace('/', '.')}"))
     own = {key: value for key, value in module.items() if key.isupper() and not key.startswith("_")}
     assert own == {key: ORIGINALS[key] for key in own}

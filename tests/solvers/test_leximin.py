@@ -10,10 +10,10 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution, Stage
-from fairopt.solvers import level_equations
+from fairopt.solvers import leximin as level_equations
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.level_equations import on_level_sets, sharpened
-from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.leximin import on_level_sets, sharpened
+from fairopt.solvers.via_highs.engine import HiGHS
 
 
 def many_levels(servers: int, seed: int) -> fo.Instance:

@@ -106,7 +106,7 @@ def test_a_killed_worker_leaves_its_cells_to_the_other(tmp_path: Path) -> None:
 def test_no_cluster_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """With how to start one; the message of Dask is in it."""
     pytest.importorskip("distributed", reason="needs pip install fairopt[dask]")
-    monkeypatch.setattr("fairopt.grid.workers._PATIENCE", 0.2)
+    monkeypatch.setattr("fairopt.studies.workers._PATIENCE", 0.2)
     with pytest.raises(fo.Unsupported, match=r"no Dask scheduler answers at tcp://127.0.0.1:1: .*; start one with: dask scheduler"):
         fo.study({"x": SPEC}, jobs=1, backend="dask", address="tcp://127.0.0.1:1")
 

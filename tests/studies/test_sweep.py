@@ -26,11 +26,11 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.grid.store import Store
-from fairopt.grid.workers import run as work_on
-from fairopt.study import summary
+from fairopt.studies.store import Store
+from fairopt.studies.sweep import summary
+from fairopt.studies.workers import run as work_on
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE = 300  # seconds until something that will happen must have happened, on however slow a machine
 QUICK: dict[str, Any] = {"notions": ["drfh"], "schedules": ["drfh:first-fit"], "jobs": 1}
 

@@ -1,4 +1,5 @@
-"""What a change of the cluster would give one user: by the prices of its level (`fairopt.explanation.level_prices`), and by solving again.
+"""What a change of the cluster would give one user: by the prices of its level (`fairopt.analysis.explanation.level_prices`), and by
+solving again.
 
 A user may gain more than its level rises: where the change frees it of the others who stop there. And prices say nothing of goals that
 are no leximins. So the most promising changes are solved.
@@ -18,13 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
+from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation.level_prices import LevelPrices
+from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
-from fairopt.explanation import Gain
-from fairopt.explanation.level_prices import LevelPrices
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.merging import merge
-from fairopt.question import rerun
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 

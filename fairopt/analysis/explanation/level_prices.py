@@ -1,6 +1,6 @@
 """The prices of a level of a leximin, as a bound on that level in any other instance.
 
-A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.level_proof`).
+A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate.levels`).
 With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
 
     p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
@@ -11,10 +11,10 @@ they have, which are a share s'[m] there (of a larger cluster they are a smaller
     t' = (p b' - sum over the others of q'[m] s'[m]) / sum over R of q'[m].
 
 That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
-more, as `fairopt.explanation.gains` says.)
+more, as `fairopt.analysis.explanation.gains` says.)
 
-Prices above the first level that do without those below (`fairopt.level_proof`) do not reproduce their own level by themselves, and say
-nothing here.
+Prices above the first level that do without those below (`fairopt.certificate.levels`) do not reproduce their own level by themselves,
+and say nothing here.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -29,9 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.aggregation import merge, unmerged
 from fairopt.allocation import Allocation, Exact
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.merging import merge, unmerged
 from fairopt.models import Sharing
 from fairopt.program import Equalize, Leximin, LimitKind
 

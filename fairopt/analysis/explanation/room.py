@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.explanation import Blocker
+from fairopt.analysis.explanation import Blocker
 from fairopt.instance import FloatArray
-from fairopt.parallelism import servers_at_once
+from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Room"]
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
+from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation.room import Room
+from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.errors import FairoptError
-from fairopt.explanation import Gain
-from fairopt.explanation.room import Room
 from fairopt.instance import FloatArray
-from fairopt.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
-from fairopt.solve import solve
 from fairopt.solvers.backend import Deadline
+from fairopt.solving import solve
 from fairopt.wording import figure, joined, named, percent, plural
 
 __all__ = ["Sentences"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairopt.properties import (
+from fairopt.analysis.properties import (
     bottleneck_fairness,
     envy_freeness,
     max_min,
@@ -19,8 +19,8 @@ from fairopt.properties import (
     single_resource_fairness,
     strategy_proofness,
 )
-from fairopt.properties.case import Case
-from fairopt.properties.verdict import Verdict, Witness
+from fairopt.analysis.properties.case import Case
+from fairopt.analysis.properties.verdict import Verdict, Witness
 
 __all__ = ["CHECKS", "Case", "Verdict", "Witness"]
 

@@ -6,17 +6,18 @@ It applies where one resource r is dominant for every user,
 * or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the largest, C the total capacity (Wang, Li and Liang 2014,
   section III-C). The first implies this one then. A notion that looks at servers one by one, such as "psdsf", promises the first only.
 
-Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n] (`fairopt.properties.max_min`).
+Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n]
+(`fairopt.analysis.properties.max_min`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from fairopt.analysis.properties.case import Case, listed
+from fairopt.analysis.properties.max_min import judge
+from fairopt.analysis.properties.verdict import Verdict, does_not_apply, holds
 from fairopt.instance import BoolArray, safe_ratio
-from fairopt.properties.case import Case, listed
-from fairopt.properties.max_min import judge
-from fairopt.properties.verdict import Verdict, does_not_apply, holds
 
 __all__ = ["NAME", "check", "judge_resource"]
 

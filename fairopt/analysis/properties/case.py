@@ -32,12 +32,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
+from fairopt.analysis.measures import takes_part
 from fairopt.certificate import allocation_excess
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.measures import takes_part
 from fairopt.models import NOTIONS, Notion
-from fairopt.parallelism import tasks_within
 from fairopt.program import Equalize, Leximin, LimitKind, Program
+from fairopt.program.parallelism import tasks_within
 
 __all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
 

@@ -6,7 +6,7 @@ User n envies m by
 
 tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks
 count, and a user of limited parallelism fills no more servers than that (Khamse-Ashari et al. 2017, section II-A, server by server;
-`fairopt.measures`).
+`fairopt.analysis.measures`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fairopt.analysis.measures import envy_applies, with_what_others_hold
+from fairopt.analysis.properties.case import TANGLED, Case, amount, capped, listed, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
-from fairopt.measures import envy_applies, with_what_others_hold
-from fairopt.properties.case import TANGLED, Case, amount, capped, listed, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
 

@@ -5,7 +5,8 @@ of all other allocations; where the instance brings rates, the part of what the 
 (Kesidis et al. 2018, definition 1 and equation (3)).
 
 An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove
-it, where it has any (`fairopt.level_proof`). Else the exact leximin is solved and compared: let n be the user of the smallest share U[n]
+it, where it has any (`fairopt.certificate.levels`). Else the exact leximin is solved and compared: let n be the user of the smallest
+share U[n]
 that has more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and
 is the witness. The violation is what n gains.
 
@@ -20,15 +21,15 @@ import time
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models import Notion
 from fairopt.models.notion import dominant_share
 from fairopt.program import Program, Solution, Stage
-from fairopt.properties.case import Case, amount, listed, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.solve import notion_of, solve
+from fairopt.solving import notion_of, solve
 
 __all__ = ["NAME", "check", "judge"]
 

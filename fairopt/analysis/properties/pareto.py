@@ -25,14 +25,14 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
+from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
-from fairopt.merging import merge
-from fairopt.parallelism import servers_at_once
-from fairopt.properties.case import Case, amount, listed, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.solve import formulate, solve
+from fairopt.program.parallelism import servers_at_once
+from fairopt.solving import formulate, solve
 
 __all__ = ["NAME", "check"]
 

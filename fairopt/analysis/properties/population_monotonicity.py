@@ -25,12 +25,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from fairopt.allocation import Allocation, Greedy
+from fairopt.analysis.properties.case import Case, amount, listed, quietly, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.models import ShareNotion
-from fairopt.properties.case import Case, amount, listed, quietly, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.question import rerun
 
 __all__ = ["NAME", "check", "without"]
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.properties.case import Case, amount, listed, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 
 __all__ = ["NAME", "check"]
 

@@ -5,9 +5,9 @@ The allocation must be the leximin of d[n] x[n] / phi[n] (Wang, Li and Liang 201
 
 from __future__ import annotations
 
-from fairopt.properties.bottleneck_fairness import judge_resource
-from fairopt.properties.case import Case
-from fairopt.properties.verdict import Verdict, does_not_apply
+from fairopt.analysis.properties.bottleneck_fairness import judge_resource
+from fairopt.analysis.properties.case import Case
+from fairopt.analysis.properties.verdict import Verdict, does_not_apply
 
 __all__ = ["NAME", "check"]
 

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.properties.case import TANGLED, Case, amount, listed, quietly, tasks_of
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
+from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
-from fairopt.properties.case import TANGLED, Case, amount, listed, quietly, tasks_of
-from fairopt.properties.verdict import Verdict, Witness, does_not_apply, violated
-from fairopt.question import rerun
 
 __all__ = ["NAME", "check"]
 

@@ -56,7 +56,7 @@ class Verdict:
     Attributes
     ----------
     property : str
-        Identifier, a key of ``fairopt.properties.CHECKS``.
+        Identifier, a key of ``fairopt.analysis.properties.CHECKS``.
     holds : bool or None
         None: it does not apply, or could not be decided; the statement says which. A search that found nothing is True, and says that it
         is a search.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt.analysis.worst_cases.question import EQUAL, Question
+from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
-from fairopt.schedule_question import EQUAL, Question
-from fairopt.small_instances import SmallInstances
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
 

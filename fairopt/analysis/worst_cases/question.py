@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.regrets import Regret, regret
+from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import CertificateError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.models import Notion, Sharing
-from fairopt.regret import Regret, regret
-from fairopt.schedule import schedule as fill_servers
-from fairopt.small_instances import SmallInstances
-from fairopt.solve import checked, formulate, solve
+from fairopt.scheduling import schedule as fill_servers
 from fairopt.solvers import choose
+from fairopt.solving import checked, formulate, solve
 from fairopt.specs import read_schedule
 
 __all__ = ["EQUAL", "MEASURES", "Question", "Schedule", "question_of", "scheduler"]

@@ -1,13 +1,14 @@
 """A search for the instance on which a schedule is worst: how bad can it be?
 
 The regret of a schedule on one instance says little of the next. This searches small instances of whole numbers for the largest regret
-against an exact notion, and then takes out of the worst one everything that is not needed to be bad (`fairopt.small_instances`). What comes
-back can be checked by hand.
+against an exact notion, and then takes out of the worst one everything that is not needed to be bad
+(`fairopt.analysis.worst_cases.small_instances`). What comes back can be checked by hand.
 
 It is a search: what it finds is a **lower bound** of the worst case of instances of that size, proved by the instance itself, and it
 proves nothing if it finds little.
 
-The search is in rounds. A round (`fairopt.local_search`) draws some at random and goes on from the worst of them by local search: it
+The search is in rounds. A round (`fairopt.analysis.worst_cases.local_search`) draws some at random and goes on from the worst of them by
+local search: it
 changes a few numbers, or swaps two users or servers (their order breaks ties), and moves there unless the regret is smaller. The random
 numbers of a round come from the seed and the number of the round, and rounds are compared in order: the result is the same with any
 number of workers, unless a time limit or Ctrl-C ends the search. Where no regret can be larger (1), it ends by itself.
@@ -36,14 +37,14 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.regrets import Regret
+from fairopt.analysis.worst_cases.local_search import Candidate, rounds
+from fairopt.analysis.worst_cases.question import EQUAL, MEASURES, Schedule, question_of, scheduler
+from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
-from fairopt.local_search import Candidate, rounds
 from fairopt.models import NOTIONS, Notion
-from fairopt.regret import Regret
-from fairopt.schedule_question import EQUAL, MEASURES, Schedule, question_of, scheduler
-from fairopt.small_instances import VARIED, SmallInstances, shrink
-from fairopt.solve import notion_of
+from fairopt.solving import notion_of
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]

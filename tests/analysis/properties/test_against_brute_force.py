@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt import question
+from fairopt.analysis import rerun as question
 
 ARBITRARY = settings(max_examples=25, deadline=None)
 

@@ -17,10 +17,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
+from fairopt.analysis.worst_cases.local_search import ROUND
+from fairopt.analysis.worst_cases.small_instances import SmallInstances, simpler
 from fairopt.cli import app
 from fairopt.instance import FloatArray
-from fairopt.local_search import ROUND
-from fairopt.small_instances import SmallInstances, simpler
 
 TINY: dict[str, Any] = {"users": 2, "servers": 2, "resources": 1, "capacities": (1, 4), "demands": (1, 4)}
 

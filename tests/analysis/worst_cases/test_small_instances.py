@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.small_instances import VARIED, SmallInstances, shrink, simpler, tasks_fit
+from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink, simpler, tasks_fit
 
 ALL = SmallInstances(3, 2, 2, (2, 9), (0, 4), VARIED)
 

@@ -10,8 +10,9 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair
-from fairopt.solvers import interior_point, logarithmic_path
+from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.interior_point import engine as interior_point
 
 
 def random_instance(seed: int) -> fo.Instance:

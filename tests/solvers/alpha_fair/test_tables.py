@@ -16,12 +16,14 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
-from fairopt.solvers import alpha_fair_path, interior_point, structured_alpha
-from fairopt.solvers.alpha_fair_newton import OfPrices, OfUsers
-from fairopt.solvers.alpha_fair_path import _Path
-from fairopt.solvers.array_namespace import Arrays, array_namespace
+from fairopt.solvers.alpha_fair import table_path as alpha_fair_path
+from fairopt.solvers.alpha_fair import tables as structured_alpha
+from fairopt.solvers.alpha_fair.table_newton import OfPrices, OfUsers
+from fairopt.solvers.alpha_fair.table_path import _Path
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.user_tables import UserTables
+from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.structure.arrays import Arrays, array_namespace
+from fairopt.solvers.structure.user_tables import UserTables
 
 NEVER = Deadline(None)
 NUMPY = array_namespace(None)

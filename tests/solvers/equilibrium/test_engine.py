@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.conditions import envy_of_servers
+from fairopt.certificate.conditions import envy_of_servers
 from fairopt.program import Equilibrium
-from fairopt.solvers import best_response
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.best_response import BestResponse, Sweeps
-from fairopt.solvers.smoothed_equilibrium import _Pairs
+from fairopt.solvers.equilibrium import engine as best_response
+from fairopt.solvers.equilibrium.engine import BestResponse, Sweeps
+from fairopt.solvers.equilibrium.smoothing import _Pairs
 
 
 def drawn(seed: int, users: int, servers: int) -> fo.Instance:

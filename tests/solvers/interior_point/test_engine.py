@@ -17,18 +17,19 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin, LimitKind, Program, Solution
-from fairopt.solvers import choose, interior_point
-from fairopt.solvers.array_namespace import NUMPY, Arrays
+from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_finish import finished, shown
-from fairopt.solvers.structured_levels import solve_levels
-from fairopt.solvers.structured_newton import NewtonSystem, Residuals
-from fairopt.solvers.structured_pairs import PairLists, Pairs, PairTable
-from fairopt.solvers.structured_path import LevelPath
-from fairopt.solvers.structured_steps import Point, advance, length_with_cuts, part_of_the_way
-from fairopt.solvers.structured_total import solve_total
-from fairopt.solvers.via_highs import HiGHS
+from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point.finish import finished, shown
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.interior_point.path import LevelPath
+from fairopt.solvers.interior_point.steps import Point, advance, length_with_cuts, part_of_the_way
+from fairopt.solvers.interior_point.total import solve_total
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.newton import NewtonSystem, Residuals
+from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
+from fairopt.solvers.structure.scaling import ScaledProgram
+from fairopt.solvers.via_highs.engine import HiGHS
 
 NEVER = Deadline(None)
 

@@ -13,13 +13,13 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Total
-from fairopt.solvers import interior_point
-from fairopt.solvers.array_namespace import NUMPY, Arrays, array_namespace, is_out_of_memory
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.scaled_program import ScaledProgram
-from fairopt.solvers.structured_levels import solve_levels
-from fairopt.solvers.structured_pairs import PairLists, PairTable, lay_out
-from fairopt.solvers.structured_total import solve_total
+from fairopt.solvers.interior_point import engine as interior_point
+from fairopt.solvers.interior_point.levels import solve_levels
+from fairopt.solvers.interior_point.total import solve_total
+from fairopt.solvers.structure.arrays import NUMPY, Arrays, array_namespace, is_out_of_memory
+from fairopt.solvers.structure.pairs import PairLists, PairTable, lay_out
+from fairopt.solvers.structure.scaling import ScaledProgram
 
 NEVER = Deadline(None)
 NAMES = ["numpy", "strict", "torch"]

@@ -11,16 +11,17 @@ from strategies import instances
 
 import fairopt as fo
 from fairopt.certificate import certify
+from fairopt.models import Sharing
 from fairopt.models.notion import eligible_pairs, sharing_limits
 from fairopt.program import AlphaFair, Program
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.trajectory import Trajectory
+from fairopt.solvers.trajectory.engine import Trajectory
 
 SECTION_3 = fo.Instance([[1, 1, 1]], [[1 / 2, 1 / 2, 2 / 3], [1 / 2, 5 / 8, 1 / 2], [1, 1, 1 / 3]], weights=[1 / 2, 3 / 8, 1 / 8])
 
 
-def nash(instance: fo.Instance, sharing: fo.models.Sharing = "rdm") -> Program:
+def nash(instance: fo.Instance, sharing: Sharing = "rdm") -> Program:
     """Return the weighted Nash optimum over all that the instance allows."""
     users, servers = eligible_pairs(instance)
     limits = sharing_limits(instance, users, servers, sharing)
@@ -64,7 +65,7 @@ def test_end_of_the_path() -> None:
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
 @given(instance=instances(max_users=6))
 @settings(max_examples=25, deadline=None)
-def test_any_cluster(sharing: fo.models.Sharing, instance: fo.Instance) -> None:
+def test_any_cluster(sharing: Sharing, instance: fo.Instance) -> None:
     """Several servers, constraints, limits on tasks, zero demands, weights over three orders of magnitude: optimal to 1e-12."""
     program = nash(instance, sharing)
     if program.n_pairs == 0:

@@ -14,13 +14,14 @@ from strategies import instances
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.own_limits import OwnLimits
 from fairopt.program import Leximin, LimitKind, Program, Solution
-from fairopt.solvers import sifted_levels, via_highs
+from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_levels import Levels
-from fairopt.solvers.responses import Users
-from fairopt.solvers.sifted_levels import solve_sifted, wins
+from fairopt.solvers.via_highs import engine as via_highs
+from fairopt.solvers.via_highs import sifting as sifted_levels
+from fairopt.solvers.via_highs.levels import Levels
+from fairopt.solvers.via_highs.responses import Users
+from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 
 NEVER = Deadline(None)
 

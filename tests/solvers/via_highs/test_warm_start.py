@@ -7,8 +7,8 @@ import pytest
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.solve import formulate
 from fairopt.solvers import RepeatedLevels
+from fairopt.solving import formulate
 
 
 def few_servers_each(rng: np.random.Generator, users: int, servers: int) -> fo.Instance:

@@ -18,9 +18,9 @@ from strategies import instances
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Alternative, Disjunctive
-from fairopt.solvers import pyomo_model
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import Status
+from fairopt.solvers.via_highs.model import Status
+from fairopt.solvers.via_pyomo import model as pyomo_model
 
 pyo = pytest.importorskip("pyomo.environ")
 

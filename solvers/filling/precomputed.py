@@ -20,10 +20,10 @@ from typing import Literal
 
 import numpy as np
 
-from fairopt.filling import Criterion, Filling
 from fairopt.instance import FloatArray
-from fairopt.solvers.placements import FirstFit
-from fairopt.solvers.progressive_filling import fill
+from fairopt.program.filling import Criterion, Filling
+from fairopt.solvers.filling.placements import FirstFit
+from fairopt.solvers.filling.progressive_filling import fill
 
 __all__ = ["Cycle", "Ties", "fill_lowest_first", "precompute"]
 

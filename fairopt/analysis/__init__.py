@@ -1,0 +1,1 @@
+"""What an allocation is like: measures, properties, regret, comparison, explanation, the frontier, and worst cases."""

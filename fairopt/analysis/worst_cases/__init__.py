@@ -1,0 +1,1 @@
+"""The search for the small instance on which a schedule is worst."""

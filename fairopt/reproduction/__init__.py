@@ -1,0 +1,1 @@
+"""What the papers print, computed again: results, random trials, and figures over time, beside the published numbers."""

@@ -1,0 +1,1 @@
+"""Proportional fairness as the end of a path that is recorded."""

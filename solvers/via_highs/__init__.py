@@ -1,0 +1,1 @@
+"""HiGHS: leximins level by level, totals, whole tasks, Pareto frontiers."""

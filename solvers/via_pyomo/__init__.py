@@ -1,0 +1,1 @@
+"""Pyomo: programs as models to extend, to solve and to write."""
