@@ -11,7 +11,7 @@ import pytest
 
 import fairopt as fo
 
-FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="about the repository, and this is a copy of the tests")
 
 

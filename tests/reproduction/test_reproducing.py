@@ -20,7 +20,7 @@ from fairopt.reproduction import schedule_trials
 from fairopt.reproduction.reproducing import EXPERIMENTS, Experiment, reproduce
 from fairopt.reproduction.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 KNOWN = {
     "psdsf-figure-3",
     "psdsf-figure-6-cpu",
