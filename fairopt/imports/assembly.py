@@ -177,7 +177,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
     """
     return [
         (part.isdigit() and part.isascii(), int(part) if part.isdigit() and part.isascii() else 0, part)
-        for part in re.split(r"(\d+)", name)
+        for part in re.split(r"(\d{1,18})", name)
     ]
 
 
@@ -376,6 +376,7 @@ def _labels(owners: list[str], demands: FloatArray, resources: list[str]) -> lis
     for n, owner in enumerate(owners):
         of_owner.setdefault(owner, []).append(n)
     labels, taken = [""] * len(owners), set(owners)
+    last: dict[str, int] = {}  # the number of the last label of each base
     for owner, users in of_owner.items():
         if len(users) == 1:
             labels[users[0]] = owner
@@ -387,9 +388,9 @@ def _labels(owners: list[str], demands: FloatArray, resources: list[str]) -> lis
                 (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
             ]
             label = base = f"{owner}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
-            number = 2
             while label in taken:
-                label, number = f"{base} ({number})", number + 1
+                last[base] = last.get(base, 1) + 1
+                label = f"{base} ({last[base]})"
             taken.add(label)
             labels[n] = label
     return labels

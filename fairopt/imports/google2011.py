@@ -198,6 +198,8 @@ def _machines(table: Columns, at: float, account: Account) -> Nodes:
     same = number_distinct([kind[:, None], capacities[last]]) if last.size else np.empty(0, int)
     first = np.unique(same, return_index=True)[1]
     names = [f"{platforms[row]} {capacities[row, 0]:.4g} cpu {capacities[row, 1]:.4g} memory" for row in last[first]]
+    if len(set(names)) < len(names):  # four digits do not tell them apart
+        names = [f"{platforms[row]} {float(capacities[row, 0])} cpu {float(capacities[row, 1])} memory" for row in last[first]]
     return Nodes(names, capacities[last[first]], np.asarray(np.bincount(same, weights=counts), float))
 
 

@@ -18,6 +18,7 @@ __all__ = ["NANO", "nano"]
 
 NANO = 10**9
 _LARGEST = NANO << 63
+_LONGEST = 1000  # characters
 _POWERS = {"": 9, "n": 0, "u": 3, "m": 6, "k": 12, "M": 15, "G": 18, "T": 21, "P": 24, "E": 27}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _QUANTITY = re.compile(r"\+?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([-+]?\d{1,3}))?", re.ASCII)
@@ -32,13 +33,16 @@ def nano(quantity: str | int | float) -> int:
         It is not a quantity, or negative.
     """
     text = quantity.strip() if isinstance(quantity, str) else repr(quantity)
+    shown = text[:40]
+    if len(text) > _LONGEST:
+        raise ValueError(f'"{shown}" and so on, {len(text):,} characters, is not a quantity such as 500m, 2 or 1.5Gi')
     match = _QUANTITY.fullmatch(text)
     if match is None:
         if re.fullmatch(r"-\s*[\d.].*", text):
-            raise ValueError(f'"{text}" is negative; an amount is >= 0')
+            raise ValueError(f'"{shown}" is negative; an amount is >= 0')
         if re.match(r"\+?[\d.]+[A-Za-z]+$", text):
-            raise ValueError(f'"{text}" has an unknown unit; the units are n u m k M G T P E, Ki Mi Gi Ti Pi Ei and exponents such as e3')
-        raise ValueError(f'"{text}" is not a quantity such as 500m, 2 or 1.5Gi')
+            raise ValueError(f'"{shown}" has an unknown unit; the units are n u m k M G T P E, Ki Mi Gi Ti Pi Ei and exponents such as e3')
+        raise ValueError(f'"{shown}" is not a quantity such as 500m, 2 or 1.5Gi')
     digits, suffix, exponent = match[1], match[2] or "", match[3]
     whole, _, decimals = digits.partition(".")
     number = int((whole + decimals) or "0")
@@ -50,5 +54,5 @@ def nano(quantity: str | int | float) -> int:
     scale: int = 10 ** abs(power)
     amount = number * scale if power >= 0 else -(-number // scale)
     if amount >= _LARGEST:
-        raise ValueError(f'"{text[:40]}" is more than Kubernetes can hold, 2^63')
+        raise ValueError(f'"{shown}" is more than Kubernetes can hold, 2^63')
     return amount

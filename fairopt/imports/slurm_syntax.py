@@ -14,6 +14,8 @@ Source: the manual pages of sbatch (--constraint, --gres), scontrol and gres.con
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable
 
@@ -24,6 +26,10 @@ __all__ = ["array_size", "features", "finite", "gres", "hosts", "mebibytes", "nu
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)(?:i?B)?", re.ASCII | re.IGNORECASE)
 _MOST_HOSTS = 1_000_000
+_LONGEST_HOST = 255  # characters, the limit of domain names
+_DEEPEST = 100  # parentheses inside parentheses
+_LARGEST = 1e60
+_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18})(?::(\d{1,18}))?)?", re.ASCII)  # first, last, step
 
 Features = Callable[[set[str]], bool]
 
@@ -113,30 +119,32 @@ def hosts(text: str) -> list[str]:
     ------
     ValueError
     """
-    names = []
-    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
-        for name in _expand(entry.strip()):
-            names.append(name)
-            if len(names) > _MOST_HOSTS:
-                raise ValueError(f'"{text[:60]}" names more than {_MOST_HOSTS:,} hosts')
     if text.count("[") != text.count("]"):
         raise ValueError(f'"{text[:60]}" has brackets that do not close')
+    names: list[str] = []
+    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+        texts = re.split(r"\[([^\]]*)\]", entry.strip())  # plain, ranges, plain, ranges, ..., plain
+        ranges = [_ranges(each, entry) for each in texts[1::2]]
+        # Two short ranges can name millions of hosts: count the hosts before writing the first of them.
+        if len(names) + math.prod(sum(len(values) for values, _ in each) for each in ranges) > _MOST_HOSTS:
+            raise ValueError(f'the ranges of "{text[:60]}" name more than {_MOST_HOSTS:,} hosts')
+        parts = [[each] for each in texts]
+        parts[1::2] = [[f"{value:0{width}d}" for values, width in each for value in values] for each in ranges]
+        if sum(max(map(len, part)) for part in parts) > _LONGEST_HOST:
+            raise ValueError(f'"{entry[:60]}" names a host of more than {_LONGEST_HOST} characters')
+        names += filter(None, map("".join, itertools.product(*parts)))
     return names
 
 
-def _expand(entry: str) -> list[str]:
-    match = re.fullmatch(r"([^\[\]]*)\[([^\]]*)\](.*)", entry)
-    if match is None:
-        return [entry] if entry else []
-    before, ranges, after = match.groups()
-    names = []
-    for text in ranges.split(","):
-        bounds = re.fullmatch(r"(\d+)(?:-(\d+))?", text.strip(), re.ASCII)
-        if bounds is None or int(bounds[2] or bounds[1]) - int(bounds[1]) > _MOST_HOSTS:
-            raise ValueError(f'"{text}" in "{entry[:60]}" is not a range such as 001-080')
-        for value in range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1):
-            names += [f"{before}{value:0{len(bounds[1])}d}{rest}" for rest in (_expand(after) or [""])]
-    return names
+def _ranges(text: str, entry: str) -> list[tuple[range, int]]:
+    """Return the values of each range in brackets, and the number of digits that its values have at least."""
+    found = []
+    for each in text.split(","):
+        bounds = _RANGE.fullmatch(each.strip())
+        if bounds is None or bounds[3] or int(bounds[2] or bounds[1]) < int(bounds[1]):
+            raise ValueError(f'"{each[:60]}" in "{entry[:60]}" is not a range such as 001-080')
+        found.append((range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1), len(bounds[1])))
+    return found
 
 
 def array_size(text: str) -> int:
@@ -147,10 +155,10 @@ def array_size(text: str) -> int:
     """
     size = 0
     for entry in text.partition("%")[0].strip("[]").split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", entry.strip(), re.ASCII)
-        if match is None or (match[3] and int(match[3]) == 0):
-            raise ValueError(f'"{text}" is not a list of array tasks such as 1-10 or 1,3,5-7%2')
-        size += len(range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1)))
+        bounds = _RANGE.fullmatch(entry.strip())
+        if bounds is None or (bounds[3] and int(bounds[3]) == 0) or int(bounds[2] or bounds[1]) < int(bounds[1]):
+            raise ValueError(f'"{text[:60]}" is not a list of array tasks such as 1-10 or 1,3,5-7%2')
+        size += len(range(int(bounds[1]), int(bounds[2] or bounds[1]) + 1, int(bounds[3] or 1)))
     return size
 
 
@@ -164,42 +172,45 @@ def features(text: str) -> Features:
     ValueError
         The constraint has counts, or ``&`` beside ``|`` without parentheses: what that means has changed between versions.
     """
-    tokens = re.findall(r"[&,|()\[\]]|[^&,|()\[\]\s]+", text)
-    answer, rest = _either(tokens, text)
-    if rest:
-        raise ValueError(f'"{text}" cannot be read from "{rest[0]}" on')
+    tokens = re.findall(r"[&,|()\[\]]|[^&,|()\[\]\s]+", text)[::-1]  # the next token is the last of the list
+    answer = _either(tokens, text, 0)
+    if tokens:
+        raise ValueError(f'"{text[:60]}" cannot be read from "{tokens[-1][:60]}" on')
     return answer
 
 
-def _either(tokens: list[str], text: str) -> tuple[Features, list[str]]:
-    first, tokens = _one(tokens, text)
-    parts, operators = [first], set()
-    while tokens and tokens[0] in "&,|":
-        operators.add("&" if tokens[0] == "," else tokens[0])
-        part, tokens = _one(tokens[1:], text)
-        parts.append(part)
+def _either(tokens: list[str], text: str, depth: int) -> Features:
+    parts, operators = [_one(tokens, text, depth)], set()
+    while tokens and tokens[-1] in "&,|":
+        operator = tokens.pop()
+        operators.add("&" if operator == "," else operator)
+        parts.append(_one(tokens, text, depth))
     if len(operators) > 1:
-        raise ValueError(f'"{text}" mixes & and | without parentheses, which is ambiguous')
-    return (lambda has: any(part(has) for part in parts)) if operators == {"|"} else (lambda has: all(part(has) for part in parts)), tokens
+        raise ValueError(f'"{text[:60]}" mixes & and | without parentheses, which is ambiguous')
+    return (lambda has: any(part(has) for part in parts)) if operators == {"|"} else (lambda has: all(part(has) for part in parts))
 
 
-def _one(tokens: list[str], text: str) -> tuple[Features, list[str]]:
-    if not tokens or tokens[0] in "&,|)]":
-        raise ValueError(f'"{text}" lacks a feature{f" before {tokens[0]}" if tokens else " at its end"}')
-    if tokens[0] in "([":
-        close = ")" if tokens[0] == "(" else "]"
-        inner, rest = _either(tokens[1:], text)
-        if not rest or rest[0] != close:
-            raise ValueError(f'"{text}" has a {tokens[0]} that does not close')
-        return inner, rest[1:]
-    name = tokens[0]
+def _one(tokens: list[str], text: str, depth: int) -> Features:
+    if not tokens or tokens[-1] in "&,|)]":
+        raise ValueError(f'"{text[:60]}" lacks a feature{f" before {tokens[-1]}" if tokens else " at its end"}')
+    name = tokens.pop()
+    if name in "([":
+        if depth >= _DEEPEST:
+            raise ValueError(f'"{text[:60]}" has more than {_DEEPEST} parentheses inside each other')
+        inner = _either(tokens, text, depth + 1)
+        if not tokens or tokens.pop() != (")" if name == "(" else "]"):
+            raise ValueError(f'"{text[:60]}" has a {name} that does not close')
+        return inner
     if "*" in name or name.startswith("!"):
-        raise ValueError(f'"{text}" asks for numbers of nodes or for the absence of a feature, which an instance cannot hold')
-    return lambda has: name in has, tokens[1:]
+        raise ValueError(f'"{text[:60]}" asks for numbers of nodes or for the absence of a feature, which an instance cannot hold')
+    return lambda has: name in has
 
 
 def _amount(text: str) -> tuple[float, str]:
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f'"{text}" is not an amount such as 4, 500M or 1.5G')
-    return float(match[1]), match[2].upper()
+        raise ValueError(f'"{text[:60]}" is not an amount such as 4, 500M or 1.5G')
+    amount = float(match[1])
+    if amount >= _LARGEST:
+        raise ValueError(f'"{text[:60]}" is more than any node has')
+    return amount, match[2].upper()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from fairopt.errors import InvalidInstance
 from fairopt.imports.assembly import Account
 from fairopt.imports.slurm_records import Job, read_records
 from fairopt.imports.slurm_syntax import finite, number
@@ -48,13 +49,23 @@ def weights_of(path: str | os.PathLike[str], jobs: list[Job], users: str, accoun
             seen.add(above)
             below, above = (above, ""), parent.get(above) or _ROOT
 
-    def weight(entity: tuple[str, str]) -> float:
-        name, user = entity
-        above = name if user else parent.get(name) or _ROOT
-        own = raw.get(entity, 1.0)
-        if above == _ROOT:
-            return own
-        return weight((above, "")) * own / sum(raw.get(each, 1.0) for each in children[above])
+    total = {above: sum(raw.get(each, 1.0) for each in below) for above, below in children.items()}
+
+    def weight(leaf: tuple[str, str]) -> float:
+        way = [leaf]  # up to the root
+        above = leaf[0]
+        seen = set[str]()
+        while above != _ROOT:
+            if above in seen:
+                raise InvalidInstance(f'{path}: the account "{above}" is its own parent account, or one above that; export it again')
+            seen.add(above)
+            way.append((above, ""))
+            above = parent.get(above) or _ROOT
+        value = raw.get(way[-1], 1.0)
+        for entity in reversed(way[:-1]):
+            name, user = entity
+            value = value * raw.get(entity, 1.0) / total[name if user else parent.get(name) or _ROOT]
+        return value
 
     result: dict[str, float] = {}
     for name, user in sorted(leaves):

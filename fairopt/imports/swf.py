@@ -32,6 +32,7 @@ __all__ = ["import_swf", "trace_swf"]
 
 _FIELDS = 18
 _JOB, _SUBMIT, _WAIT, _RUN, _ALLOCATED, _USED_MEMORY, _REQUESTED, _MEMORY, _USER, _GROUP, _QUEUE = 0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14
+_LARGEST = 1e60
 _OWNERS = {"user": _USER, "group": _GROUP, "queue": _QUEUE}
 
 
@@ -130,7 +131,7 @@ def import_swf(
     if memory is not None:
         capacity.append(memory)
         demands.append(kibibytes / 2**20)
-    who = [f"{users} {jobs[j, _OWNERS[users]]:g}" if jobs[j, _OWNERS[users]] >= 0 else f"{users} unknown" for j in here]
+    who = [_owner(users, jobs[j, _OWNERS[users]]) for j in here]
     return assemble(
         "swf",
         Nodes(["node"], np.array([capacity]), np.array([float(number)])),
@@ -140,7 +141,7 @@ def import_swf(
             number=pieces,
             allowed=np.ones((1, 1), bool),
             place=np.zeros(here.size, int),
-            where=[f"{path}, line {lines[j]} (job {jobs[j, _JOB]:g})" for j in here],
+            where=[f"{path}, line {lines[j]} (job {_name(jobs[j, _JOB])})" for j in here],
             running=[(n, SOMEWHERE, float(pieces[n])) for n in np.flatnonzero(runs).tolist()],
         ),
         account,
@@ -200,12 +201,12 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
     kibibytes = np.where(here[:, _MEMORY] > 0, here[:, _MEMORY], np.maximum(here[:, _USED_MEMORY], 0))
     demands = np.column_stack([np.ones(len(here)), *([kibibytes / 2**20] if memory else [])])
     return Trace(
-        [f"{users} {number:g}" if number >= 0 else f"{users} unknown" for number in here[:, owner]],
+        [_owner(users, number) for number in here[:, owner]],
         here[:, _SUBMIT],
         processes[ran],
         demands,
         here[:, _RUN],
-        jobs=[f"{number:g}" if number == int(number) and abs(number) < 1e6 else str(int(number)) for number in here[:, _JOB]],
+        jobs=[_name(number) for number in here[:, _JOB]],
         resources=["cpu", "memory"] if memory else ["cpu"],
         left_out=[f"{each.where}: {each.why}" for each in account.left_out],
     )
@@ -240,7 +241,7 @@ def _read(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, Int
     except ValueError:
         jobs, where = _slowly(path, cells, where, account)
     rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
-        (lambda jobs: np.asarray(~np.isfinite(jobs).all(axis=1)), "a field is not a finite number"),
+        (lambda jobs: np.asarray(~(np.abs(jobs) < _LARGEST).all(axis=1)), "a field is not a finite number, or is huge"),
         (_negative, "a time or a duration is negative (-1 is: not known)"),
         (lambda jobs: _repeats(jobs[:, _JOB]), "a job of this number stands above already"),
         (_late, "it is submitted before a job above it: a clock that goes backwards; sort the log by submit time"),
@@ -282,17 +283,27 @@ def _slowly(path: Path, cells: list[list[str]], lines: IntArray, account: Accoun
     return np.array(kept, float).reshape(-1, _FIELDS), np.array(where, np.int64)
 
 
+def _owner(users: str, number: float) -> str:
+    return f"{users} {_name(number)}" if number >= 0 else f"{users} unknown"
+
+
+def _name(number: float) -> str:
+    """Return a number that identifies something: every digit, for two of them may differ in the last."""
+    return str(int(number)) if number == int(number) else repr(float(number))
+
+
 def _limit(path: Path, header: Mapping[str, str], key: str, given: int | None, option: str) -> int | None:
     if given is not None:
-        if given < 1:
-            raise InvalidInstance(f"{option[2:]} is {given}; give a whole number >= 1 ({option})")
+        if not 1 <= given < _LARGEST:
+            raise InvalidInstance(f"{option[2:]} is {str(given)[:60]}; give a whole number >= 1 that is not huge ({option})")
         return given
     if key not in header:
         return None
     match = re.match(r"\d[\d,]*", header[key])
-    value = int(match[0].replace(",", "")) if match else 0
+    digits = match[0].replace(",", "") if match else ""
+    value = int(digits or 0) if len(digits) < 60 else 0
     if value < 1:
-        raise InvalidInstance(f"{path}: the comment says {key}: {header[key]}, which is not a number >= 1; give {option}")
+        raise InvalidInstance(f"{path}: the comment says {key}: {header[key][:60]}, which is not a number >= 1; give {option}")
     return value
 
 

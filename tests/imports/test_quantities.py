@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairopt.imports import slurm_syntax
 from fairopt.imports.json_export import Part
 from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.slurm_syntax import array_size, features, gres, hosts, mebibytes, number, tres
@@ -43,12 +45,22 @@ def test_numbers_need_no_quotes(value: int) -> None:
         ("", "not a quantity"),
         ("1_000", "not a quantity"),
         ("1e999", "more than Kubernetes can hold"),
+        ("1e400", "more than Kubernetes can hold"),
+        ("1" * 5000, "5,000 characters"),
+        ("0." + "1" * 5000, "5,002 characters"),
+        ("9" * 500, "more than Kubernetes can hold"),
     ],
 )
 def test_what_is_no_quantity(text: str, message: str) -> None:
     """Each says why."""
     with pytest.raises(ValueError, match=message):
         nano(text)
+
+
+def test_an_infinite_number_is_no_quantity() -> None:
+    """JSON may say 1e400, which Python reads as inf."""
+    with pytest.raises(ValueError, match="not a quantity"):
+        nano(float("1e400"))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +121,39 @@ def test_what_is_no_list_of_hosts(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n[1-5000][1-5000]", "more than 1,000,000 hosts"),
+        ("n[1-99999999999]", "more than 1,000,000 hosts"),
+        ("n[1-999999999999999999]" * 50, "more than 1,000,000 hosts"),
+        ("n[1-" + "9" * 5000 + "]", "not a range"),
+        ("n[" + "0" * 4000 + "1-1000000]", "not a range"),
+        ("n[9-1]", "not a range"),
+        ("n" + "[1]" * 3000, "more than 255 characters"),
+        ("n" * 100_000 + "[1-1000000]", "more than 255 characters"),
+        ("[" * 100_000, "brackets"),
+    ],
+)
+def test_lists_of_too_many_hosts_are_refused_before_they_are_built(monkeypatch: pytest.MonkeyPatch, text: str, message: str) -> None:
+    """The hosts are counted, and the length of their names is known, before the first is written: no product is formed."""
+
+    def no_product(*parts: object) -> None:
+        raise AssertionError(f"the hosts of {text[:60]} are built")
+
+    monkeypatch.setattr(slurm_syntax.itertools, "product", no_product)
+    with pytest.raises(ValueError, match=message) as caught:
+        hosts(text)
+    assert len(str(caught.value)) < 250
+
+
+def test_a_list_of_as_many_hosts_as_allowed() -> None:
+    """A million is the limit; one more is too many."""
+    assert len(hosts("n[1-1000][1-1000]")) == 1_000_000
+    with pytest.raises(ValueError, match="more than 1,000,000 hosts"):
+        hosts("n[1-1000][1-1000],login")
+
+
+@pytest.mark.parametrize(
     ("text", "has", "expected"),
     [
         ("a&b", {"a"}, False),
@@ -130,6 +175,34 @@ def test_features_that_are_ambiguous_are_refused(text: str) -> None:
     """Nothing is guessed."""
     with pytest.raises(ValueError, match=r"ambiguous|cannot|close|lacks"):
         features(text)
+
+
+@pytest.mark.parametrize("text", ["(" * 5000 + "a" + ")" * 5000, "[" * 101 + "a" + "]" * 101])
+def test_features_in_too_many_parentheses_are_refused(text: str) -> None:
+    """Rather than a RecursionError."""
+    with pytest.raises(ValueError, match="more than 100 parentheses"):
+        features(text)
+    assert features("(" * 100 + "a" + ")" * 100)({"a"})
+
+
+@pytest.mark.parametrize("text", ["0-99999999999999999999", "1" * 5000, "10-1", "1-5:0"])
+def test_what_is_no_list_of_array_tasks(text: str) -> None:
+    """Numbers that no array has, and ranges that go backwards."""
+    with pytest.raises(ValueError, match="not a list") as caught:
+        array_size(text)
+    assert len(str(caught.value)) < 250
+
+
+def test_the_largest_array() -> None:
+    """It is counted, not built."""
+    assert array_size("0-999999999999999999") == 10**18
+
+
+@pytest.mark.parametrize("read", [tres, gres])
+def test_amounts_beyond_all_measure_are_refused(read: Callable[[str], object]) -> None:
+    """Rather than infinite: a float holds no number of 400 digits."""
+    with pytest.raises(ValueError, match="more than any node has"):
+        read("gpu=" + "1" * 400)
 
 
 def test_array_size() -> None:

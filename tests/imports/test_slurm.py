@@ -150,3 +150,21 @@ def test_order_does_not_matter(tmp_path: Path) -> None:
     one, other = imported(tmp_path, nodes, jobs), imported(tmp_path, nodes[::-1], jobs[::-1])
     assert one.instance == other.instance
     assert one.current_csv() == other.current_csv()
+
+
+@pytest.mark.parametrize("tree", [{"a": "a"}, {"a": "b", "b": "c", "c": "a"}])
+def test_accounts_above_themselves_are_refused(tmp_path: Path, tree: dict[str, str]) -> None:
+    """There is no root to divide shares from."""
+    associations = tmp_path / "associations.json"
+    associations.write_text(json.dumps({"associations": [{"account": a, "parent_account": b, "shares_raw": 1} for a, b in tree.items()]}))
+    with pytest.raises(fo.InvalidInstance, match=r'the account "a" is its own parent account, or one above that'):
+        imported(tmp_path, [node("n1")], [job(1, account="a")], associations=associations)
+
+
+def test_a_deep_tree_of_accounts(tmp_path: Path) -> None:
+    """Deeper than Python's stack; every account is the only one below its parent, so the shares of the uppermost count."""
+    tree = [{"account": f"x{j}", "parent_account": f"x{j + 1}", "shares_raw": 1 + j} for j in range(3000)]
+    associations = tmp_path / "associations.json"
+    associations.write_text(json.dumps({"associations": tree}))
+    result = imported(tmp_path, [node("n1")], [job(1, account="x0")], associations=associations)
+    assert result.instance.weights == pytest.approx([1.0])  # of x3000, which the associations lack

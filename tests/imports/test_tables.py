@@ -144,3 +144,21 @@ def test_swf_the_busiest_moment_is_the_busiest(seed: int) -> None:
     moment = _busiest(submit, end, processors)
     assert asked[int(moment)] == max(asked)
     assert int(moment) == asked.index(max(asked)) or max(asked) == 0
+
+
+def test_swf_users_of_many_digits_are_told_apart(tmp_path: Path) -> None:
+    """12345678 and 12345679 are two users, in an instance and in a trace."""
+    job = "{0}  {0} 0 90 6 -1 -1 6 90 -1 1 {1} 1 -1 1 -1 -1 -1\n"
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxNodes: 8\n" + job.format(1, 12345678) + job.format(2, 12345679))
+    expected = {"user 12345678", "user 12345679"}
+    assert set(fo.import_swf(log).instance.users) == expected
+    assert set(fo.trace_swf(log).users) == expected
+
+
+def test_google_machines_that_differ_in_the_fifth_digit(tmp_path: Path) -> None:
+    """Two configurations have two names."""
+    machines, tasks = tmp_path / "machines.csv", tmp_path / "tasks.csv"
+    machines.write_text("platform,cpu,mem,count\nA,0.50001,0.5,3\nA,0.50002,0.5,4\n")
+    tasks.write_text("user,cpu,mem,n_tasks\nU1,0.02,0.01,40\n")
+    assert fo.import_google2011(machines, tasks).instance.servers == ("A 0.50001 cpu 0.5 memory", "A 0.50002 cpu 0.5 memory")
