@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.wording import exactly
 
 __all__ = [
     "BoolArray",
@@ -174,4 +175,4 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
         where += f' for "{columns[position[1]]}"'
     others = int((~good).sum()) - 1
     also = f" ({others} more like it)" if others else ""
-    raise InvalidInstance(f"the {what} {where} is {values[tuple(position)]:g}; it must be {rule}{also}")
+    raise InvalidInstance(f"the {what} {where} is {exactly(values[tuple(position)])}; it must be {rule}{also}")

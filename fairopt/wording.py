@@ -6,7 +6,7 @@ import difflib
 import reprlib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["did_you_mean", "figure", "found", "joined", "named", "percent", "plural", "some"]
+__all__ = ["contrast", "did_you_mean", "exactly", "figure", "found", "joined", "named", "percent", "plural", "some"]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -84,6 +84,29 @@ def figure(value: float) -> str:
     ['12,583', '21.7', '0.0123', '3']
     """
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def exactly(value: float) -> str:
+    """Return a number in six digits, or in as many as it takes to tell it from every other: what is wrong with it must be seen.
+
+    >>> [exactly(value) for value in (2.0, 0.1, 0.99999999, 1e60, 1.0000001e60, 16777217.0)]
+    ['2', '0.1', '0.99999999', '1e+60', '1.0000001e+60', '16777217']
+    """
+    short = f"{value:g}"
+    return short if float(short) == value or value != value else repr(float(value)).removesuffix(".0")
+
+
+def contrast(value: float, limit: float, form: str = "g", digits: int = 6) -> tuple[str, str]:
+    """Return a value and the limit that it breaks, in as many digits as it takes to tell them apart.
+
+    >>> contrast(13.0, 9.0), contrast(9.00000004, 9.0), contrast(1.04e-6, 1e-6, "e", 1)
+    (('13', '9'), ('9.00000004', '9'), ('1.04e-06', '1.00e-06'))
+    """
+    while True:
+        shown = f"{value:.{digits}{form}}", f"{limit:.{digits}{form}}"
+        if shown[0] != shown[1] or digits >= 17:
+            return shown
+        digits += 1
 
 
 def percent(part: float) -> str:

@@ -33,6 +33,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.models.notion import Property, ShareNotion
 from fairopt.program import Goal, Tradeoff
+from fairopt.wording import exactly
 
 __all__ = ["TradeoffNotion"]
 
@@ -73,8 +74,9 @@ class TradeoffNotion(ShareNotion):
         if lam * least < 0 or abs(lam) < abs(least):
             sign = ">=" if least > 0 else "<="
             raise InvalidInstance(
-                f"lam is {lam:g}, but at beta = {beta:g} only lam {sign} (1 - beta) / beta = {least:.6g} can be maximised: beyond it more "
-                "tasks for a user can lower the goal, so its maximum need not be Pareto efficient, and the goal is not concave"
+                f"lam is {exactly(lam)}, but at beta = {exactly(beta)} only lam {sign} (1 - beta) / beta = {exactly(least)} can be "
+                "maximised: beyond it more tasks for a user can lower the goal, so its maximum need not be Pareto efficient, and the goal "
+                "is not concave"
             )
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "lam", lam)

@@ -29,6 +29,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "weight per resource": ({"weights": [[1, 1], [1, -2]]}, 'the weight of "bob" for "memory" is -2'),
     "weights' shape": ({"weights": [1, 2, 3]}, "the shape of weights is (3,), expected (2,), one per user"),
     "half a server": ({"counts": [1, 1.5]}, 'the count of "B" is 1.5; it must be a whole number >= 0'),
+    "almost a server": ({"counts": [1, 0.99999999]}, 'the count of "B" is 0.99999999; it must be a whole number >= 0'),
+    "just too large": ({"capacities": [[1.0000001e60, 1], [1, 1]]}, 'for "cpu" is 1.0000001e+60; it must be 0 or between'),
     "NaN tasks": ({"tasks": [np.nan, 1]}, 'the number of tasks of "alice" is nan'),
     "negative tasks": ({"tasks": [1, -1]}, 'the number of tasks of "bob" is -1'),
     "tasks' shape": ({"tasks": [[1, 1]]}, "the shape of tasks is (1, 2), expected (2,): one per user"),

@@ -59,7 +59,7 @@ from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, exactly, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,7 +267,7 @@ def frontier(
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
     tasks: list[tuple[str, str, Callable[[], Allocation]]] = []
     for alpha in alphas:
-        tasks.append((f"alpha={_alpha(alpha):g}", "alpha", partial(_alpha_fair, instance, float(alpha), of, how, time_limit)))
+        tasks.append((f"alpha={exactly(_alpha(alpha))}", "alpha", partial(_alpha_fair, instance, float(alpha), of, how, time_limit)))
     for name, notion in map(read_notion, asked):
         if notions is None and NOTIONS[name].divides_requests and np.isinf(instance.tasks).any():
             tasks.append((name, "notion", partial(_no_request, instance)))
@@ -275,7 +275,7 @@ def frontier(
             tasks.append((name, "notion", partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for family, beta, lam in _members(families or {}):
         notion = notion_of(family, beta=beta, lam=lam)
-        name = f"{family}:beta={float(beta):g}:lam={float(lam):g}"
+        name = f"{family}:beta={exactly(float(beta))}:lam={exactly(float(lam))}"
         tasks.append((name, family, partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
         tasks.append((name, "greedy", partial(_scheduled, instance, plan, how)))

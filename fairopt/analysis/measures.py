@@ -36,6 +36,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 from fairopt.program.parallelism import fastest_first, servers_at_once
+from fairopt.wording import contrast
 
 __all__ = [
     "Envy",
@@ -75,7 +76,8 @@ class Violation:
     allowed: float
 
     def __str__(self) -> str:
-        return f"{self.limit}: {self.used:.6g}, allowed {self.allowed:.6g}"
+        used, allowed = contrast(self.used, self.allowed)
+        return f"{self.limit}: {used}, allowed {allowed}"
 
 
 def takes_part(instance: Instance) -> BoolArray:

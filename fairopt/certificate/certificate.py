@@ -37,6 +37,7 @@ from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 from fairopt.program.parallelism import servers_at_once
+from fairopt.wording import contrast
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
@@ -88,9 +89,11 @@ class Certificate:
     def require(self, tolerance: float, notion: str, engine: str) -> None:
         """Raise where the worst residual exceeds the tolerance (or is not a number); where no optimum is claimed, feasibility."""
         if not (self.feasibility if self.reservation else self.worst) <= tolerance:
+            residuals = ", ".join(
+                f"{name} {contrast(getattr(self, name), tolerance, 'e', 1)[0]}" for name in ("feasibility", "optimality", "fairness")
+            )
             raise CertificateError(
-                f'the answer of "{engine}" for "{notion}" fails its check: feasibility {self.feasibility:.1e}, '
-                f"optimality {self.optimality:.1e}, fairness {self.fairness:.1e}, allowed {tolerance:.1e}; "
+                f'the answer of "{engine}" for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
                 "try another solver or a larger tolerance"
             )
 

@@ -32,7 +32,7 @@ from fairopt.formats.cells import read_table, to_csv
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
 from fairopt.instance import Instance
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["folder_source", "read", "write"]
 
@@ -148,7 +148,7 @@ class _Folder:
         if wrong is not None:
             table = self._matrices["eligibility.csv"]
             row = [cells[0] for cells in table.rows].index(entry["name"])
-            table.refuse(f"expected 1 (may run) or 0 (may not), found {values[wrong]:g}", row, wrong)
+            table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # what does not exist is refused later
 
 

@@ -27,7 +27,7 @@ from scipy.special import ndtr
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["GENERATORS", "Generator", "Seed", "constrained", "correlated", "generate", "generator", "google", "google_servers"]
 __all__ += ["gpus", "kesidis", "uniform"]
@@ -116,7 +116,7 @@ def correlated(
         raise Unsupported(f"resources is {resources}; demands for one resource correlate with nothing, so give 2 or more, or use uniform")
     least = -6 / np.pi * np.arcsin(0.5 / (resources - 1))
     if rho < least - 1e-12:
-        raise Unsupported(f"rho is {rho!r}; of {resources} resources any two, the rank correlation is at least {least:.6g}")
+        raise Unsupported(f"rho is {rho!r}; of {resources} resources any two, the rank correlation is at least {exactly(least)}")
     rng = np.random.default_rng(seed)
     capacities = rng.uniform(*_CAPACITY, (servers, resources))
     # The square root of the matrix with 1 on and r off the diagonal is a I + b J: its eigenvalues are 1 - r and, once, 1 + (M - 1) r.

@@ -26,7 +26,7 @@ from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, a
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
 from fairopt.trace import Trace
-from fairopt.wording import plural
+from fairopt.wording import exactly, plural
 
 __all__ = ["import_google2011", "trace_google2011"]
 
@@ -216,5 +216,6 @@ def _last_events(table: Columns, at: float) -> np.ndarray[tuple[int], np.dtype[n
         else:
             present[machines[row]] = row
     if not present:
-        raise InvalidInstance(f"{table.place(0)}: there is no machine at {at:g} s; the events go from {seconds[0]:g} to {seconds[-1]:g} s")
+        first, last = exactly(seconds[0]), exactly(seconds[-1])
+        raise InvalidInstance(f"{table.place(0)}: there is no machine at {exactly(at)} s; the events go from {first} to {last} s")
     return np.array(sorted(present.values()), np.int64)

@@ -27,6 +27,7 @@ from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, a
 from fairopt.imports.result import Import
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.trace import Trace
+from fairopt.wording import exactly
 
 __all__ = ["import_swf", "trace_swf"]
 
@@ -116,14 +117,16 @@ def import_swf(
     here = np.flatnonzero(timed & (jobs[:, _SUBMIT] <= moment) & (moment < end))
     if not here.size:
         last = float(end[timed].max())
-        raise InvalidInstance(f"{path}: no job runs or waits at {moment:g} s; the log goes from {jobs[0, _SUBMIT]:g} to {last:g} s")
+        raise InvalidInstance(
+            f"{path}: no job runs or waits at {exactly(moment)} s; the log goes from {exactly(jobs[0, _SUBMIT])} to {exactly(last)} s"
+        )
     runs = (start[here] <= moment) & (jobs[here, _RUN] > 0)
     held = np.where(jobs[here, _ALLOCATED] > 0, jobs[here, _ALLOCATED], processes[here])
     pieces = np.where(runs, held, processes[here])
     kibibytes = np.where(jobs[here, _MEMORY] > 0, jobs[here, _MEMORY], np.maximum(jobs[here, _USED_MEMORY], 0))
     account.summary |= {"jobs": len(jobs), "at": moment, "jobs running": int(runs.sum()), "jobs waiting": int((~runs).sum())}
     if at is None:
-        account.note(f"taken at {moment:g} s, when most processors are asked for; --at chooses another moment")
+        account.note(f"taken at {exactly(moment)} s, when most processors are asked for; --at chooses another moment")
     account.note("a task is one processor: those of a job need not start together or be on one node, a relaxation")
 
     units = {"cpu": "processors"} if memory is None else {"cpu": "processors", "memory": "GiB"}

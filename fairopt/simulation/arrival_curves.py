@@ -10,7 +10,7 @@ import numpy as np
 from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
-from fairopt.wording import did_you_mean, percent, plural
+from fairopt.wording import did_you_mean, exactly, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ class Arrivals:
         """
         near = np.flatnonzero(np.isclose(self.points, point, rtol=0, atol=1e-9))
         if not near.size:
-            raise Unsupported(f"there is no point at {point!r}; there are points from 0 to {self.points[-1]:g}")
+            raise Unsupported(f"there is no point at {point!r}; there are points from 0 to {exactly(self.points[-1])}")
         return {name: values[:, near[0]] for name, values in self.curves.items()}
 
     @property

@@ -39,7 +39,7 @@ from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
 from fairopt.specs import read_placement
 from fairopt.studies.workers import check_workers, run
-from fairopt.wording import did_you_mean, named
+from fairopt.wording import did_you_mean, exactly, named
 
 __all__ = ["arrivals"]
 
@@ -153,7 +153,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
     endless = np.flatnonzero(~np.isfinite(instance.tasks) | (instance.tasks != np.round(instance.tasks)))
     if endless.size:
         number = instance.tasks[endless[0]]
-        has = f"{number:g} tasks" if np.isfinite(number) else "no limit on its tasks"
+        has = f"{exactly(number)} tasks" if np.isfinite(number) else "no limit on its tasks"
         raise InvalidInstance(
             f"user {named(instance.users[endless[0]])} has {has}, and what arrives is a number of whole tasks; give each user one"
         )

@@ -19,6 +19,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import Instance, IntArray, safe_ratio
 from fairopt.program.filling import Rule
 from fairopt.solvers.filling.placements import Chooser, Joint, Placement
+from fairopt.wording import exactly
 
 __all__ = ["check_arrivals", "place_arrivals"]
 
@@ -58,13 +59,14 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
     odd = np.flatnonzero((of_server != np.round(of_server)) | (of_server > _MOST_CARDS))
     if odd.size:
         raise InvalidInstance(
-            f'server "{instance.servers[odd[0]]}" has {of_server[odd[0]]:g} {name}, and cards are whole, at most {_MOST_CARDS:,}; '
+            f'server "{instance.servers[odd[0]]}" has {exactly(of_server[odd[0]])} {name}, and cards are whole, at most {_MOST_CARDS:,}; '
             f"leave cards out, and parts of {name} add up"
         )
     odd = np.flatnonzero((of_task > 1) & (of_task != np.round(of_task)))
     if odd.size:
         raise InvalidInstance(
-            f'a task of user "{instance.users[odd[0]]}" asks for {of_task[odd[0]]:g} {name}; a task takes a part of one card, or whole ones'
+            f'a task of user "{instance.users[odd[0]]}" asks for {exactly(of_task[odd[0]])} {name}; '
+            "a task takes a part of one card, or whole ones"
         )
     return placement
 

@@ -39,6 +39,7 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.trajectory.central_path import CentralPath, Point, solve_rows
+from fairopt.wording import exactly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,8 +120,8 @@ class Trajectory(Backend):
         assert isinstance(goal, AlphaFair)
         if goal.alpha != 1:
             raise Unsupported(
-                f'"{self.name}" follows the path of proportional fairness only, and "{program.name}" has alpha = {goal.alpha:g} here; '
-                "use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
+                f'"{self.name}" follows the path of proportional fairness only, and "{program.name}" has alpha = {exactly(goal.alpha)} '
+                "here; use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
             )
         largest, bounds = program.largest(), program.limits.bounds
         columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(bounds > 0)

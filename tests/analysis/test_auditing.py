@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import witnesses
+from fairopt.measures import violations
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
@@ -95,6 +96,12 @@ def test_an_exact_allocation_violates_nothing_by_rounding() -> None:
         assert audit["pareto"].holds
         assert audit["envy-freeness"].holds
         assert notion == "proportional" or audit["max-min"].holds
+
+
+def test_an_excess_in_the_last_digits_can_be_read() -> None:
+    """10.0000002 tasks of a cluster for 10: in six digits both are 10."""
+    over = violations(fo.Instance([[10.0]], [[1.0]]), np.array([[10.0000002]]), "rdm", 1e-9)
+    assert [str(each) for each in over] == ["resource-1 @ server-1: 10.0000002, allowed 10"]
 
 
 def test_an_allocation_that_exceeds_its_limits() -> None:

@@ -121,6 +121,12 @@ def test_a_failing_engine_never_returns_silently(monkeypatch: pytest.MonkeyPatch
         fo.solve(FIGURE_1, "drfh")
 
 
+def test_a_residual_just_above_the_tolerance_can_be_told_from_it() -> None:
+    """1.04e-6 is not below 1e-6, and does not read as if it were."""
+    with pytest.raises(fo.CertificateError, match=r"feasibility 0.0e\+00, optimality 1.04e-06, fairness 0.0e\+00, allowed 1.0e-06"):
+        Certificate(0.0, 1.04e-6, 0.0).require(1e-6, "drfh", "highs")
+
+
 def test_a_residual_that_is_no_number_fails() -> None:
     """NaN is not small."""
     with pytest.raises(fo.CertificateError):

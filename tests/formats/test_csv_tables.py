@@ -197,6 +197,10 @@ REFUSED = [
         {"eligibility.csv": "name,A,B\nalice,1,1\nbob,1,1\n"},
         'lab/eligibility.csv: the first column is not "user"; the columns are name, A, B',
     ),
+    (
+        {"eligibility.csv": "user,A,B\nalice,1,1\nbob,0.99999999,1\n"},
+        'lab/eligibility.csv, line 3, column "A": expected 1 (may run) or 0 (may not), found 0.99999999',
+    ),
     ({"eligibility.csv": "user,A,B\nalice,1,1\n"}, 'lab/eligibility.csv: there is no row for user "bob"; add it'),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,1,1\nbo,1,1\n"},

@@ -241,6 +241,7 @@ def test_users_without_anything_are_left_out() -> None:
         ({"beta": "much"}, "beta is 'much'; give a number > 0"),
         ({"beta": True}, "beta is True"),
         ({"beta": 2, "lam": -0.4}, "lam is -0.4, but at beta = 2 only lam <= .* = -0.5 can be maximised: .* not be Pareto efficient"),
+        ({"beta": 2, "lam": -0.4999999}, "lam is -0.4999999, but at beta = 2 only lam <= .* = -0.5 can be maximised"),
         ({"beta": 2, "lam": 1}, "lam is 1, but at beta = 2 only lam <= "),
         ({"beta": 0.5, "lam": 0.9}, "lam is 0.9, but at beta = 0.5 only lam >= .* = 1 can be maximised"),
         ({"beta": 0.5, "lam": -3}, "lam is -3"),

@@ -335,6 +335,8 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({"capacities": [[0.0], [0.0]]}, {}, "there is no gpu on any server"),
         ({"capacities": [[1.5], [4.0]]}, {"cards": "gpu"}, 'server "server-1" has 1.5 gpu, and cards are whole'),
         ({"demands": [[1.5], [2.0]]}, {"cards": "gpu"}, 'a task of user "part" asks for 1.5 gpu'),
+        ({"capacities": [[2.9999999], [4.0]]}, {"cards": "gpu"}, 'server "server-1" has 2.9999999 gpu, and cards are whole'),
+        ({"demands": [[1.00000001], [2.0]]}, {"cards": "gpu"}, 'a task of user "part" asks for 1.00000001 gpu'),
         ({"rates": [[1, 1], [1, 1]]}, {}, "the instance gives rates"),
         ({"parallelism": [np.inf, 1]}, {}, 'of how many servers their user is on, and "two" is limited to 1 at once'),
         ({"tasks": [1e9, 1]}, {}, "tasks would arrive, more than"),
