@@ -20,6 +20,7 @@ import numpy as np
 from fairopt.certificate import Certificate
 from fairopt.drawing import draw
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.validation import restore_read_only
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +128,8 @@ class Allocation:
         for array in (self.tasks, self.shares, self.prices):
             if array is not None:
                 array.setflags(write=False)
+
+    __setstate__ = restore_read_only
 
     @property
     def tasks_per_user(self) -> FloatArray:

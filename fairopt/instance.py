@@ -39,6 +39,7 @@ from fairopt.validation import (
     matrix,
     numbers,
     require_labels,
+    restore_read_only,
     unique_labels,
 )
 from fairopt.wording import did_you_mean, plural, some
@@ -199,6 +200,8 @@ class Instance:
         object.__setattr__(self, "users", user_labels)
         object.__setattr__(self, "servers", server_labels)
         object.__setattr__(self, "resources", resource_labels)
+
+    __setstate__ = restore_read_only
 
     # What follows from the data -------------------------------------------------------------------------------------------
 

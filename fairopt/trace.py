@@ -23,7 +23,18 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
-from fairopt.validation import BoolArray, FloatArray, IntArray, booleans, check, frame_labels, matrix, numbers, unique_labels
+from fairopt.validation import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    booleans,
+    check,
+    frame_labels,
+    matrix,
+    numbers,
+    restore_read_only,
+    unique_labels,
+)
 from fairopt.wording import did_you_mean, plural
 
 if TYPE_CHECKING:
@@ -149,6 +160,8 @@ class Trace:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
+
+    __setstate__ = restore_read_only
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, resources: Sequence[str] | None = None, events: Iterable[Event] = ()) -> Trace:

@@ -8,6 +8,7 @@ fairopt.errors.InvalidInstance: the demand of "alice" for "memory" is -2; it mus
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -27,6 +28,7 @@ __all__ = [
     "matrix",
     "numbers",
     "require_labels",
+    "restore_read_only",
     "unique_labels",
 ]
 
@@ -176,3 +178,14 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
     others = int((~good).sum()) - 1
     also = f" ({others} more like it)" if others else ""
     raise InvalidInstance(f"the {what} {where} is {exactly(values[tuple(position)])}; it must be {rule}{also}")
+
+
+def restore_read_only(self: Any, state: Sequence[Any]) -> None:
+    """Fill a frozen dataclass with slots from a pickle or a deep copy; as ``__setstate__`` it keeps the arrays read-only.
+
+    numpy forgets in both that an array was.
+    """
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(self, field.name, value)

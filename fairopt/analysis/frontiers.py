@@ -59,6 +59,7 @@ from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
+from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, exactly, plural
 
 if TYPE_CHECKING:
@@ -134,6 +135,11 @@ class Frontier:
     vertices: FloatArray
     gap: float
     points: tuple[FrontierPoint, ...]
+
+    def __post_init__(self) -> None:
+        self.vertices.setflags(write=False)
+
+    __setstate__ = restore_read_only
 
     @property
     def largest_total(self) -> float:
@@ -318,7 +324,6 @@ class _Exact:
         pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
         free = float(instance.tasks[instance.effortless & instance.servable].sum())  # who demands nothing always has all its tasks
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
-        self.vertices.setflags(write=False)
 
     def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
         started = time.perf_counter()

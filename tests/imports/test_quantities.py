@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 
@@ -9,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairopt.imports import slurm_syntax
 from fairopt.imports.json_export import Part
 from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.slurm_syntax import array_size, features, gres, hosts, mebibytes, number, tres
@@ -140,7 +140,7 @@ def test_lists_of_too_many_hosts_are_refused_before_they_are_built(monkeypatch: 
     def no_product(*parts: object) -> None:
         raise AssertionError(f"the hosts of {text[:60]} are built")
 
-    monkeypatch.setattr(slurm_syntax.itertools, "product", no_product)
+    monkeypatch.setattr(itertools, "product", no_product)
     with pytest.raises(ValueError, match=message) as caught:
         hosts(text)
     assert len(str(caught.value)) < 250

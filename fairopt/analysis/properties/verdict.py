@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
+from fairopt.validation import restore_read_only
 
 __all__ = ["Verdict", "Witness", "does_not_apply", "holds", "violated"]
 
@@ -37,6 +38,8 @@ class Witness:
     def __post_init__(self) -> None:
         if self.tasks is not None:
             self.tasks.setflags(write=False)
+
+    __setstate__ = restore_read_only
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON."""
