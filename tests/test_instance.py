@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.properties.verdict import Witness
+from fairopt.analysis.properties.verdict import Witness
 
 GOOD: dict[str, Any] = {
     "capacities": [[9, 18], [4, 4]],
@@ -151,12 +151,16 @@ def test_equality_pickle_and_repr() -> None:
     )
 
 
+def _pickled(data: Any) -> Any:
+    return pickle.loads(pickle.dumps(data))
+
+
 def _arrays(data: Any) -> dict[str, np.ndarray[Any, Any]]:
     values = {field.name: getattr(data, field.name) for field in fields(data)}
     return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
-@pytest.mark.parametrize("again", [lambda data: pickle.loads(pickle.dumps(data)), copy.copy, copy.deepcopy, fo.Instance.replace])
+@pytest.mark.parametrize("again", [_pickled, copy.copy, copy.deepcopy, fo.Instance.replace])
 def test_arrays_of_a_copy_are_read_only_too(again: Callable[[fo.Instance], fo.Instance]) -> None:
     """However it was made: an instance that a worker process received cannot change under it."""
     instance = fo.Instance(**GOOD, tasks=[3, np.inf], rates=[[1, 2], [3, 4]], eligibility=[[1, 1], [1, 0]])
@@ -167,17 +171,18 @@ def test_arrays_of_a_copy_are_read_only_too(again: Callable[[fo.Instance], fo.In
         assert not array.flags.writeable, name
 
 
-@pytest.mark.parametrize("again", [lambda data: pickle.loads(pickle.dumps(data)), copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("again", [_pickled, copy.copy, copy.deepcopy])
 @pytest.mark.parametrize("kind", ["allocation", "trace", "frontier", "witness"])
 def test_arrays_of_copied_results_are_read_only_too(kind: str, again: Callable[[Any], Any]) -> None:
     """Of all data whose arrays are read-only: what is inside an allocation, its instance, is so as well."""
     instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
-    data: Any = {
+    make: dict[str, Callable[[], Any]] = {
         "allocation": lambda: fo.solve(instance, "proportional"),
         "trace": lambda: fo.Trace(["a", "b"], [0, 1], [2, 1], [[1], [1]], [5, 6], eligibility=[[True], [True]]),
         "frontier": lambda: fo.frontier(instance, alphas=[], notions=[]),
         "witness": lambda: Witness("", tasks=np.ones((2, 1)), instance=instance),
-    }[kind]()
+    }
+    data = make[kind]()
     other = again(data)
     arrays = _arrays(other) | (_arrays(other.instance) if hasattr(other, "instance") else {})
     assert arrays

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import witnesses
-from fairopt.measures import violations
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.analysis import rerun as question
+from fairopt.analysis.measures import violations
 from fairopt.cli import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
