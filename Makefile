@@ -17,7 +17,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet tests/test_architecture.py
+	$(BIN)/python -m pytest --quiet tests/repository/test_architecture.py
 
 bench: $(INSTALLED)  ## time and memory against what one would use or write otherwise, into benchmarks/results
 	$(BIN)/python benchmarks/run.py

@@ -1,6 +1,6 @@
 """Every notion, every engine that can, on random instances: do they agree, and what does the worst certificate say?
 
-``python tests/agreement.py --instances 500`` prints a table; tests/test_agreement.py runs a fixed sample of it.
+``python tests/agreement.py --instances 500`` prints a table; tests/conformance/test_agreement.py runs a fixed sample of it.
 
 Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude, and
 under time division in every third instance rates of its own, and in every fourth users who are limited to some servers at once (but not

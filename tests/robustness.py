@@ -1,6 +1,6 @@
 """Degenerate and badly scaled instances through the interior point and through the default engine: does any fail, does any differ?
 
-``python tests/robustness.py --instances 2000`` prints a table; tests/test_robustness.py runs a fixed sample of it.
+``python tests/robustness.py --instances 2000`` prints a table; tests/conformance/test_robustness.py runs a fixed sample of it.
 
 Every instance is of one of the `KINDS`. Each is asked for the leximin of global dominant shares, one equal level (where the notion has
 one), the leximin of given utilities, the largest total and proportional fairness with an alpha of its own. Every program is solved

@@ -156,7 +156,7 @@ def test_rounds_end_in_drf(instance: fo.Instance) -> None:
     assert all(a.level < b.level for a, b in pairwise(rounds))
 
 
-# The paper's numbers (those that are data are in fairopt/papers, and read by tests/test_reproduce.py) ----------------------------
+# The paper's numbers (those that are data are in fairopt/papers, and read by tests/reproduction/test_reproducing.py) --------------
 
 
 def test_the_order_of_operations_does_not_matter() -> None:

@@ -63,7 +63,7 @@ def test_every_public_name_is_in_the_reference() -> None:
 def test_every_property_is_in_the_reference() -> None:
     """Each check says in its docstring what it measures."""
     documented = re.findall(
-        r"^.. automodule:: (fairopt\.properties\.\w+)$", (DOCS / "reference" / "properties.md").read_text(), re.MULTILINE
+        r"^.. automodule:: (fairopt\.analysis\.properties\.\w+)$", (DOCS / "reference" / "properties.md").read_text(), re.MULTILINE
     )
     assert documented == [check.__module__ for check in CHECKS.values()]
 
