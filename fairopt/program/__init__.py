@@ -4,6 +4,7 @@
 ``program``       `Program`, `Solution` and `Stage`
 ``goals``         what is maximised
 ``limits``        what every allocation must respect
+``scaling``       a program in units of its own, and the way back
 ``text``          a program as mathematics
 ``own_limits``    caps on a user's level that follow from limits of that user alone
 ``parallelism``   how many servers a user runs on at once
@@ -17,6 +18,7 @@ from __future__ import annotations
 from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Feature, Program, Solution, Stage
+from fairopt.program.scaling import ScaledColumns
 
 __all__ = [
     "AlphaFair",
@@ -30,6 +32,7 @@ __all__ = [
     "LimitKind",
     "Limits",
     "Program",
+    "ScaledColumns",
     "Separate",
     "Solution",
     "Stage",

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.scaling import ScaledColumns
 from fairopt.program.text import limit_name, lines_of
 
 __all__ = ["Feature", "Program", "Solution", "Stage"]
@@ -91,6 +92,7 @@ class Program:
     limits: Limits
     goal: Goal
     integral: bool = False
+    _largest: FloatArray | None = field(default=None, init=False, repr=False)  # of `largest`; a changed program (`replace`) has none yet
 
     @property
     def n_pairs(self) -> int:
@@ -131,11 +133,22 @@ class Program:
         return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
 
     def largest(self) -> FloatArray:
-        """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,)."""
-        best = np.full(self.n_pairs, np.inf)
-        entries = self.limits.matrix
-        np.minimum.at(best, entries.indices, safe_ratio(np.repeat(self.limits.bounds, np.diff(entries.indptr)), entries.data))
-        return best
+        """Return the largest value that each column can take by itself, min over rows of b / a, (pairs,).
+
+        Computed once: the limits of a program never change, and the array cannot be written to.
+        """
+        if self._largest is None:
+            best = np.full(self.n_pairs, np.inf)
+            entries = self.limits.matrix
+            np.minimum.at(best, entries.indices, safe_ratio(np.repeat(self.limits.bounds, np.diff(entries.indptr)), entries.data))
+            best.setflags(write=False)
+            object.__setattr__(self, "_largest", best)
+        assert self._largest is not None
+        return self._largest
+
+    def scaled(self) -> ScaledColumns:
+        """Return the columns with room in units in which each reaches 1 and every limit is 1, and the way back."""
+        return ScaledColumns.of(self)
 
     def part(self, server: int, x: FloatArray) -> tuple[Program, IntArray]:
         """Return the program of one server's own columns when x is given elsewhere, and which columns those are."""
