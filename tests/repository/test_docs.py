@@ -10,6 +10,7 @@ import sys
 from html.parser import HTMLParser
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 from unittest.mock import patch
 
@@ -66,6 +67,23 @@ def test_every_property_is_in_the_reference() -> None:
         r"^.. automodule:: (fairopt\.analysis\.properties\.\w+)$", (DOCS / "reference" / "properties.md").read_text(), re.MULTILINE
     )
     assert documented == [check.__module__ for check in CHECKS.values()]
+
+
+def test_the_house_is_drawn_as_it_stands() -> None:
+    """Its page lists the rooms from the top floor to the ground, then the parts of ``solvers``, as the test of the architecture does."""
+    plan = run_path(str(Path(__file__).with_name("test_architecture.py")))
+    page = (DOCS / "reference" / "house.md").read_text()
+    rooms, solvers = (re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE) for part in page.split("\n## Rooms")[1].split("\n## Inside"))
+    assert rooms == [*reversed(plan["ROOMS"])]
+    assert solvers == [*reversed(plan["SHARED"]), *plan["ENGINES"]]
+
+
+def test_the_house_points_to_what_is_there() -> None:
+    """Files and folders that the page names, from the root of the repository."""
+    page = (DOCS / "reference" / "house.md").read_text()
+    named = re.findall(r"`([a-z_]+/[\w./]*)`", page)
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
