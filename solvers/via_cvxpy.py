@@ -29,10 +29,8 @@ from fairopt.certificate import certify
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
-from fairopt.solvers.alpha_fair.logarithmic_path import follow
-from fairopt.solvers.alpha_fair.polish import from_answer
+from fairopt.solvers.alpha_fair.polish import polish
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
-from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
 from fairopt.solvers.backend import Backend, Deadline, Status
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.leximin import sharpened
@@ -85,7 +83,7 @@ class CVXPY(Backend):
         elif isinstance(program.goal, AlphaFair):
             solution = task.alpha_fair(program.goal, tolerance)
         elif isinstance(program.goal, Tradeoff):
-            solution = task.tradeoff(program.goal)
+            solution = task.tradeoff(program.goal, tolerance)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
             solution = sharpened(program, task.levels(program.goal, tolerance), tolerance)
@@ -199,21 +197,21 @@ class _Task:
                 parts = np.exp(np.maximum(log_weight - log_weight.max(), -40.0))
                 power = cp.power(self.utilities(reach * level, members.size, group) @ self.x, 1 - goal.alpha, approx=False)
                 self.run(cp.sum(cp.multiply(parts / (1 - goal.alpha), power)), [self.limits], {})
-                x, prices = np.maximum(self.x.value, 0.0), np.maximum(np.asarray(self.limits.dual_value), 0.0)
+                prices = np.maximum(np.asarray(self.limits.dual_value), 0.0)
         except FairoptError:
             if self.x.value is None:
                 raise
-            x = np.maximum(self.x.value, 0.0)
-        with np.errstate(all="ignore"):
-            exact = from_answer(problem, x, prices)
-        if exact is not None:
-            finished = replace(problem.solution(*exact[:2], self.iterations + exact[2]), finished_by="active sets")
-            if certify(self.program, finished).worst <= tolerance:
-                return finished
-        log.info("the sets of used pairs and full limits do not show in the answer; solving by the interior point")
+        return self.polished(prices, tolerance)
+
+    def polished(self, prices: FloatArray, tolerance: float) -> Solution:
+        """Return the answer on its active sets, and where that is not good enough, the interior point's."""
+        exact = polish(self.program, Solution(self.tasks(), prices=self.prices(1.0, prices), iterations=self.iterations))
+        if exact is not None and certify(self.program, exact).worst <= tolerance:
+            return replace(exact, finished_by="active sets")
+        log.info("the active sets do not show in the answer; solving by the interior point")
         return replace(InteriorPoint().solve(self.program, tolerance=tolerance, deadline=self.deadline), finished_by="interior-point")
 
-    def tradeoff(self, goal: Tradeoff) -> Solution:
+    def tradeoff(self, goal: Tradeoff, tolerance: float) -> Solution:
         """The goal as it stands, in units of what users could have; then exactly."""
         problem = AlphaFairProblem(self.program, goal)
         members, group = np.unique(self.user, return_inverse=True)
@@ -228,9 +226,7 @@ class _Task:
         total = cp.log(cp.sum(cp.multiply(np.exp(unit - unit.max()), own)))
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
-        x, prices = np.maximum(self.x.value, 0.0), np.maximum(np.asarray(self.limits.dual_value), 0.0)
-        x, prices, steps, finished_by = find_total_worth(problem, goal, self.deadline, follow, near=(x, prices))
-        return replace(problem.solution(x, prices, self.iterations + steps), finished_by=finished_by)
+        return self.polished(np.asarray(self.limits.dual_value), tolerance)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

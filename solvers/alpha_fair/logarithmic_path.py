@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.alpha_fair.polish import on_sets, poor_at, wish
+from fairopt.solvers.alpha_fair.active_sets import on_sets, poor_at, wish
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Newton, State
 from fairopt.solvers.backend import Deadline
 

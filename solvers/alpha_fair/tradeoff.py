@@ -1,18 +1,19 @@
-"""Trade-offs of fairness and total, by a root of one variable over alpha-fair programs.
+r"""Trade-offs of fairness and total: the root of one variable over a family of alpha-fair programs.
 
     maximise  G(U) = (1 - e) log M(U) + e log S,      M = T^(1 / (1 - beta)),  T = sum phi[n] U[n]^(1 - beta),  S = sum U[n]
 
-is concave (a power mean of order 1 - beta < 1 is, and a logarithm is concave and grows), and its gradient in U[n] is a multiple of
+G is concave: a power mean of order 1 - beta < 1 is concave, and the logarithm is concave and increasing. Its gradient in U[n] is a
+multiple of
 
     phi[n] U[n]^-beta + kappa,      kappa = e / (1 - e) * T / S.
 
-So U is optimal if and only if it is optimal for h = T / (1 - beta) + kappa S, an alpha-fair goal with a total, with the kappa that U itself
-gives. Let U(kappa) be the optimum of h for any kappa > 0, and m(kappa) = kappa S / T there, the part of the money that the total pays, over
-the rest. Whatever m is, U(kappa) is optimal for the G with e / (1 - e) = m. G is strictly concave, so its U is unique, and kappa = m T / S
-with it: m is one-to-one, continuous and 0 for kappa = 0, so it *grows with kappa*, and log m(kappa) = log(e / (1 - e)) has one root. A
-secant in logarithms finds it; the optimum at one kappa is the start at the next.
+So U is optimal if and only if it is optimal for h = T / (1 - beta) + kappa S, an alpha-fair goal plus a linear total, with the kappa that U
+itself implies. Let U(kappa) be the optimum of h for any kappa > 0, and m(kappa) = kappa S / T at U(kappa). For every m, U(kappa) is
+optimal for the G with e / (1 - e) = m. G is strictly concave, so its optimum U is unique, and kappa = m T / S is unique with it: m is
+one-to-one, continuous, and 0 at kappa = 0, hence increasing. So log m(kappa) = log(e / (1 - e)) has exactly one root. A safeguarded secant
+method in log kappa finds it; the optimum at one kappa is the starting point at the next.
 
-What is left of the equation at the end is the relative error of kappa, and counts in the certificate, which computes its own.
+The residual of that equation at the end is the relative error of kappa. It shows in the certificate, which computes kappa from the answer.
 """
 
 from __future__ import annotations
@@ -26,52 +27,81 @@ import numpy as np
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import Tradeoff
-from fairopt.solvers.alpha_fair.polish import from_answer
+from fairopt.solvers.alpha_fair.active_sets import from_answer
+from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["find_total_worth"]
+__all__ = ["Point", "find_total_worth", "follow_tradeoff"]
 
 log = logging.getLogger(__name__)
 
 _EXACT = 1e-11  # relative error of kappa
 _EVALUATIONS = 60
-Follow: TypeAlias = Callable[[AlphaFairProblem, Deadline], tuple[FloatArray, FloatArray, int]]
-_LONGEST = 4.0  # change of log kappa
+_LONGEST = 4.0  # largest change of log kappa in a step
+
+Point: TypeAlias = tuple[FloatArray, FloatArray, int]  # tasks and prices in the problem's units, and the steps that they took
+
+
+def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Point:
+    """Return the optimum of a trade-off by the path in logarithms: from the beginning for kappa = 0, then by active sets where they do.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where no kappa was found.
+    """
+    start = follow(problem, deadline)
+    if goal.efficiency == 0:
+        return start
+    found = find_total_worth(problem, goal, deadline, lambda x, p: from_answer(problem, x, p) or follow(problem, deadline), start)
+    if found is None:
+        raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
+    return found
 
 
 def find_total_worth(
-    problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline, follow: Follow, near: tuple[FloatArray, FloatArray] | None = None
-) -> tuple[FloatArray, FloatArray, int, str]:
-    """Return tasks, prices (in the problem's units), the number of steps, and what found them: "active sets" or "interior-point".
+    problem: AlphaFairProblem,
+    goal: Tradeoff,
+    deadline: Deadline,
+    optimum_near: Callable[[FloatArray, FloatArray], Point | None],
+    start: Point,
+) -> Point | None:
+    """Return the optimum of a trade-off, None where no optimum was found for some kappa.
 
-    ``follow`` solves the problem for the kappa that it has (`fairopt.solvers.alpha_fair.logarithmic_path`). ``near`` are tasks and prices
-    near the optimum, from another engine.
+    Parameters
+    ----------
+    optimum_near : callable
+        Given tasks and prices near the optimum, it returns the optimum of the problem at the kappa that the problem has.
+    start : Point
+        Any point at which every user has something; best the optimum at kappa = 0, or an approximate answer.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
     """
-    if goal.efficiency == 0 and near is None:
-        return *follow(problem, deadline), "interior-point"
-    found_by, steps = "active sets", 0
-    x, p = near if near is not None else follow(problem, deadline)[:2]
+    x, p, steps = start
     now = _log_kappa(problem, goal, x)
     low, high = -np.inf, np.inf
     before: tuple[float, float] | None = None
-    best: tuple[FloatArray, FloatArray, float] = (x, p, np.inf)
+    best, error = (x, p), np.inf
     for _ in range(_EVALUATIONS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": steps})
         problem.set_total_worth(now)
         with np.errstate(all="ignore"):
-            answer = from_answer(problem, x, p)
-        if answer is None:
-            answer, found_by = follow(problem, deadline), "interior-point"
-        x, p, number = answer
-        steps += number
+            optimum = optimum_near(x, p)
+        if optimum is None:
+            return None
+        x, p = optimum[:2]
+        steps += optimum[2]
         if goal.efficiency == 0:
-            return x, p, steps, found_by
-        off = now - _log_kappa(problem, goal, x)  # grows with kappa, as m does
+            return x, p, steps
+        off = now - _log_kappa(problem, goal, x)  # increases with kappa, as m does
         log.debug("log kappa %.15g: off by %.1e", now, off)
-        if abs(off) < abs(best[2]):
-            best = x, p, off
+        if abs(off) < error:
+            best, error = (x, p), abs(off)
         if abs(off) <= _EXACT:
             break
         low, high = (now, high) if off < 0 else (low, now)
@@ -85,13 +115,11 @@ def find_total_worth(
         if ahead == now or not low < ahead < high:  # no number left between
             break
         now = float(ahead)
-    if not np.isfinite(best[2]):
-        raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
-    return best[0], best[1], steps, found_by
+    return None if error == np.inf else (*best, steps)
 
 
 def _log_kappa(problem: AlphaFairProblem, goal: Tradeoff, x: FloatArray) -> float:
-    """Return the log kappa that the utilities of tasks x give."""
+    """Return the log kappa that the utilities of tasks x imply."""
     utilities = np.zeros(goal.weights.size)
     utilities[problem.member] = problem.unit * np.maximum(problem.utility(np.maximum(x, 0.0)), 1e-300)
     return goal.log_total_worth(utilities)

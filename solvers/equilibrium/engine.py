@@ -7,7 +7,7 @@ following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop 
 Most instances settle in a few sweeps, some only geometrically, over thousands. Three things help, all of them only to propose a point:
 
 * the structure that the sweeps have found (who holds something where, and what stopped it) is solved as linear equations
-  (`fairopt.solvers.equilibrium.polish`), every few sweeps; where that satisfies the condition, it is the answer;
+  (`fairopt.solvers.equilibrium.equations`), every few sweeps; where that satisfies the condition, it is the answer;
 * where each sweep moves the same little until some pair is empty, one step goes all that way;
 * where sweeps crawl, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds who holds what, given what stops each.
 
@@ -39,7 +39,7 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.compiled import load
-from fairopt.solvers.equilibrium.polish import Structure
+from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.smoothing import approach
 
 if TYPE_CHECKING:

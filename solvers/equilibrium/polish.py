@@ -1,128 +1,93 @@
-r"""The linear equations of an equilibrium of servers whose structure is known, and their solution near a given point.
+"""The polish of equilibria of servers: from approximate tasks, of any engine, to the exact ones nearby.
 
-Sweeps approach an equilibrium geometrically, and slowly where users trade between servers. What they settle first is the structure:
-which pairs hold something, and which limit stopped each. Given that,
+Approximate tasks show their active sets: which pairs hold something, and which limit is the bottleneck of each, the fullest one at which no
+holder has a larger share. With these sets fixed, an equilibrium solves linear equations (`fairopt.solvers.equilibrium.equations`).
 
-    sum of x over the pairs of n  =  g[p] L[j]     for each positive pair p of n that limit j stopped
-    sum of x over the pairs of n  =  T[n]          for each user that has all its tasks
-    sum of A[j,p] x[p]            =  b[j]          for each limit j that stopped a positive pair
-
-with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined
-where several placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that
-scale is taken (one sparse factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
-none, and the rest is solved again. The answer proves nothing: it is the caller who verifies."""
+Polishing neither certifies nor chooses: whether the polished answer is better than the one it came from, the caller finds out.
+"""
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.certificate.conditions import envy_of_servers
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.program import Equilibrium, LimitKind, Program, Solution
+from fairopt.solvers.equilibrium.equations import Structure
 
-__all__ = ["Structure"]
+__all__ = ["polish"]
 
-_REGULAR = 1e-11
-_REFINEMENTS = 6
-_ROUNDS = 12
+_NOTHING = (1e-9, 1e-6, 1e-4)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Structure:
-    """What an equilibrium would have to be exactly, near a point x: who has something where, and what stops it there.
+def polish(program: Program, solution: Solution) -> Solution | None:
+    """Return the solution of the equations of a solution's active sets; None where these have no solution.
 
-    Attributes
+    Where what a pair holds may be rounding, several sets are tried, and the one whose solution comes nearest to an equilibrium counts.
+
+    Parameters
     ----------
-    user, g, x, stop : arrays (pairs,)
-        ``stop`` is a row of ``use``, or -1: nothing but the number of the user's tasks.
-    tasks : array (users,)
-    use : sparse (limits, pairs)
-    bounds : array (limits,)
+    program : Program
+        With a goal `Equilibrium` and limits of servers and on users' tasks only; of any other there is nothing to polish here, and None
+        is returned.
+    solution : Solution
+        Near an equilibrium. Prices are not looked at; the result has none.
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> program = fo.formulate(fo.Instance([[1.0]], [[1.0], [2.0]]), "psdsf")
+    >>> polished = polish(program, Solution(np.array([0.501, 0.249])))
+    >>> polished.x
+    array([0.5 , 0.25])
     """
-
-    user: IntArray
-    g: FloatArray
-    tasks: FloatArray
-    use: sp.csr_array
-    bounds: FloatArray
-    x: FloatArray
-    stop: IntArray
-
-    def solve(self, positive: BoolArray) -> FloatArray | None:
-        """Return x >= 0 of the equations in which these pairs have something, or None where there is none; negative ones are left out."""
-        positive = positive & (self.x > 0)
-        for _ in range(_ROUNDS):
-            if not positive.any():
-                return None
-            answer = self._solve(positive)
-            if answer is None:
-                return None
-            negative = positive & (answer < 0)
-            if not negative.any():
-                return answer
-            positive = positive & ~negative
+    goal, limits = program.goal, program.limits
+    owned = limits.kinds == LimitKind.TASKS
+    if not isinstance(goal, Equilibrium) or not (limits.of_servers | owned).all():
         return None
-
-    def _solve(self, positive: BoolArray) -> FloatArray | None:
-        columns = np.flatnonzero(positive)
-        n, start, row = self.user[columns], self.x[columns], self.stop[columns]
-        complete = np.zeros(self.tasks.size, bool)
-        complete[n[row < 0]] = True
-        complete &= np.isfinite(self.tasks)
-        total = np.bincount(n, weights=start, minlength=self.tasks.size)
-
-        levelled = np.flatnonzero(~complete[n])  # the pairs that have an equation of their own
-        rows, which = np.unique(row[levelled], return_inverse=True)
-        if rows.size and rows[0] < 0:
-            return None
-        if not rows.size and not complete.any():
-            return None
-        implied = total[n[levelled]] / self.g[columns[levelled]]
-        level = np.bincount(which, weights=implied) / np.maximum(np.bincount(which), 1)
-        done = np.flatnonzero(complete)
-
-        number = columns.size
-        share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(self.tasks.size, number))
-        slope = self.g[columns[levelled]] * level[which] / total[n[levelled]]
-        levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
-        full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
-        blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
-        right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
-        if done.size:
-            blocks.append([share[done], None])
-            right.append(self.tasks[done] / total[done] - 1.0)
-        if not rows.size:
-            blocks, right = [[share[done]]], [right[-1]]
-        matrix, rest = sp.csr_array(sp.block_array(blocks, format="csr")), np.concatenate(right)
-        correction = _smallest(matrix, rest)
-        if correction is None:
-            return None
-        answer = np.zeros(self.x.size)
-        answer[columns] = start * (1.0 + correction[:number])
-        return answer
+    rows = np.flatnonzero(limits.of_servers)
+    use, bounds = sp.csr_array(limits.matrix[rows]), limits.bounds[rows]
+    tasks = np.full(len(program.users), np.inf)
+    tasks[limits.keys[owned, 0]] = limits.bounds[owned]
+    g = goal.weights[program.pair_users] / program.utilities
+    x, largest = np.maximum(solution.x, 0.0), program.largest()
+    best, least, seen = None, np.inf, set[bytes]()
+    for nothing in _NOTHING:
+        holds = x > nothing * largest
+        if holds.tobytes() in seen:
+            continue
+        seen.add(holds.tobytes())
+        stop = _bottlenecks(program, use, bounds, tasks, g, x, holds)
+        answer = Structure(program.pair_users, g, tasks, use, bounds, x, stop).solve(holds)
+        if answer is None:
+            continue
+        violation = envy_of_servers(program, goal, answer)
+        if violation < least:
+            best, least = answer, violation
+    return None if best is None else replace(solution, x=best, prices=None)
 
 
-def _smallest(matrix: sp.csr_array, right: FloatArray) -> FloatArray | None:
-    """Return the smallest z with matrix z = right, or None where there is none."""
-    m, n = matrix.shape
-    system = sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            factors = splu(system)
-    except (RuntimeError, ValueError):  # exactly singular
-        return None
-    z = np.zeros(n)
-    rest = right
-    for _ in range(_REFINEMENTS):
-        z = z + factors.solve(np.concatenate([np.zeros(n), rest]))[:n]
-        rest = right - matrix @ z
-        if not np.isfinite(z).all():
-            return None
-        if np.abs(rest).max() <= 1e-15:
-            break
-    return z
+def _bottlenecks(
+    program: Program, use: sp.csr_array, bounds: FloatArray, tasks: FloatArray, g: FloatArray, x: FloatArray, holds: BoolArray
+) -> IntArray:
+    """Return which limit (row of ``use``) is nearest to being the bottleneck of each pair; -1 where its user is nearer to all its tasks."""
+    user = program.pair_users
+    total = program.per_user(x)
+    share = total[user] / g
+    free = np.maximum(1 - safe_ratio(use @ x, bounds), 0.0)
+    entries = use.tocoo()
+    highest = np.zeros(bounds.size)
+    np.maximum.at(highest, entries.row, np.where(holds[entries.col], share[entries.col], 0.0))
+    behind = safe_ratio(np.maximum(highest[entries.row] - share[entries.col], 0.0), highest[entries.row])
+    violation = np.maximum(free[entries.row], behind)
+    order = np.lexsort((violation, entries.col))
+    first = order[np.flatnonzero(np.diff(entries.col[order], prepend=-1))]  # the nearest limit of each pair that uses one
+    stop, off = np.full(x.size, -1), np.full(x.size, np.inf)
+    stop[entries.col[first]], off[entries.col[first]] = entries.row[first], violation[first]
+    furthest = np.zeros(tasks.size)
+    np.maximum.at(furthest, user[holds], off[holds])
+    missing = np.where(np.isfinite(tasks), np.maximum(1 - safe_ratio(total, tasks), 0.0), np.inf)
+    return np.where((missing < furthest)[user], -1, stop)

@@ -18,13 +18,13 @@ from threadpoolctl import ThreadpoolController
 from fairopt.certificate import certify
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.solvers.alpha_fair.active_sets import from_answer
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.market import as_market, is_large
-from fairopt.solvers.alpha_fair.polish import from_answer
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 from fairopt.solvers.alpha_fair.reduced_weights import eased, with_full_weights
 from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
-from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
+from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.interior_point.levels import solve_levels
@@ -240,7 +240,7 @@ def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: De
     # 200 on 30 26 s and 3.3 s, both on two busy cores.
     with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
-            return problem.solution(*find_total_worth(problem, goal, deadline, follow)[:3])
+            return problem.solution(*follow_tradeoff(problem, goal, deadline))
         found = problem.solution(*follow(problem, deadline))
         error = certify(program, found).worst
         easier = eased(program, goal, found) if error > _GOOD else None

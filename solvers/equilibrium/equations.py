@@ -1,0 +1,128 @@
+r"""The linear equations of an equilibrium of servers whose structure is known, and their solution near a given point.
+
+Sweeps approach an equilibrium geometrically, and slowly where users trade between servers. What they settle first is the structure:
+which pairs hold something, and which limit stopped each. Given that,
+
+    sum of x over the pairs of n  =  g[p] L[j]     for each positive pair p of n that limit j stopped
+    sum of x over the pairs of n  =  T[n]          for each user that has all its tasks
+    sum of A[j,p] x[p]            =  b[j]          for each limit j that stopped a positive pair
+
+with the x of the positive pairs and the levels L as unknowns: square where it is not degenerate, consistent and underdetermined
+where several placements give the same answer. The unknowns are scaled by their present values, and the smallest correction in that
+scale is taken (one sparse factorisation of the KKT matrix, regularised, with refinement). Where a pair would become negative it is
+none, and the rest is solved again. The answer proves nothing: it is the caller who verifies."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+
+__all__ = ["Structure"]
+
+_REGULAR = 1e-11
+_REFINEMENTS = 6
+_ROUNDS = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure:
+    """What an equilibrium would have to be exactly, near a point x: who has something where, and what stops it there.
+
+    Attributes
+    ----------
+    user, g, x, stop : arrays (pairs,)
+        ``stop`` is a row of ``use``, or -1: nothing but the number of the user's tasks.
+    tasks : array (users,)
+    use : sparse (limits, pairs)
+    bounds : array (limits,)
+    """
+
+    user: IntArray
+    g: FloatArray
+    tasks: FloatArray
+    use: sp.csr_array
+    bounds: FloatArray
+    x: FloatArray
+    stop: IntArray
+
+    def solve(self, positive: BoolArray) -> FloatArray | None:
+        """Return x >= 0 of the equations in which these pairs have something, or None where there is none; negative ones are left out."""
+        positive = positive & (self.x > 0)
+        for _ in range(_ROUNDS):
+            if not positive.any():
+                return None
+            answer = self._solve(positive)
+            if answer is None:
+                return None
+            negative = positive & (answer < 0)
+            if not negative.any():
+                return answer
+            positive = positive & ~negative
+        return None
+
+    def _solve(self, positive: BoolArray) -> FloatArray | None:
+        columns = np.flatnonzero(positive)
+        n, start, row = self.user[columns], self.x[columns], self.stop[columns]
+        complete = np.zeros(self.tasks.size, bool)
+        complete[n[row < 0]] = True
+        complete &= np.isfinite(self.tasks)
+        total = np.bincount(n, weights=start, minlength=self.tasks.size)
+
+        levelled = np.flatnonzero(~complete[n])  # the pairs that have an equation of their own
+        rows, which = np.unique(row[levelled], return_inverse=True)
+        if rows.size and rows[0] < 0:
+            return None
+        if not rows.size and not complete.any():
+            return None
+        implied = total[n[levelled]] / self.g[columns[levelled]]
+        level = np.bincount(which, weights=implied) / np.maximum(np.bincount(which), 1)
+        done = np.flatnonzero(complete)
+
+        number = columns.size
+        share = sp.csr_array((start / total[n], (n, np.arange(number))), shape=(self.tasks.size, number))
+        slope = self.g[columns[levelled]] * level[which] / total[n[levelled]]
+        levels = sp.csr_array((slope, (np.arange(levelled.size), which)), shape=(levelled.size, rows.size))
+        full = sp.csr_array(sp.diags_array(1.0 / self.bounds[rows]) @ self.use[rows][:, columns] @ sp.diags_array(start))
+        blocks: list[Any] = [[share[n[levelled]], -levels], [full, None]]
+        right = [levels.sum(axis=1) - 1.0, 1.0 - full.sum(axis=1)]
+        if done.size:
+            blocks.append([share[done], None])
+            right.append(self.tasks[done] / total[done] - 1.0)
+        if not rows.size:
+            blocks, right = [[share[done]]], [right[-1]]
+        matrix, rest = sp.csr_array(sp.block_array(blocks, format="csr")), np.concatenate(right)
+        correction = _smallest(matrix, rest)
+        if correction is None:
+            return None
+        answer = np.zeros(self.x.size)
+        answer[columns] = start * (1.0 + correction[:number])
+        return answer
+
+
+def _smallest(matrix: sp.csr_array, right: FloatArray) -> FloatArray | None:
+    """Return the smallest z with matrix z = right, or None where there is none."""
+    m, n = matrix.shape
+    system = sp.block_array([[sp.eye_array(n), matrix.T], [matrix, -_REGULAR * sp.eye_array(m)]], format="csc")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            factors = splu(system)
+    except (RuntimeError, ValueError):  # exactly singular
+        return None
+    z = np.zeros(n)
+    rest = right
+    for _ in range(_REFINEMENTS):
+        z = z + factors.solve(np.concatenate([np.zeros(n), rest]))[:n]
+        rest = right - matrix @ z
+        if not np.isfinite(z).all():
+            return None
+        if np.abs(rest).max() <= 1e-15:
+            break
+    return z
