@@ -68,7 +68,7 @@ class Merging:
         """Bring tasks (merged users, merged servers) back to (users, servers)."""
         by_user = np.asarray(x, float)[self.user_group] * self.user_part[:, None]
         tasks: FloatArray = by_user[:, self.server_group] * self.server_part
-        for n in np.flatnonzero(self.original.effortless & self.original.servable):
+        for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
             tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = self.original.tasks[n]
         return tasks
 

@@ -260,7 +260,7 @@ class Instance:
     @property
     def limited(self) -> BoolArray:
         """Which users have a parallelism that is less than the number of servers where they may run, (users,): others never feel it."""
-        limited = np.isfinite(self.parallelism) & ~self.effortless
+        limited = np.isfinite(self.parallelism) & ~self.zero_demand
         limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -270,12 +270,17 @@ class Instance:
         return np.asarray(self.eligibility.any(axis=1))
 
     @property
-    def effortless(self) -> BoolArray:
-        """Which users demand nothing at all, so that all their (finitely many) tasks fit anywhere, (users,)."""
+    def zero_demand(self) -> BoolArray:
+        """Which users demand nothing of any resource, (users,). All their (finitely many) tasks fit on any server."""
         if self.rates_per_server is not None:
             return np.zeros(self.n_users, bool)
-        effortless: BoolArray = (self.demands == 0).all(axis=1)
-        return effortless
+        zero_demand: BoolArray = (self.demands == 0).all(axis=1)
+        return zero_demand
+
+    @property
+    def effortless(self) -> BoolArray:
+        """Another name of `zero_demand`."""
+        return self.zero_demand
 
     @property
     def unservable(self) -> tuple[str, ...]:

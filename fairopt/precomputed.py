@@ -102,7 +102,7 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     capacity, share = instance.total_capacity, np.where(can, share, 0.0)
     trace = precompute(capacity, instance.demands, share, instance.tasks, cycles)
     x = sum((cycle.tasks for cycle in trace), np.zeros(instance.n_users))
-    x[can & instance.effortless] = np.floor(instance.tasks[can & instance.effortless])
+    x[can & instance.zero_demand] = np.floor(instance.tasks[can & instance.zero_demand])
     if finish:
         x = fill_lowest_first(capacity, instance.demands, share, instance.tasks, x)
     tasks = np.zeros((instance.n_users, instance.n_servers))

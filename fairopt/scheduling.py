@@ -173,7 +173,7 @@ def schedule(
     solved = time.perf_counter()
 
     tasks = filled.tasks.astype(float)
-    for n in np.flatnonzero(seen.effortless & instance.servable):
+    for n in np.flatnonzero(seen.zero_demand & instance.servable):
         tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = np.floor(instance.tasks[n] * (1 + FITS))
     excess = max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True)
@@ -320,7 +320,7 @@ def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, 
     fits = instance.eligibility.copy()
     for r in range(capacities.shape[1]):  # a resource at a time: no (users, servers, resources) array is ever held
         fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
-    takes_part = instance.servable & ~instance.effortless & (instance.tasks > 0)
+    takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
     too_large = takes_part & ~fits.any(axis=1)
     if not first_block:
         takes_part &= ~too_large

@@ -348,7 +348,7 @@ def _table(program: Program, x: FloatArray) -> FloatArray:
 def _unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatArray:
     tasks = np.zeros((instance.n_users, instance.n_servers))
     np.add.at(tasks.T, row, pairs.T)
-    for n in np.flatnonzero(instance.effortless & instance.servable):
+    for n in np.flatnonzero(instance.zero_demand & instance.servable):
         tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = instance.tasks[n]
     return tasks
 

@@ -53,7 +53,7 @@ class Asset(ShareNotion):
         share: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
         return share
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """The sum of the shares of all resources."""
         parts = safe_ratio(instance.demands[user], instance.total_capacity)
         listed = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]

@@ -129,9 +129,9 @@ class BBF(Notion):
             )
         check_preference(self.prefer, instance, self.name)
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """Its entitlement."""
-        part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.effortless].sum())
+        part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.zero_demand].sum())
         return f"its entitlement: all that it asks for, or {percent(part)} of some resource that is used up"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:

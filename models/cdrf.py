@@ -60,7 +60,7 @@ class CDRF(ShareNotion):
         """1 / sum_i gamma[n,i], within its parallelism; inf for a user who cannot run anywhere, who has no column."""
         return safe_ratio(1.0, tasks_within(instance, instance.rates))
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """The tasks that it could run alone, within its constraints."""
         alone = float(tasks_within(instance, instance.rates)[user])
         part = percent(float(safe_ratio(1.0, alone)))

@@ -71,6 +71,6 @@ class DRF(ShareNotion):
         """max_r d[n,r] / c[r]."""
         return dominant_share(instance, instance.total_capacity)
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """The dominant share of the server."""
         return dominant_part(instance, user, instance.total_capacity, "the server")

@@ -71,7 +71,7 @@ class DRFH(ShareNotion):
         """max_r d[n,r] / sum_i counts[i] c[i,r]."""
         return dominant_share(instance, instance.total_capacity)
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """The dominant share of the whole cluster."""
         return dominant_part(instance, user, instance.total_capacity, "the whole cluster")
 

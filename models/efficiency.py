@@ -52,7 +52,7 @@ class Efficiency(ShareNotion):
         """Return 1: tasks count."""
         return np.ones(instance.n_users)
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """What it adds to the total."""
         return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
 

@@ -171,12 +171,21 @@ class Notion(ABC):
         """
         return None
 
-    def yardstick(self, instance: Instance, user: int) -> str:
-        """Say against what a task of a user (a position) is measured: the end of a sentence that begins "alice is measured by".
+    def describe_measure(self, instance: Instance, user: int) -> str:
+        """Return the measure of a user (given by its position), as the end of a sentence that begins "alice is measured by".
 
-        For people who ask `fairopt.explain` why they get what they get. The default names the notion; say more in your own.
+        `fairopt.explain` prints the sentence. The default names the notion; a subclass may say more.
         """
         return f"the rules of {self.name} ({self.title})"
+
+    def yardstick(self, instance: Instance, user: int) -> str:
+        """Return `describe_measure`; the former name of this hook. A subclass that overrides it is heard."""
+        return self.describe_measure(instance, user)
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "yardstick" in vars(cls) and "describe_measure" not in vars(cls):
+            cls.describe_measure = cls.yardstick  # type: ignore[method-assign]
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return the share by which progressive filling says whose turn it is.
@@ -199,13 +208,13 @@ class ShareNotion(Notion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return the share that one task is worth, before weights, (users,) or (users, servers)."""
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """Say what share a task is worth, from the least to the most where it differs from server to server."""
         share = self.share_per_task(instance)[user]
         worth = np.asarray(share[instance.eligibility[user]] if share.ndim else share, float)
         write = percent if self.share_is_part else figure
         if not worth.size:
-            return super().yardstick(instance, user)
+            return super().describe_measure(instance, user)
         low, high = write(float(worth.min())), write(float(worth.max()))
         return f"the shares of its tasks: each counts {low}" + (f" to {high}, from server to server" if high != low else "")
 
@@ -256,8 +265,8 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
     return share
 
 
-def dominant_part(instance: Instance, user: int, capacity: FloatArray, whole: str) -> str:
-    """Say which resource of ``whole`` dominates the demand of a user, and what part of it a task takes; ``capacity`` is (resources,)."""
+def dominant_part(instance: Instance, user: int, capacity: FloatArray, pool: str) -> str:
+    """Say which resource of ``pool`` dominates the demand of a user, and what part of it a task takes; ``capacity`` is (resources,)."""
     parts = safe_ratio(instance.demands[user], capacity)
     weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
     order = np.argsort(-weighted, kind="stable")
@@ -265,7 +274,7 @@ def dominant_part(instance: Instance, user: int, capacity: FloatArray, whole: st
     others = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in order[1:] if parts[r] > 0]
     also = f" ({joined(others[:3])})" if others else ""
     for_weight = " for its weights" if instance.weights.ndim == 2 else ""
-    return f"its share of {whole}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"
+    return f"its share of {pool}: a task takes {percent(parts[order[0]])} of the {first}, its dominant resource{for_weight}{also}"
 
 
 def alone_on_each(instance: Instance, user: int, most: int = 3) -> str:
@@ -315,7 +324,7 @@ def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray
 
 def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
     """Return users and servers of the columns. Users who demand nothing have none: all their tasks always fit."""
-    users, servers = np.nonzero(instance.eligibility & ~instance.effortless[:, None])
+    users, servers = np.nonzero(instance.eligibility & ~instance.zero_demand[:, None])
     return users, servers
 
 

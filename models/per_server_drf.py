@@ -57,6 +57,6 @@ class PerServerDRF(ShareNotion):
         """Return the leximin of each server by itself."""
         return Separate(Leximin(weights))
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """What it could run alone, server by server."""
         return f"what it could run alone on each server, for each server by itself: {alone_on_each(instance, user)}"

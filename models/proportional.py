@@ -106,7 +106,7 @@ class Proportional(GivenUtility):
         """Identical users divide by phi^(1/alpha)."""
         return self.alpha
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """What one more task is worth when it has some."""
         if self.alpha == 0:
             return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"

@@ -196,7 +196,7 @@ class PSDSF(ShareNotion):
         virtual: FloatArray = np.divide(held, gamma, out=np.zeros(tasks.shape), where=gamma > 0)
         return virtual
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """What it could run alone, server by server; all its tasks count at each."""
         alone = alone_on_each(instance, user)
         return f"all its tasks, wherever they run, at each server against those that it could run there alone: {alone}"

@@ -39,7 +39,7 @@ class ResidualPSDSF(Notion):
         """Refuse: it has no program."""
         raise Unsupported('"rpsdsf" is the criterion of a schedule and has no optimum; use fairopt.schedule, or the notion "psdsf"')
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """What is left of a server."""
         return "all its tasks, at each server against those that would still fit there"
 

@@ -59,7 +59,7 @@ class TSF(ShareNotion):
         """1 / sum_i gamma0[n,i]."""
         return safe_ratio(1.0, instance.unconstrained_rates.sum(axis=1))
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """The tasks that it could run alone, without constraints."""
         alone = float(instance.unconstrained_rates[user].sum())
         part = percent(float(safe_ratio(1.0, alone)))

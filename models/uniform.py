@@ -62,7 +62,7 @@ class Uniform(Notion):
                 "give weights of shape (users,), or use sharing='rdm'"
             )
 
-    def yardstick(self, instance: Instance, user: int) -> str:
+    def describe_measure(self, instance: Instance, user: int) -> str:
         """Its slice."""
         part = (instance.weights / instance.weights.sum(axis=0))[user]
         return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of every server"

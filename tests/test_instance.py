@@ -193,9 +193,11 @@ def test_arrays_of_copied_results_are_read_only_too(kind: str, again: Callable[[
             array[:] = 0
 
 
-def test_an_effortless_user_runs_all_its_tasks() -> None:
+def test_a_user_without_demand_runs_all_its_tasks() -> None:
     """Zero demand and finitely many tasks: nobody pays for them."""
     instance = fo.Instance([[4]], [[0], [1]], tasks=[7, np.inf])
+    np.testing.assert_array_equal(instance.zero_demand, [True, False])
+    np.testing.assert_array_equal(instance.effortless, instance.zero_demand)
     for notion in ("drf", "drfh", "cdrf", "uniform"):
         expected = [7, 2] if notion == "uniform" else [7, 4]
         np.testing.assert_array_equal(fo.solve(instance, notion).tasks_per_user, expected)

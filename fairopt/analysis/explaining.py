@@ -2,10 +2,10 @@
 
 What can be said depends on what made the allocation:
 
-* an exact one: against what its tasks are measured (`Notion.yardstick`), its level and who shares it, what leaves it no room and who holds
-  that (`fairopt.analysis.explanation.room`), what more capacity, more weight or fewer constraints would give
-  (`fairopt.analysis.explanation.gains`: by
-  price, and by solving again), and what it could run with what another user holds (`fairopt.analysis.measures`);
+* an exact one: the measure of its tasks (`Notion.describe_measure`), its level and who shares it, what leaves it no room and who holds that
+  (`fairopt.analysis.explanation.room`), what more capacity, more weight or fewer constraints would give
+  (`fairopt.analysis.explanation.gains`: by price, and by solving again), and what it could run with what another user holds
+  (`fairopt.analysis.measures`);
 * a schedule: the same without levels and prices, and what the exact optimum of the same share would give;
 * tasks that somebody else chose: what leaves no room and who holds it, and what an exact optimum would give.
 
@@ -104,7 +104,7 @@ def explain(
     deadline = Deadline(time_limit)
     room = Room(allocation, n)
     sentences = Sentences(allocation, n, room, other)
-    stopped = instance.tasks[n] > 0 and not instance.effortless[n] and not allocation.complete[n]
+    stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not allocation.complete[n]
     blockers = room.blockers() if stopped else ()
     found: tuple[Gain, ...] = ()
     if stopped and allocation.question is not None:

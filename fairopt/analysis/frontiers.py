@@ -322,7 +322,7 @@ class _Exact:
         shares = shares_per_task(small)
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
         pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
-        free = float(instance.tasks[instance.effortless & instance.servable].sum())  # who demands nothing always has all its tasks
+        free = float(instance.tasks[instance.zero_demand & instance.servable].sum())  # who demands nothing always has all its tasks
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
 
     def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:

@@ -82,7 +82,7 @@ class Violation:
 
 def takes_part(instance: Instance) -> BoolArray:
     """Which users can be compared, (users,): those who may run somewhere, demand something and have tasks."""
-    part: BoolArray = instance.servable & ~instance.effortless & (instance.tasks > 0)
+    part: BoolArray = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
     return part
 
 

@@ -56,7 +56,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fairopt.allocation import Allocation
-from fairopt.certificate.conditions import envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
@@ -238,7 +238,7 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
     if isinstance(goal, Disjunctive):
         return Regret(**found)
     if isinstance(goal, Equilibrium):
-        return Regret(**found, condition=envy_of_servers(program, goal, x))
+        return Regret(**found, condition=bottleneck_violation(program, goal, x))
     if isinstance(goal, Total | AlphaFair):
         alpha = goal.alpha if isinstance(goal, AlphaFair) else 0.0
         means = [_power_mean(program.per_user(program.utilities * y)[able], goal.weights[able], 1.0 - alpha) for y in (best, x)]

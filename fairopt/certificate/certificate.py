@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.certificate.conditions import badly_spent, clause_violation, envy_of_servers, room_left
+from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
 from fairopt.certificate.levels import level_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
@@ -129,10 +129,10 @@ def certify(program: Program, solution: Solution) -> Certificate:
     if isinstance(program.goal, AlphaFair | Tradeoff):
         worth = marginal_worth(program, program.goal, solution.x)
         prices = np.zeros(len(program.limits)) if solution.prices is None else solution.prices
-        unfair = max(room_left(program, solution.x), badly_spent(program, program.goal, solution.x, prices))
+        unfair = max(room_left(program, solution.x), kkt_violation(program, program.goal, solution.x, prices))
         return Certificate(feasibility, _total_gap(program, worth, solution, any_scale=True), unfair)
     if isinstance(program.goal, Equilibrium):
-        return Certificate(feasibility, 0.0, envy_of_servers(program, program.goal, solution.x))
+        return Certificate(feasibility, 0.0, bottleneck_violation(program, program.goal, solution.x))
     if isinstance(program.goal, Disjunctive):
         return Certificate(
             feasibility,

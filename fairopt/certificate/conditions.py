@@ -8,13 +8,13 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, safe_ratio
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Tradeoff
 
-__all__ = ["badly_spent", "clause_violation", "envy_of_servers", "room_left"]
+__all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left"]
 
 _NOTHING = 1e-9  # a column below this part of its largest value holds nothing
 
 
-def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float:
-    """Return the largest relative violation of the equilibrium's condition over all pairs.
+def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
+    """Return the largest relative violation of the bottleneck condition of an equilibrium, over all pairs.
 
     Let s[p] = u[p] x[n] / weights[n] for the pair p = (n, i). x is an equilibrium if and only if every pair has a *bottleneck*: a
     limit of server i that p uses, that is full, and where s[p] >= s[q] for every pair q that uses it and holds something; or if
@@ -44,7 +44,7 @@ def envy_of_servers(program: Program, goal: Equilibrium, x: FloatArray) -> float
     return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
 
 
-def badly_spent(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
+def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
     """Return the largest violation of the conditions of optimality by a user, relative to that user's own money.
 
     At the prices p, a pair costs c = A'p and is worth w = u times the goal's slope in U[n],
@@ -75,10 +75,10 @@ def badly_spent(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, pri
     bill = program.per_user(cost * x)
     bad = program.per_user(x * (cost * np.divide(np.maximum(bang - 1, 0.0), bang, out=np.zeros_like(bang), where=bang > 0) + idle))
     own = max(float((1 - bang[open_to]).max(initial=0.0)), float(safe_ratio(bad, bill).max(initial=0.0)))
-    return max(own, _in_the_way(program, x, prices))
+    return max(own, _wasted_spending(program, x, prices))
 
 
-def _in_the_way(program: Program, x: FloatArray, prices: FloatArray) -> float:
+def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:
     """Return what users with all their tasks spend on servers beyond the cheapest way to have them, in parts of what the others spend.
 
     The price of its last task may be many orders of magnitude above all that such a user pays for servers, and hide where it runs them.

@@ -69,9 +69,9 @@ def arrivals(
 
 def print_arrivals(console: Console, found: fo.Arrivals) -> None:
     """Print ratios at a few points, and where each placement leaves the bound."""
-    whole = f"{plural(found.instance.counts.sum(), 'server')}, {plural(len(found.seeds), 'order')} of arrival"
+    size = f"{plural(found.instance.counts.sum(), 'server')}, {plural(len(found.seeds), 'order')} of arrival"
     cards = f"; {found.cards} in cards" if found.cards else ""
-    console.print(Text(f"Allocation ratio of {found.resource} on {whole}{cards}\n"))
+    console.print(Text(f"Allocation ratio of {found.resource} on {size}{cards}\n"))
     wanted = dict.fromkeys([*_POINTS, float(found.points[-1])])
     shown = [point for point in wanted if np.isclose(found.points, point, rtol=0, atol=1e-9).any()]
     table = simple_table("arrived")

@@ -124,9 +124,9 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     """Print the verdicts, then what shows the violations and why some could not be judged."""
     made = found.allocation
     instance = made.instance
-    whole = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {made.sharing}"
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {made.sharing}"
     how = "given" if made.solver == made.notion else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
-    console.print(Text.assemble(("Audit", "bold"), f" of {how}: {whole}"))
+    console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
     console.print()
     table = simple_table("property", "")
     add_numbers(table, "tasks")

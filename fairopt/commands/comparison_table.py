@@ -23,8 +23,8 @@ _LINES = 3  # violations that are listed of one allocation
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Print tasks, measures, regrets, and what there is to say of single rows."""
     instance = comparison.instance
-    whole = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
-    console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {whole}"))
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
+    console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
         for table in (_tasks(comparison, done, console.width), _measures(comparison, done), _regrets(done)):

@@ -115,11 +115,16 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
     table.add_column(Text("who else holds most"), overflow="fold")
     table.add_column(Text("stops it"))
     for each in blockers[:_ROWS]:
-        whole = each.capacity if each.capacity > 0 else 1.0
-        holders = ", ".join(f"{name} {percent(held / whole)}" for name, held in each.holders[:2])
+        capacity = each.capacity if each.capacity > 0 else 1.0
+        holders = ", ".join(f"{name} {percent(held / capacity)}" for name, held in each.holders[:2])
         stops = "yes" if each.bottleneck else "no"
         table.add_row(
-            label(each.resource), label(each.server), percent(each.used / whole), percent(each.own / whole), label(holders), Text(stops)
+            label(each.resource),
+            label(each.server),
+            percent(each.used / capacity),
+            percent(each.own / capacity),
+            label(holders),
+            Text(stops),
         )
     console.print(table)
     if len(blockers) > _ROWS:

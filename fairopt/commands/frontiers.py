@@ -77,8 +77,8 @@ def frontier(
 def print_frontier(console: Console, found: fo.Frontier) -> None:
     """Print the vertices, the points with their prices, and why some are missing."""
     instance = found.instance
-    whole = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {found.sharing}"
-    console.print(Text.assemble(("Frontier", "bold"), f" of {whole}"))
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {found.sharing}"
+    console.print(Text.assemble(("Frontier", "bold"), f" of {size}"))
     console.print()
     table = simple_table("exact frontier")
     add_numbers(table, "tasks", "low share")

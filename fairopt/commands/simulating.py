@@ -112,8 +112,8 @@ def simulate(
 def print_simulation(console: Console, found: fo.Simulation) -> None:
     """Print what came of it, user by user."""
     data = found.to_dict()
-    whole = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
-    console.print(Text(f"{whole}: {found.scheduler}, {found.kind}\n"))
+    size = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
+    console.print(Text(f"{size}: {found.scheduler}, {found.kind}\n"))
     facts: list[tuple[str, str]] = [
         ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
         ("tasks that ended", f"{data['tasks_ended']:,.6g} of {data['tasks']:,}"),

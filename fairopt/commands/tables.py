@@ -291,11 +291,11 @@ def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArra
     instance = allocation.instance
     if allocation.sharing == "tdm":
         time = allocation.time_utilization
-        whole = (time @ instance.counts) / max(instance.counts.sum(), 1.0)
-        return ("time",), time[:, None], np.array([whole])
+        of_cluster = (time @ instance.counts) / max(instance.counts.sum(), 1.0)
+        return ("time",), time[:, None], np.array([of_cluster])
     capacity = instance.total_capacity
-    whole = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
-    return instance.resources, allocation.utilization, whole
+    of_cluster = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    return instance.resources, allocation.utilization, of_cluster
 
 
 def _bar(part: float, width: int, console: Console) -> Text:
@@ -309,7 +309,7 @@ def _bar(part: float, width: int, console: Console) -> Text:
 def _servers(allocation: Allocation, console: Console) -> Table | None:
     """Return a table with a row for each row of servers, or None where its columns do not fit."""
     instance = allocation.instance
-    things, used, whole = _use(allocation)
+    things, used, of_cluster = _use(allocation)
     name_width = min(max(map(len, (*instance.servers, "server"))), 24)
     counts = [f"{count:,.0f}" for count in instance.counts]
     count_width = max(map(len, (*counts, "count"))) + 2
@@ -327,7 +327,7 @@ def _servers(allocation: Allocation, console: Console) -> Table | None:
         )
     if instance.n_servers > 1:
         table.add_section()
-        table.add_row("all", f"{instance.counts.sum():,.0f}", *(_bar(part, width, console) for part in whole))
+        table.add_row("all", f"{instance.counts.sum():,.0f}", *(_bar(part, width, console) for part in of_cluster))
     return table
 
 
@@ -338,7 +338,7 @@ def _offers(allocation: Allocation, server: int, thing: int) -> bool:
 
 def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     instance = allocation.instance
-    things, used, whole = _use(allocation)
+    things, used, of_cluster = _use(allocation)
     servers = plural(instance.counts.sum(), "server")
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
     table = simple_table("", title=servers + rows)
@@ -347,7 +347,7 @@ def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     for r, thing in enumerate(things):
         offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]
         quantiles = np.quantile(offering, list(_QUANTILES.values())) if offering else []
-        table.add_row(label(thing), _bar(whole[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
+        table.add_row(label(thing), _bar(of_cluster[r], 8, console), *(f"{100 * value:.1f} %" for value in quantiles))
     return table
 
 

@@ -174,8 +174,8 @@ def gpus(users: int = 40, servers: int = 50, *, load: float = 1.0, weights: floa
     _check(users=users, servers=servers, weights=weights, load=load)
     rng = np.random.default_rng(seed)
     of_server = rng.choice(list(_GPUS_OF_SERVER), servers, p=list(_GPUS_OF_SERVER.values())).astype(float)
-    whole = rng.choice(list(_GPUS_OF_TASK), users, p=list(_GPUS_OF_TASK.values()))
-    of_task = np.where(whole == 0, rng.integers(5, 20, users) / 20, np.minimum(whole, of_server.max()))
+    cards = rng.choice(list(_GPUS_OF_TASK), users, p=list(_GPUS_OF_TASK.values()))
+    of_task = np.where(cards == 0, rng.integers(5, 20, users) / 20, np.minimum(cards, of_server.max()))
     demands = [of_task, *(of_task * np.minimum(rng.uniform(*asked, users), there) for there, asked in _PER_GPU)]
     return Instance(
         np.outer(of_server, [1.0, *(there for there, _ in _PER_GPU)]),

@@ -44,8 +44,8 @@ def nano(quantity: str | int | float) -> int:
             raise ValueError(f'"{shown}" has an unknown unit; the units are n u m k M G T P E, Ki Mi Gi Ti Pi Ei and exponents such as e3')
         raise ValueError(f'"{shown}" is not a quantity such as 500m, 2 or 1.5Gi')
     digits, suffix, exponent = match[1], match[2] or "", match[3]
-    whole, _, decimals = digits.partition(".")
-    number = int((whole + decimals) or "0")
+    integer, _, decimals = digits.partition(".")
+    number = int((integer + decimals) or "0")
     if suffix in _BINARY:
         number, power = number << _BINARY[suffix], 9
     else:

@@ -85,19 +85,19 @@ class Job:
 
 def read_records(path: str | os.PathLike[str], kind: str) -> list[Part]:
     """Return the records of a kind, of any version of the answer."""
-    whole = read_json(path, _COMMANDS[kind])
-    if isinstance(whole.value, dict) and kind not in whole.value:
-        for error in whole.get("errors").value or []:
-            whole.refuse(f"Slurm answered with an error, {error}; export it again: {_COMMANDS[kind]}")
-        if "sinfo" in whole.value:
-            whole.refuse(f"this is sinfo --json of 22.05 or later, which groups nodes; export them one by one: {_COMMANDS['nodes']}")
-        has = ", ".join(list(whole.value)[:6]) or "nothing"
-        whole.refuse(
+    export = read_json(path, _COMMANDS[kind])
+    if isinstance(export.value, dict) and kind not in export.value:
+        for error in export.get("errors").value or []:
+            export.refuse(f"Slurm answered with an error, {error}; export it again: {_COMMANDS[kind]}")
+        if "sinfo" in export.value:
+            export.refuse(f"this is sinfo --json of 22.05 or later, which groups nodes; export them one by one: {_COMMANDS['nodes']}")
+        has = ", ".join(list(export.value)[:6]) or "nothing"
+        export.refuse(
             f'there are no "{kind}" in this answer (it has {has}): not an export of {kind}, or of an unknown version; {_COMMANDS[kind]}'
         )
-    records = whole[kind].items()
+    records = export[kind].items()
     if not records and kind in ("nodes", "jobs"):
-        whole.refuse(f"the list of {kind} is empty; export it again: {_COMMANDS[kind]}")
+        export.refuse(f"the list of {kind} is empty; export it again: {_COMMANDS[kind]}")
     return records
 
 

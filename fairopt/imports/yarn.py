@@ -159,10 +159,10 @@ class _App:
 
 def _records(path: str | os.PathLike[str], outer: str, inner: str) -> list[Part]:
     command = f"curl http://RESOURCEMANAGER:8088/ws/v1/cluster/{outer} > {outer}.json"
-    whole = read_json(path, command)
-    if not isinstance(whole.value, dict) or outer not in whole.value:
-        whole.refuse(f'there is no "{outer}" in this answer: not an export of {outer}, or of an unknown version; {command}')
-    listed = whole.get(outer).get(inner)
+    export = read_json(path, command)
+    if not isinstance(export.value, dict) or outer not in export.value:
+        export.refuse(f'there is no "{outer}" in this answer: not an export of {outer}, or of an unknown version; {command}')
+    listed = export.get(outer).get(inner)
     if not listed.value:
         listed.refuse(f"there are none; export them again: {command}")
     return [listed] if isinstance(listed.value, dict) else listed.items()  # a list of one may be written without the list

@@ -74,8 +74,8 @@ def plot_comparison(comparison: Comparison) -> Figure:
     handles, labels = right.get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9, title="server rows")
-    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
-    figure.suptitle(f"{plural(len(rows), 'allocation')} of {whole}", fontweight="bold", x=0.01, horizontalalignment="left")
+    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
+    figure.suptitle(f"{plural(len(rows), 'allocation')} of {size}", fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 
 

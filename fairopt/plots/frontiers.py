@@ -95,8 +95,8 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no factor above the axis, where the prices stand
     instance = frontier.instance
-    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
-    axes.set_title(f"Efficiency against fairness: {whole}", loc="left", fontweight="bold")
+    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
+    axes.set_title(f"Efficiency against fairness: {size}", loc="left", fontweight="bold")
     _price_axes(axes, frontier)
     figure.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     figure.draw_without_rendering()  # settles the layout

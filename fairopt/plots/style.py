@@ -129,9 +129,9 @@ def short_label(label: str, length: int = LABEL) -> str:
 def headline(figure: Figure, allocation: Allocation) -> None:
     """Say above a picture which allocation of what it shows."""
     instance = allocation.instance
-    whole = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
+    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
-    title = f"{allocation.notion}{how}: {whole}, sharing {allocation.sharing}"
+    title = f"{allocation.notion}{how}: {size}, sharing {allocation.sharing}"
     figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
 
 

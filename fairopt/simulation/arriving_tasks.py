@@ -221,7 +221,7 @@ def _sums(values: FloatArray | BoolArray) -> FloatArray:
 def _order(instance: Instance, resource: int, goal: float, rng: np.random.Generator) -> IntArray:
     """Return the users whose tasks arrive, in order, until as much of the resource is asked for."""
     demand = instance.demands[:, resource]
-    takes_part = ~instance.effortless  # who demands nothing is always there
+    takes_part = ~instance.zero_demand  # who demands nothing is always there
     tasks = np.repeat(np.arange(instance.n_users), np.where(takes_part, instance.tasks, 0).astype(np.int64))
     rng.shuffle(tasks)
     parts, asked = [tasks], float(demand[tasks].sum())

@@ -1,4 +1,4 @@
-"""The grid that a study is asked for: made sure of, cut into cells, and told apart from other questions."""
+"""The grid that a study is asked for: made sure of, cut into cells, and told apart from other requests."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Grid:
         """Names of the instances in the file: those that were there come first."""
         return list(dict.fromkeys([*(before or {}).get("order", ()), *self.sources]))
 
-    def question(self, before: Mapping[str, Any] | None, path: Path | None) -> dict[str, Any]:
+    def request(self, before: Mapping[str, Any] | None, path: Path | None) -> dict[str, Any]:
         """Return what is asked, together with what was asked before if that agrees, as plain data."""
         old: Mapping[str, Any] = before or {"instances": {}}
         own = {

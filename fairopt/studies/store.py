@@ -2,7 +2,7 @@
 
 A row is an entry of a cell; a cell, here, is whatever is computed at once, and named by an instance and a seed. The file is replaced as a
 whole, seldom enough to take a fiftieth of the time: at any moment it is a sorted table that every reader of Parquet understands. What
-was asked (the *question*, plain data) is in its metadata, so that no answer to another question is ever added.
+was asked (the *request*, plain data) is in its metadata, so that no answer to another request is ever added.
 
 One process writes: a lock of the operating system (`filelock`: flock, or its like on Windows), which ends with the process that holds it,
 however that ends.
@@ -88,7 +88,7 @@ class Store:
 
     Attributes
     ----------
-    question : dict or None
+    request : dict or None
         What the file answers, or None where there is no file yet.
     rows : dict
         The rows of each cell.
@@ -96,7 +96,7 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.question: dict[str, Any] | None = None
+        self.request: dict[str, Any] | None = None
         self.rows: dict[Key, list[Row]] = {}
         self._order: dict[str, int] = {}
         self._changed = False
@@ -131,10 +131,10 @@ class Store:
                 self._timer.cancel()
             self.write()
 
-    def ask(self, question: dict[str, Any], order: Sequence[str]) -> None:
+    def ask(self, request: dict[str, Any], order: Sequence[str]) -> None:
         """Set what the rows answer, and the order of the instances."""
-        self._changed |= question != self.question and bool(self.rows)
-        self.question = question
+        self._changed |= request != self.request and bool(self.rows)
+        self.request = request
         self._order = {name: j for j, name in enumerate(order)}
 
     def add(self, cell: Key, rows: list[Row]) -> None:
@@ -166,7 +166,7 @@ class Store:
         began = time.monotonic()
         cells = sorted(self.rows, key=lambda cell: (self._order.get(cell[0], len(self._order)), cell))
         table = pyarrow.Table.from_pandas(frame_of(row for cell in cells for row in self.rows[cell]), preserve_index=False)
-        text = json.dumps(self.question, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(self.request, ensure_ascii=False, sort_keys=True)
         buffer = io.BytesIO()
         parquet.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), _KEY: text.encode()}), buffer)
         write_files({self.path: buffer.getvalue()})
@@ -186,7 +186,7 @@ class Store:
         held: Mapping[bytes, bytes] = table.schema.metadata or {}
         if _KEY not in held or not {"instance", "seed", "entry"} <= set(table.column_names):
             raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
-        self.question = json.loads(held[_KEY])
+        self.request = json.loads(held[_KEY])
         for read in table.to_pylist():
             row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}  # of other resources
             self.rows.setdefault((row["instance"], row["seed"]), []).append(row)

@@ -116,7 +116,7 @@ def study(
     grid = Grid(instances, notions, schedules, seeds, {"integral": integral, "sharing": sharing, "time_limit": time_limit})
     path = None if output is None else output_file(Path(output))
     with Store(path) as store:
-        store.ask(grid.question(store.question, path), grid.order(store.question))
+        store.ask(grid.request(store.request, path), grid.order(store.request))
         missing = [cell for cell in grid.cells() if (cell.name, cell.seed) not in store.rows]
         total = len(grid.sources) * len(grid.seeds)
 

@@ -219,7 +219,7 @@ class Newton:
         self.B_kept, self.B_rest = sp.csr_array(problem.Bt[self.kept].T), sp.csr_array(problem.Bt[rest].T)
         G = sp.csr_array(self.B_rest * (1.0 / D[rest])) @ self.B_rest.T + sp.diags_array(F)
         matrix = sp.block_array([[sp.diags_array(D[self.kept]), self.B_kept.T], [self.B_kept, -G]], format="csr")
-        self.units = _equilibrium(matrix)
+        self.units = _equilibrate(matrix)
         scaled = sp.csr_array(sp.csr_array(matrix * self.units) * self.units[:, None])
         sign = np.concatenate([np.ones(self.kept.size), -np.ones(B.shape[0])])
         self._solve = _factorise(sp.csr_array(scaled + sp.diags_array(_REGULAR * sign)))
@@ -255,7 +255,7 @@ class Newton:
         return np.asarray(at.z < _RETAIN * problem.v * at.y[problem.user])
 
 
-def _equilibrium(matrix: sp.csr_array) -> FloatArray:
+def _equilibrate(matrix: sp.csr_array) -> FloatArray:
     """Units in which every row and column of a symmetric matrix has a largest entry of about 1 (Ruiz 2001)."""
     units = np.ones(matrix.shape[0])
     size = abs(matrix)

@@ -18,13 +18,13 @@ import numpy as np
 
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
 
-__all__ = ["eased", "with_full_weights"]
+__all__ = ["reduced_weights", "with_full_weights"]
 
 _SAME = 1e-9  # relative differences of what a task is worth
 _FULL = 1e-6  # part of its tasks that a user may miss in an approximate answer
 
 
-def eased(program: Program, goal: AlphaFair, found: Solution) -> AlphaFair | None:
+def reduced_weights(program: Program, goal: AlphaFair, found: Solution) -> AlphaFair | None:
     """Return the goal in which users with all their tasks at ``found`` weigh what servers cost them, and what others have on average.
 
     None where that changes nothing.

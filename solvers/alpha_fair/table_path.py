@@ -137,14 +137,14 @@ class _Path:
         self.many = self.n_pairs / users.n_users if balanced else 1.0
         self.weight = self.many  # of the products of limits
         self.last_mu = min(_END, _WASTE / users.may.shape[0])
-        self.whole = bool(self.xp.all(users.may))
+        self.all_eligible = bool(self.xp.all(users.may))
         if near is None:
             self._start()
         else:
             self._join(near)
 
     def _eligible(self, values: Any) -> Any:
-        return values if self.whole else self.xp.where(self.users.may, values, 0.0)
+        return values if self.all_eligible else self.xp.where(self.users.may, values, 0.0)
 
     def _ones(self, mask: Any) -> Any:
         return self.xp.astype(mask, self.xp.float64)
@@ -323,7 +323,7 @@ class _Path:
         """Return how far one can go, 1 at most, before something becomes 0."""
         xp = self.xp
         steepest = max(
-            -float(xp.min(dw / (self.w if self.whole else xp.where(self.w > 0, self.w, 1.0)))),
+            -float(xp.min(dw / (self.w if self.all_eligible else xp.where(self.w > 0, self.w, 1.0)))),
             -float(xp.min(dz / self.z)),
             -float(xp.min(h)),
             -float(dp.min()),

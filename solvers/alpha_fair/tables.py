@@ -95,7 +95,7 @@ def _solution(scaled: ScaledProgram, users: UserTables, found: PathEnd) -> Solut
     error = _error(users, found)
     log.info("%d steps, error %.1e", found.steps, error)
     v = users.arrays.numpy(found.v)
-    x = (v[scaled.server, scaled.user] if not scaled.whole else v.T.ravel()) / scaled.W
+    x = (v[scaled.server, scaled.user] if not scaled.all_eligible else v.T.ravel()) / scaled.W
     if not error <= _GOOD or not (scaled.sum_by_user(x * scaled.W) > 0).all():
         return None
     with np.errstate(divide="ignore"):
@@ -113,7 +113,7 @@ def _tables(scaled: ScaledProgram, goal: AlphaFair, arrays: Arrays) -> UserTable
     """Lay the pairs out as tables, users last."""
     n, k, m = scaled.n_users, scaled.n_servers, scaled.n_slots
     values = scaled.A / scaled.W
-    if scaled.whole:
+    if scaled.all_eligible:
         take, may = values.reshape(m, n, k).transpose(0, 2, 1), np.ones((k, n), bool)
     else:
         take, may = np.zeros((m, k, n)), np.zeros((k, n), bool)

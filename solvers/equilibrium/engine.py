@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.certificate.conditions import envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import draw
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
@@ -244,7 +244,7 @@ class _State:
         limits = self.program.limits
         excess = limits.matrix @ x - limits.bounds
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
-        return max(float(relative), float(-x.min(initial=0.0)), envy_of_servers(self.program, self.goal, x))
+        return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))
 
     def go_to(self, x: FloatArray) -> None:
         """Go on from x."""

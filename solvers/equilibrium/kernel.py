@@ -341,7 +341,7 @@ def distance(total, exact):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def violation(servers, users):  # type: ignore[no-untyped-def]
-    """Return the largest violation of the condition of the theorem, as `fairopt.certificate.conditions.envy_of_servers` on single
+    """Return the largest violation of the condition of the theorem, as `fairopt.certificate.conditions.bottleneck_violation` on single
     servers."""
     worst = 0.0
     limits = users.bounds.shape[1]

@@ -22,7 +22,7 @@ from fairopt.solvers.alpha_fair.active_sets import from_answer
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.market import as_market, is_large
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
-from fairopt.solvers.alpha_fair.reduced_weights import eased, with_full_weights
+from fairopt.solvers.alpha_fair.reduced_weights import reduced_weights, with_full_weights
 from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
 from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
 from fairopt.solvers.backend import Backend, Deadline
@@ -243,7 +243,7 @@ def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: De
             return problem.solution(*follow_tradeoff(problem, goal, deadline))
         found = problem.solution(*follow(problem, deadline))
         error = certify(program, found).worst
-        easier = eased(program, goal, found) if error > _GOOD else None
+        easier = reduced_weights(program, goal, found) if error > _GOOD else None
         if easier is None:
             return found
         log.info("users with all their tasks leave an error of %.1e; with smaller weights they have them, too", error)

@@ -231,7 +231,7 @@ class PairTable(Pairs):
         self._position = scaled.user * scaled.n_servers + scaled.server
         self._shape = scaled.n_users, scaled.n_servers
         self._there: Any = None  # by entry of a point, whose limits and rows are all there
-        if not scaled.whole:
+        if not scaled.all_eligible:
             there = np.zeros(scaled.n_users * scaled.n_servers, bool)
             there[self._position] = True
             others = np.ones(scaled.n_slots * scaled.n_servers + scaled.n_rows, bool)

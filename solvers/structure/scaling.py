@@ -99,7 +99,7 @@ class ScaledProgram:
         self._place_tasks(isinstance(goal, Leximin | AlphaFair))
 
     @property
-    def whole(self) -> bool:
+    def all_eligible(self) -> bool:
         """Is every user eligible on every server?"""
         return self.n_pairs == self.n_users * self.n_servers
 

@@ -69,7 +69,7 @@ class HighsModel:
         matrix: sp.csc_array,
         row_lower: FloatArray,
         row_upper: FloatArray,
-        whole: IntArray | None = None,
+        integral: IntArray | None = None,
         tolerance: float = 1e-9,
     ) -> None:
         import highspy
@@ -85,14 +85,14 @@ class HighsModel:
         lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
         lp.a_matrix_.value_ = matrix.data
         lp.sense_ = highspy.ObjSense.kMaximize
-        if whole is not None:
+        if integral is not None:
             kinds = [highspy.HighsVarType.kContinuous] * cost.size
-            for j in whole:
+            for j in integral:
                 kinds[j] = highspy.HighsVarType.kInteger
             lp.integrality_ = kinds
         self._matrix = sp.csr_array(matrix)
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._whole = whole is not None
+        self._integral = integral is not None
         self.set_options(
             output_flag=False,
             primal_feasibility_tolerance=max(tolerance, 1e-10),
@@ -174,7 +174,7 @@ class HighsModel:
             status,
             np.asarray(solution.col_value) if has_point else np.empty(0),
             np.asarray(solution.row_dual),
-            float(info.mip_gap) if self._whole else 0.0,
+            float(info.mip_gap) if self._integral else 0.0,
             max(0, int(info.simplex_iteration_count)) + max(0, int(info.ipm_iteration_count)),  # -1 where it does not apply
         )
 

@@ -59,7 +59,7 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
         sp.csc_array(matrix),
         np.full(rows, -np.inf),
         np.ones(rows),
-        whole=np.arange(upper.size),
+        integral=np.arange(upper.size),
     )
     outcome = model.run(deadline.left)
     found = bool(np.isfinite(outcome.gap))  # is there an allocation of whole tasks to relate the bound to

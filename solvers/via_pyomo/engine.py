@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, Unsupported
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Limits, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solvers.leximin import sharpened
@@ -255,11 +255,10 @@ def _exactly(program: Program, goal: Disjunctive, chosen: list[int], point: Floa
     lower = np.concatenate([np.full(len(program.limits), -np.inf), *(a.lower for a in picked)])
     upper = np.concatenate([program.limits.bounds, *(a.upper for a in picked)])
     low, high = np.zeros(n + goal.auxiliary_upper.size), np.concatenate([program.largest(), goal.auxiliary_upper])
-    whole: IntArray | None = None
     if program.integral:
         low[:n] = high[:n] = np.round(point[:n])
     cost = np.concatenate([goal.preference, np.zeros(goal.auxiliary_upper.size)])
-    model = HighsModel(cost, low, high, matrix, lower, upper, whole, tolerance=1e-10)
+    model = HighsModel(cost, low, high, matrix, lower, upper, tolerance=1e-10)
     outcome = model.run(deadline.left)
     if outcome.status is Status.TIME_LIMIT:
         raise deadline.passed({})

@@ -12,7 +12,7 @@ import witnesses
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
-from fairopt.analysis import rerun as question
+from fairopt.analysis import rerun
 from fairopt.analysis.measures import violations
 from fairopt.cli import app
 
@@ -106,7 +106,7 @@ def test_an_excess_in_the_last_digits_can_be_read() -> None:
 
 def test_an_allocation_that_exceeds_its_limits() -> None:
     """It is said, and audited all the same: no allocation that fits gives as much."""
-    audit = fo.audit(question.given(POOL, np.array([[4.0], [3.0]]), "rdm"))
+    audit = fo.audit(rerun.given(POOL, np.array([[4.0], [3.0]]), "rdm"))
     assert [str(each) for each in audit.violations] == ["cpu @ pool: 13, allowed 9", "memory @ pool: 19, allowed 18"]
     assert audit["pareto"].holds is None
     assert "exceeds its limits" in audit["max-min"].statement or audit["max-min"].holds is not None
@@ -119,7 +119,7 @@ def test_a_server_where_nobody_may_be() -> None:
     """Tasks placed where their user may not run are not envied, in either division."""
     instance = fo.Instance([[1.0], [1.0]], [[1.0], [1.0]], eligibility=[[1, 0], [1, 1]])
     for sharing in ("rdm", "tdm"):
-        audit = fo.audit(question.given(instance, np.array([[0.5, 0.5], [0.0, 0.0]]), sharing), QUICK)
+        audit = fo.audit(rerun.given(instance, np.array([[0.5, 0.5], [0.0, 0.0]]), sharing), QUICK)
         assert len(audit.violations) == 1
         assert np.isfinite(audit["envy-freeness"].violation)
 
@@ -133,7 +133,7 @@ def test_whole_tasks() -> None:
     first_fit = fo.audit(fo.schedule(instance, "drfh"), ["pareto", "max-min", "population-monotonicity", "strategy-proofness"], effort=20)
     assert first_fit["max-min"].holds is False
     witnesses.check(first_fit)
-    wanting = fo.audit(question.given(instance, np.array([[19.0, 0.0], [0.0, 19.0]]), "rdm"), "pareto")["pareto"]
+    wanting = fo.audit(rerun.given(instance, np.array([[19.0, 0.0], [0.0, 19.0]]), "rdm"), "pareto")["pareto"]
     assert wanting.holds is False
     assert wanting.witness is not None
     assert wanting.witness.tasks is not None

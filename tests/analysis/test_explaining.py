@@ -15,7 +15,7 @@ from strategies import instances
 from typer.testing import CliRunner
 
 import fairopt as fo
-from fairopt.analysis import rerun as question
+from fairopt.analysis import rerun
 from fairopt.analysis.explanation.room import Room
 from fairopt.cli import app
 from fairopt.instance import FloatArray
@@ -364,7 +364,7 @@ def test_prices_that_do_not_pay_are_not_shown() -> None:
 
 
 def test_a_notion_of_your_own() -> None:
-    """The default of the yardstick says what a task is worth."""
+    """The default of `describe_measure` says what a task is worth."""
 
     class Cpu(fo.ShareNotion):
         name, title, source = "cpu-only", "Share of the first resource", "folklore"
@@ -375,6 +375,22 @@ def test_a_notion_of_your_own() -> None:
 
     told = fo.explain(fo.solve(example("drf.yaml"), Cpu), "A").sentences
     assert told[1] == "It is measured by the shares of its tasks: each counts 0.111."
+
+
+def test_a_notion_that_overrides_yardstick_is_heard() -> None:
+    """`describe_measure` was called `yardstick` once; a notion that overrides the former name says what it said."""
+
+    class Cpu(fo.ShareNotion):
+        name, title, source = "cpu-only", "Share of the first resource", "folklore"
+
+        def share_per_task(self, instance: fo.Instance) -> FloatArray:
+            share: FloatArray = instance.demands[:, 0] / instance.total_capacity[0]
+            return share
+
+        def yardstick(self, instance: fo.Instance, user: int) -> str:
+            return "CPU alone"
+
+    assert fo.explain(fo.solve(example("drf.yaml"), Cpu), "A").sentences[1] == "It is measured by CPU alone."
 
 
 # Users with nothing, odd labels, allocations of all kinds ---------------------------------------------------------------------------
@@ -423,12 +439,12 @@ def test_given_tasks() -> None:
     """No price and no level; full is full; the exact allocation of the notion that is named, and what does not fit."""
     tasks = np.zeros((5, 2))
     tasks[0, 0] = 5
-    explanation = fo.explain(question.given(ODD, tasks, "rdm", "tsf"), "alice")
+    explanation = fo.explain(rerun.given(ODD, tasks, "rdm", "tsf"), "alice")
     assert "The allocation does not fit: cpu @ big [b]: 5, allowed 4." in explanation.sentences
     assert "The exact allocation of tsf, of divisible tasks, would give it 4 instead of 5." in explanation.sentences
     assert explanation.gains == ()
     tasks[0, 0] = 2.5
-    told = str(fo.explain(question.given(ODD, tasks, "rdm"), "alice"))
+    told = str(fo.explain(rerun.given(ODD, tasks, "rdm"), "alice"))
     assert 'On "big [b]" there is room for more of its tasks.' in told
     assert "The exact allocation of drfh" in told
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.certificate.conditions import clause_violation, envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation, clause_violation
 from fairopt.program import Disjunctive, Equilibrium, LimitKind
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -23,7 +23,7 @@ def violation(instance: fo.Instance, tasks: np.ndarray, sharing: Any = "rdm") ->
     """By how much (users, servers) tasks violate the theorem's condition, row for row of the instance as it was given."""
     program = fo.formulate(instance, "psdsf", sharing=sharing)
     assert isinstance(program.goal, Equilibrium)
-    return envy_of_servers(program, program.goal, tasks[program.pair_users, program.pair_servers])
+    return bottleneck_violation(program, program.goal, tasks[program.pair_users, program.pair_servers])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.aggregation import expand
-from fairopt.certificate.conditions import envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.cli import app
 from fairopt.program import Equilibrium
 from fairopt.solvers import AsynchronousServers, Turns
@@ -144,7 +144,7 @@ def test_the_condition_is_that_of_the_theorem(sharing: Literal["rdm", "tdm"], in
     x = np.zeros((single.n_users, single.n_servers))
     x[members] = servers.users.x.T
     assert isinstance(program.goal, Equilibrium)
-    expected = envy_of_servers(program, program.goal, x[program.pair_users, program.pair_servers])
+    expected = bottleneck_violation(program, program.goal, x[program.pair_users, program.pair_servers])
     assert servers.violation == pytest.approx(expected, abs=1e-12)
 
 

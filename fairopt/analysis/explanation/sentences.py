@@ -55,7 +55,7 @@ class Sentences:
             number = f"all its {all_its}" if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
         sentences = [f"{self.who} runs {number} {self._made()}{self._places()}."]
         if self.notion is not None and not self.given:
-            sentences.append(f"It is measured by {self.notion.yardstick(self.instance, self.n)}.")
+            sentences.append(f"It is measured by {self.notion.describe_measure(self.instance, self.n)}.")
             sentences += self._share_there() if self.allocation.shares.ndim == 2 else self._level()
         return sentences
 

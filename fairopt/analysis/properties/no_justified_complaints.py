@@ -34,7 +34,7 @@ def check(case: Case) -> Verdict:
     pool = int(np.flatnonzero(instance.counts > 0)[0])
     capacity, held = instance.row_capacity[pool], allocation.tasks_per_user
     entitled = (
-        instance.weights / instance.weights[instance.servable & ~instance.effortless].sum() if case.members.size else instance.weights
+        instance.weights / instance.weights[instance.servable & ~instance.zero_demand].sum() if case.members.size else instance.weights
     )
     used = held @ instance.demands
     full = (capacity > 0) & (used >= capacity * (1 - case.tolerance))

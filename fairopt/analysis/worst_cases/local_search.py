@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.analysis.worst_cases.question import EQUAL, Question
+from fairopt.analysis.worst_cases.objective import EQUAL, Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
 
@@ -42,7 +42,7 @@ class Round:
 
 
 def rounds(
-    question: Question,
+    objective: Objective,
     size: SmallInstances,
     seed: int,
     tries: int,
@@ -61,7 +61,7 @@ def rounds(
         halt()
 
     starts = range(0, tries, ROUND)
-    tasks = [(question, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
+    tasks = [(objective, size, [seed, start // ROUND], min(ROUND, tries - start), local, deadline) for start in starts]
     if jobs == 1:
         yield from (_round(*task, watch) for task in tasks)
         return
@@ -72,7 +72,7 @@ def rounds(
 
 
 def _round(
-    question: Question,
+    objective: Objective,
     size: SmallInstances,
     seed: list[int],
     tries: int,
@@ -90,7 +90,7 @@ def _round(
                 stopped = "time limit"
                 break
             instance = size.draw(rng) if best is None or made < DRAWS or not local else size.change(best.instance, rng)
-            value = question.value(question.answer(instance))
+            value = objective.value(objective.answer(instance))
             made += 1
             if value == -np.inf:
                 failed += 1

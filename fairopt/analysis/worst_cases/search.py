@@ -39,7 +39,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.analysis.regrets import Regret
 from fairopt.analysis.worst_cases.local_search import Candidate, rounds
-from fairopt.analysis.worst_cases.question import EQUAL, MEASURES, Schedule, question_of, scheduler
+from fairopt.analysis.worst_cases.objective import EQUAL, MEASURES, Schedule, objective_of, scheduler
 from fairopt.analysis.worst_cases.small_instances import VARIED, SmallInstances, shrink
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
@@ -195,7 +195,7 @@ def worst_case(
     chosen = notion_of(criterion if notion is None else notion, **options)
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
-    question = question_of(run, chosen, measure, integral, size)
+    objective = objective_of(run, chosen, measure, integral, size)
     deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
 
     def halt() -> None:
@@ -206,7 +206,7 @@ def worst_case(
     tried = failed = 0
     stopped = ""
     try:
-        for round_ in rounds(question, size, seed, tries, local, deadline, jobs, done, halt):
+        for round_ in rounds(objective, size, seed, tries, local, deadline, jobs, done, halt):
             tried, failed, stopped = tried + round_.tries, failed + round_.failed, round_.stopped
             if round_.best is not None and (best is None or round_.best.key > best.key):
                 best = round_.best
@@ -224,7 +224,7 @@ def worst_case(
 
     def keeps(instance: Instance) -> bool:
         halt()
-        return size.holds(instance) and question.keeps(instance, least)
+        return size.holds(instance) and objective.keeps(instance, least)
 
     try:
         for smaller in shrink(best.instance, keeps) if stopped != "interrupted" else ():
@@ -232,7 +232,7 @@ def worst_case(
     except KeyboardInterrupt:
         stopped = "interrupted"
     small = small.replace(users=None, servers=None, resources=None)  # numbered anew
-    answer = question.answer(small)
+    answer = objective.answer(small)
     assert answer is not None
     allocation, exact, found = answer
     return WorstCase(
@@ -240,7 +240,7 @@ def worst_case(
         schedule=allocation,
         exact=exact,
         regret=found,
-        value=question.value(answer),
+        value=objective.value(answer),
         found=best.instance,
         found_value=best.value,
         name=name,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.analysis import rerun as question
+from fairopt.analysis import rerun
 
 ARBITRARY = settings(max_examples=25, deadline=None)
 
@@ -36,7 +36,7 @@ def arbitrary(instance: fo.Instance, seed: int, sharing: str) -> fo.Allocation:
             room = (free[asks] / instance.demands[n, asks]).min()
         room = min(room, instance.tasks[n] - tasks[n].sum())
         tasks[n, i] = max(room, 0.0) * rng.choice([0.0, 0.5, 1.0, 1.0])
-    return question.given(instance, tasks, sharing)
+    return rerun.given(instance, tasks, sharing)
 
 
 @given(instance=instances(max_users=4, max_servers=3), seed=st.integers(0, 2**16), sharing=st.sampled_from(["rdm", "tdm"]))
@@ -105,7 +105,7 @@ def test_whole_tasks_are_judged_among_whole_tasks(instance: fo.Instance, seed: i
     if tasks.any() and seed % 2:
         n, i = np.argwhere(tasks)[0]
         tasks[n, i] -= 1  # leaves room
-    allocation = question.given(instance, tasks, "rdm")
+    allocation = rerun.given(instance, tasks, "rdm")
     verdict = fo.audit(allocation, "pareto")["pareto"]
     pairs = witnesses.pairs_of(instance)
     own, better = tasks.sum(axis=1), False

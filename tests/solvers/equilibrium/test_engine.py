@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.certificate.conditions import envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.program import Equilibrium
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.equilibrium import engine as best_response
@@ -61,7 +61,7 @@ def test_many_seeds_and_delays() -> None:
         assert isinstance(program.goal, Equilibrium)
         for delay in (0, 2, 7, 25):
             tasks = fo.solve(instance, "psdsf", order="asynchronous", seed=seed, delay=delay).tasks
-            assert envy_of_servers(program, program.goal, tasks[program.pair_users, program.pair_servers]) <= 1e-8, (seed, delay)
+            assert bottleneck_violation(program, program.goal, tasks[program.pair_users, program.pair_servers]) <= 1e-8, (seed, delay)
 
 
 def test_a_seed_repeats_itself() -> None:
@@ -101,7 +101,7 @@ def test_without_time_there_is_no_answer() -> None:
         BestResponse().solve(program, tolerance=1e-8, deadline=Deadline(0.0))
     assert caught.value.known["residual"] > 1e-9
     assert isinstance(program.goal, Equilibrium)
-    assert envy_of_servers(program, program.goal, caught.value.known["x"]) == pytest.approx(caught.value.known["residual"])
+    assert bottleneck_violation(program, program.goal, caught.value.known["x"]) == pytest.approx(caught.value.known["residual"])
 
 
 def test_weights_far_apart() -> None:

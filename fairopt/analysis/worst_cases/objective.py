@@ -1,4 +1,4 @@
-"""How bad is a schedule on an instance? The question that a search for worst cases asks again and again."""
+"""How bad is a schedule on an instance? The objective that a search for worst cases evaluates again and again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fairopt.solvers import choose
 from fairopt.solving import checked, formulate, solve
 from fairopt.specs import read_schedule
 
-__all__ = ["EQUAL", "MEASURES", "Question", "Schedule", "question_of", "scheduler"]
+__all__ = ["EQUAL", "MEASURES", "Objective", "Schedule", "objective_of", "scheduler"]
 
 Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation | npt.ArrayLike]
 Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
@@ -54,8 +54,8 @@ class _Filler:
         return fill_servers(instance, **self.arguments)
 
 
-def question_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Question:
-    """Return the question, asked once here: an error in the schedule is raised before the search, and not in a worker."""
+def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Objective:
+    """Return the objective, evaluated once here: an error in the schedule is raised before the search, and not in a worker."""
     rng = np.random.default_rng(0)
     refused: InvalidInstance | None = None
     for _ in range(_SAMPLES):
@@ -66,15 +66,15 @@ def question_of(run: Callable[[Instance], Any], notion: Notion, measure: str, in
         except InvalidInstance as error:  # others may do
             refused = error
             continue
-        question = Question(run, notion, measure, whole)
+        objective = Objective(run, notion, measure, whole)
         try:
-            question.value(question.strictly(sample))
+            objective.value(objective.strictly(sample))
         except (NoSolution, CertificateError):
-            return question
+            return objective
         except _Refused as error:
             refused = error
         else:
-            return question
+            return objective
     raise InvalidInstance(f"the schedule or the notion refuses every one of {_SAMPLES} instances that were drawn; the last: {refused}")
 
 
@@ -91,7 +91,7 @@ class _Refused(InvalidInstance):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Question:
+class Objective:
     """How bad is the schedule on an instance?"""
 
     run: Callable[[Instance], Any]
