@@ -208,7 +208,7 @@ class _Outcomes:
             sp.vstack(rows, format="csc"),
             np.concatenate(lower),
             np.concatenate(upper),
-            whole=np.arange(total),
+            integral=np.arange(total),
         )
         outcome = model.run(self.deadline.left)
         self.runs += 1
