@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.certificate.conditions import envy_of_servers
+from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
 from fairopt.program import Equilibrium, LimitKind, Program, Solution
 from fairopt.solvers.equilibrium.equations import Structure
@@ -64,7 +64,7 @@ def polish(program: Program, solution: Solution) -> Solution | None:
         answer = Structure(program.pair_users, g, tasks, use, bounds, x, stop).solve(holds)
         if answer is None:
             continue
-        violation = envy_of_servers(program, goal, answer)
+        violation = bottleneck_violation(program, goal, answer)
         if violation < least:
             best, least = answer, violation
     return None if best is None else replace(solution, x=best, prices=None)
