@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .PHONY: demo test check bench bench-growth picture docs strip clean
 
@@ -10,8 +11,8 @@ demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, what fairness
 	$(BIN)/fairopt frontier examples/gpu-lab
 	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html
 
-test: $(INSTALLED)
-	$(BIN)/python -m pytest
+test: $(INSTALLED)  ## on all cores; pytest by hand runs one test after another
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

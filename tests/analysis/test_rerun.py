@@ -53,7 +53,7 @@ def test_the_same_question_of_the_same_instance_has_the_same_answer(instance: fo
         {"criterion": "drfh", "placement": "best-fit", "metric": "cosine"},
         {"criterion": "drfh", "placement": "slots", "slots": 3},
         {"criterion": "drfh", "stop": "first-block"},
-        {"criterion": "drfh", "placement": lambda user, free, demand, fits: fits[-1]},
+        pytest.param({"criterion": "drfh", "placement": lambda user, free, demand, fits: fits[-1]}, id="a placement of the caller's own"),
     ],
     ids=str,
 )
