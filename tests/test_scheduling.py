@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference_schedule
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import schedule as reference
 from strategies import instances
 
 import fairopt as fo
@@ -56,7 +56,7 @@ def test_task_by_task_as_in_fractions(
 ) -> None:
     """The same user and the same server each time: zero demands, constraints, counts, weights, few tasks."""
     instance = decimal(instance)
-    expected = reference_schedule.schedule(instance, criterion, placement, ties=ties, seed=seed, **options)
+    expected = reference.schedule(instance, criterion, placement, ties=ties, seed=seed, **options)
     actual = fo.schedule(instance, criterion, placement=placement, ties=ties, seed=seed, record=True, **options)
     assert list(zip(actual.trace.users.tolist(), actual.trace.servers.tolist(), strict=True)) == expected
 
@@ -65,7 +65,7 @@ def test_task_by_task_as_in_fractions(
 @given(instance=instances(whole=True), ties=st.sampled_from(TIES))
 def test_first_block_as_in_fractions(placement: str, instance: fo.Instance, ties: Any) -> None:
     """Stops where the lowest user does not fit."""
-    expected = reference_schedule.schedule(decimal(instance), "drfh", placement, ties=ties, first_block=True, slots=14)
+    expected = reference.schedule(decimal(instance), "drfh", placement, ties=ties, first_block=True, slots=14)
     actual = fo.schedule(decimal(instance), "drfh", placement=placement, ties=ties, stop="first-block", record=True)
     assert list(zip(actual.trace.users.tolist(), actual.trace.servers.tolist(), strict=True)) == expected
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import witnesses
+from reference import witnesses
 from typer.testing import CliRunner, Result
 
 import fairopt as fo

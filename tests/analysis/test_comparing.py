@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import exact
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from matplotlib.patches import Rectangle
+from reference import exact
 from rich.console import Console
 from strategies import instances
 from typer.testing import CliRunner, Result

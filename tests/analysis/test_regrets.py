@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from fractions import Fraction
 
-import exact
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import exact
 from strategies import instances
 
 import fairopt as fo

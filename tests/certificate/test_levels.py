@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from exact import leximin
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from reference.exact import leximin
 from strategies import instances
 
 import fairopt as fo

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from exact import integral_outcomes, leximin, maximise, shares_per_task
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.exact import integral_outcomes, leximin, maximise, shares_per_task
 from strategies import instances, limited_instances
 
 import fairopt as fo

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from real_data import DATA, needs
 from scipy.optimize import LinearConstraint, linprog, minimize
+from support.real_data import DATA, needs
 from typer.testing import CliRunner
 
 import fairopt as fo

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from real_data import DATA, needs
+from support.real_data import DATA, needs
 
 import fairopt as fo
 

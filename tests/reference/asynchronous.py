@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from reference_simulation import exact, most_servers
+from reference.simulation import exact, most_servers
 
 import fairopt as fo
 

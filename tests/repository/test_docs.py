@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from pages import blocks, run_block
+from support.pages import blocks, run_block
 
 import fairopt as fo
 from fairopt.analysis.properties import CHECKS

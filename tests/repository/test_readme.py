@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from pages import blocks, run_command, run_python
+from support.pages import blocks, run_command, run_python
 from typer.main import get_command
 
 import fairopt as fo

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from real_data import DATA, needs
-from reference_simulation import Reference, exact
+from reference.simulation import Reference, exact
 from strategies import instances, traces
+from support.real_data import DATA, needs
 from typer.testing import CliRunner
 
 import fairopt as fo

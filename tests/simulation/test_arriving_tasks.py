@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_data import DATA, needs
 from scipy.optimize import linprog
 from strategies import instances
+from support.real_data import DATA, needs
 from typer.testing import CliRunner
 
 import fairopt as fo

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_asynchronous import Reference
+from reference.asynchronous import Reference
 from strategies import instances, traces
 from typer.testing import CliRunner, Result
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_simulation import Reference
+from reference.simulation import Reference
 from scipy.optimize import linprog
 from strategies import instances, traces
 from typer.testing import CliRunner, Result

@@ -9,7 +9,7 @@ import pytest
 
 __all__ = ["DATA", "needs"]
 
-DATA = Path(os.environ.get("FAIROPT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("FAIROPT_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def needs(folder: str = "") -> pytest.MarkDecorator:

@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-import witnesses
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import witnesses
 from strategies import instances
 
 import fairopt as fo

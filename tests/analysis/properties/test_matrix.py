@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import witnesses
 from hypothesis import given, settings
+from reference import witnesses
 from strategies import instances
 
 import fairopt as fo
