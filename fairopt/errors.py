@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fairopt.wording import printable
+
 __all__ = [
     "CertificateError",
     "FairoptError",
@@ -30,7 +32,10 @@ __all__ = [
 
 
 class FairoptError(Exception):
-    """Base of all errors that fairopt raises on purpose."""
+    """Base of all errors that fairopt raises on purpose. Control characters of labels in its message are shown as escapes."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(printable(each, keep="\n") if isinstance(each, str) else each for each in args))
 
 
 class InvalidInstance(FairoptError, ValueError):

@@ -6,7 +6,7 @@ import difflib
 import reprlib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["contrast", "did_you_mean", "exactly", "figure", "found", "joined", "named", "percent", "plural", "some"]
+__all__ = ["contrast", "did_you_mean", "exactly", "figure", "found", "joined", "named", "percent", "plural", "printable", "some"]
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -37,7 +37,18 @@ def some(labels: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     rest = len(labels) - most
-    return ", ".join(labels[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(map(printable, labels[:most])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return text with control characters (but those to keep) as their escapes, so that it cannot drive a terminal.
+
+    >>> printable("\\x1b[31mred"), printable("two\\nlines", keep="\\n") == "two\\nlines"
+    ('\\\\x1b[31mred', True)
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def found(value: object) -> str:
@@ -72,7 +83,7 @@ def named(label: str) -> str:
     >>> named("node-1.rack"), named("the red team")
     ('node-1.rack', '"the red team"')
     """
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+    shown = printable(label)
     plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
     return shown if plain else f'"{shown}"'
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import re
 import signal
 import subprocess
 import sys
 import threading
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.formats import schema
+from fairopt.formats import allocations, schema, spreadsheets
 from fairopt.plots import save_figure
 from fairopt.program import Solution
 from fairopt.solvers.interior_point import engine as interior_point
@@ -228,6 +231,104 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
     text = run("solve", tmp_path / "eve.json").stdout
     assert "\x1b" not in text
     assert r"eve\x1b[31m\r" in text
+
+
+FORMULAS = [
+    '=HYPERLINK("http://example.com")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "'quoted",
+    "\uff1d1",
+    "plain",
+    "\x1b[31mred\x9b2J",
+]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Every label is a formula, or drives a terminal."""
+    servers = [f"{name} s" for name in FORMULAS[:3]] + ["\x1b]0;title\x07"]
+    resources = ["=cpu", "memory\x1b[2J"]
+    rng = np.random.default_rng(3)
+    tasks = np.full(len(FORMULAS), 4.0)
+    instance = fo.Instance(
+        rng.uniform(4, 9, (4, 2)),
+        rng.uniform(0.5, 2, (len(FORMULAS), 2)),
+        tasks=tasks,
+        users=FORMULAS,
+        servers=servers,
+        resources=resources,
+    )
+    fo.save(instance, tmp_path / "hostile\x1b[2J.json")
+    return tmp_path / "hostile\x1b[2J.json"
+
+
+COMMANDS = {
+    "solve": ["solve", "FILE"],
+    "tsf": ["solve", "FILE", "--notion", "tsf", "--all"],
+    "schedule": ["schedule", "FILE", "--criterion", "drfh"],
+    "compare": ["compare", "FILE", "--notions", "drfh,tsf", "--schedules", "drfh:first-fit"],
+    "audit": ["audit", "FILE"],
+    "explain": ["explain", "FILE", "--user", FORMULAS[0]],
+    "frontier": ["frontier", "FILE", "--notions", "drfh", "--alphas", "1"],
+    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--step", "0.5", "--seeds", "1"],
+    "study": ["study", "FILE", "--notions", "drfh", "--jobs", "1"],
+}
+WITH_CSV = ("solve", "schedule", "compare", "frontier", "arrivals", "study")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_label_drives_the_terminal(hostile: Path, command: str) -> None:
+    """Neither on the pages for people nor in messages nor in JSON: control characters are shown as escapes."""
+    arguments = [str(hostile) if each == "FILE" else each for each in COMMANDS[command]]
+    for more in [[], *([] if command == "explain" else [["--json"]])]:
+        result = run(*arguments, *more)
+        for text in (result.stdout, result.stderr):
+            assert not [c for c in text if c != "\n" and unicodedata.category(c) == "Cc"]
+
+
+@pytest.mark.parametrize("command", WITH_CSV)
+def test_no_cell_of_csv_is_a_formula(hostile: Path, command: str) -> None:
+    """Not in the header, not in the rows; numbers may begin with a minus."""
+    arguments = [str(hostile) if each == "FILE" else each for each in COMMANDS[command]]
+    rows = list(csv.reader(io.StringIO(run(*arguments, "--csv").stdout)))
+    assert len(rows) > 1
+    for cell in (cell for row in rows for cell in row):
+        assert not [c for c in cell if unicodedata.category(c) == "Cc"]
+        assert not cell.startswith(("=", "+", "@", "\uff1d"))
+        assert not cell.startswith("-") or float(cell) <= 0
+
+
+def test_an_allocation_in_csv_comes_back(hostile: Path, tmp_path: Path) -> None:
+    """What solve --csv writes is read by compare --allocation, though its labels are not those of the instance; so is held.csv."""
+    instance = fo.load(hostile)
+    allocation = fo.solve(instance, "drfh")
+    run("solve", hostile, "-o", tmp_path / "safe.csv")
+    held = fo.Import("kubernetes", instance, allocation, instance.users, allocation.tasks_per_user).current_csv()
+    assert held is not None
+    assert "\n=" not in held
+    (tmp_path / "held.csv").write_text(held)
+    for name in ("safe.csv", "held.csv"):
+        np.testing.assert_allclose(allocations.read(tmp_path / name, instance), allocation.tasks, rtol=1e-12)
+
+
+@pytest.mark.parametrize("write", [lambda frame: str(frame.to_csv()), spreadsheets.to_csv])
+def test_an_allocation_from_python_comes_back(tmp_path: Path, write: Callable[[Any], str]) -> None:
+    """As pandas writes it, and as fairopt does, also where the one label is what the other becomes."""
+    instance = fo.Instance([[9.0, 2.0]], [[1.0, 0.1], [2.0, 0.2], [0.5, 0.3]], users=["=a", "'=a", "''=a"], servers=["=s"])
+    allocation = fo.solve(instance, "drfh")
+    (tmp_path / "a.csv").write_text(write(allocation.to_frame()))
+    np.testing.assert_allclose(allocations.read(tmp_path / "a.csv", instance), allocation.tasks, rtol=1e-12)
+
+
+def test_messages_show_escapes() -> None:
+    """Also where no command line is in between: in a notebook, and in a traceback."""
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.Instance([[1.0]], [[-1.0]], users=["eve\x1b[31m"])
+    assert str(caught.value).startswith(r'the demand of "eve\x1b[31m" for')
 
 
 # Refusals ------------------------------------------------------------------------------------------------------------------------

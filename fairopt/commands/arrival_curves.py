@@ -15,6 +15,7 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import File, Json, Output, words
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats import spreadsheets
 from fairopt.wording import percent, plural
 
 __all__ = ["arrivals", "print_arrivals"]
@@ -64,7 +65,13 @@ def arrivals(
         progress,
     )
     draw(found, plot)
-    hand_over(found.to_dict, lambda: found.to_frame().to_csv(index=False), lambda console: print_arrivals(console, found), form, output)
+    hand_over(
+        found.to_dict,
+        lambda: spreadsheets.to_csv(found.to_frame(), index=False),
+        lambda console: print_arrivals(console, found),
+        form,
+        output,
+    )
 
 
 def print_arrivals(console: Console, found: fo.Arrivals) -> None:

@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import File, Json, Notions, Output, Schedules, Sharing, words
+from fairopt.formats import spreadsheets
 
 __all__ = ["compare"]
 
@@ -69,7 +70,7 @@ def compare(
     draw(comparison, plot)
     hand_over(
         comparison.to_dict,
-        lambda: comparison.to_frame().to_csv(),
+        lambda: spreadsheets.to_csv(comparison.to_frame()),
         lambda console: print_comparison(console, comparison),
         form,
         output,

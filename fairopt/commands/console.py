@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands import tables
 from fairopt.files import write_files
-from fairopt.formats import DOCUMENTS
+from fairopt.formats import DOCUMENTS, spreadsheets
+from fairopt.wording import printable
 
 __all__ = [
     "as_text",
@@ -44,6 +46,8 @@ __all__ = [
 T = TypeVar("T")
 Form: TypeAlias = Literal["json", "csv", "parquet", "page"]
 
+# What json leaves as it is, though it drives a terminal or turns the direction of what is printed; all of it is inside strings.
+_CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _PATIENCE = 2.0  # seconds after which a terminal is told what is going on
 
 
@@ -127,7 +131,7 @@ def present(
         save_figure(plot_allocation(allocation), plot)
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
-        lambda: allocation.to_frame().to_csv(),
+        lambda: spreadsheets.to_csv(allocation.to_frame()),
         lambda console: tables.print_allocation(console, allocation, seconds, everything=everything),
         form,
         output,
@@ -172,7 +176,9 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 def say(kind: str, message: str) -> None:
     """Print a message on stderr."""
     console = Console(stderr=True, highlight=False)
-    console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), message), soft_wrap=True)
+    console.print(
+        Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), printable(message, keep="\n")), soft_wrap=True
+    )
 
 
 class _Listener(logging.Handler):
@@ -249,7 +255,8 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
 
 def as_text(data: Any) -> str:
     """Return data as JSON."""
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def deliver(text: str, output: Path | None) -> None:

@@ -15,6 +15,7 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import File, Json, Output, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats import spreadsheets
 from fairopt.wording import plural
 
 __all__ = ["frontier"]
@@ -69,7 +70,7 @@ def frontier(
         progress,
     )
     draw(found, plot)
-    hand_over(found.to_dict, lambda: found.to_frame().to_csv(), lambda console: print_frontier(console, found), form, output)
+    hand_over(found.to_dict, lambda: spreadsheets.to_csv(found.to_frame()), lambda console: print_frontier(console, found), form, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 

@@ -16,6 +16,7 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
 
 __all__ = ["print_simulation", "simulate"]
@@ -106,7 +107,7 @@ def simulate(
     if form == "parquet" and output is not None:
         found.save(output)
     else:
-        hand_over(found.to_dict, lambda: found.jobs.to_csv(), lambda console: print_simulation(console, found), form, output)
+        hand_over(found.to_dict, lambda: spreadsheets.to_csv(found.jobs), lambda console: print_simulation(console, found), form, output)
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:

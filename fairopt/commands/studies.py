@@ -19,6 +19,7 @@ from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands.console import as_text, choose_form, say, work
 from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats import spreadsheets
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def study(
         raise typer.Exit(_INTERRUPTED) from None
     means = summary(frame)
     if form == "csv":
-        typer.echo(means.to_csv(), nl=False)
+        typer.echo(spreadsheets.to_csv(means), nl=False)
     elif form == "json":
         plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
         typer.echo(as_text(plain.to_dict("records")), nl=False)

@@ -19,7 +19,7 @@ from fairopt.allocation import Allocation
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
 from fairopt.solvers import PLACEMENTS, SOLVERS
-from fairopt.wording import plural
+from fairopt.wording import plural, printable
 
 if TYPE_CHECKING:
     from fairopt.analysis.worst_cases.search import WorstCase
@@ -203,7 +203,7 @@ def numbers(values: FloatArray | Sequence[float]) -> list[str]:
 
 def label(name: str) -> Text:
     """Return a label as it is, without markup and without control characters."""
-    return Text("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name), overflow="fold")
+    return Text(printable(name), overflow="fold")
 
 
 def _some(names: Sequence[str]) -> Text:

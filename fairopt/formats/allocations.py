@@ -13,7 +13,7 @@ or long, a row for each pair that holds something; pairs that do not occur hold 
     bob,big-cpu,10
 
 or as ``fairopt solve --csv`` and ``allocation.to_frame().to_csv()`` write it, with columns ``tasks @ big-memory`` among others. Labels must
-be exactly those of the instance, in any order.
+be exactly those of the instance, in any order, or as fairopt writes them for spreadsheets (:mod:`fairopt.formats.spreadsheets`).
 
 >>> import tempfile
 >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"])
@@ -26,11 +26,13 @@ array([[0.],
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from fairopt.formats.cells import Table, read_table
+from fairopt.formats.spreadsheets import labels_of
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean
 
@@ -58,12 +60,10 @@ def read(path: Path, instance: Instance) -> FloatArray:
 def _wide(table: Table, instance: Instance) -> FloatArray:
     if any(column.startswith(_PREFIX) for column in table.columns) and not any(name.startswith(_PREFIX) for name in instance.servers):
         chosen = [j for j, column in enumerate(table.columns) if j == 0 or column.startswith(_PREFIX)]
-        table = Table(
-            table.file,
-            [table.columns[j].removeprefix(_PREFIX) for j in chosen],
-            [[row[j] for j in chosen] for row in table.rows],
-            table.lines,
-        )
+        columns = [table.columns[0], *labels_of((table.columns[j] for j in chosen[1:]), instance.servers, _PREFIX)]
+        table = Table(table.file, columns, [[row[j] for j in chosen] for row in table.rows], table.lines)
+    users = labels_of((row[0] for row in table.rows), instance.users)
+    table = replace(table, rows=[[user, *row[1:]] for user, row in zip(users, table.rows, strict=True)])
     if not set(instance.servers) & set(table.columns):
         table.refuse("there is neither a column for each server nor the columns user, server, tasks; give the one or the others")
     rows = list(table.aligned(instance.users, instance.servers))
@@ -78,7 +78,8 @@ def _long(table: Table, instance: Instance) -> FloatArray:
     user_of, server_of = ({name: j for j, name in enumerate(names)} for names in (instance.users, instance.servers))
     tasks = np.zeros((instance.n_users, instance.n_servers))
     seen: dict[tuple[str, str], int] = {}
-    for row, (user, server, cell) in enumerate(zip(*(table.cells(column) for column in _LONG), strict=True)):
+    users, servers = labels_of(table.cells("user"), instance.users), labels_of(table.cells("server"), instance.servers)
+    for row, (user, server, cell) in enumerate(zip(users, servers, table.cells("tasks"), strict=True)):
         for label, known, kind in ((user, user_of, "user"), (server, server_of, "server")):
             if label not in known:
                 table.refuse(

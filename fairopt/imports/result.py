@@ -152,12 +152,15 @@ class Import:
     def current_csv(self) -> str | None:
         """Return what the running work holds as CSV, columns user, server, tasks, as ``fairopt compare --allocation`` reads it; or None."""
         from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
+        from fairopt.formats.spreadsheets import cell
 
         if self.current is None:
             return None
         instance, tasks = self.current.instance, self.current.tasks
         pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows says nothing
-        return to_csv(["user", "server", "tasks"], ([instance.users[n], instance.servers[i], float(tasks[n, i])] for n, i in pairs))
+        return to_csv(
+            ["user", "server", "tasks"], ([cell(instance.users[n]), cell(instance.servers[i]), float(tasks[n, i])] for n, i in pairs)
+        )
 
     def __repr__(self) -> str:
         instance = self.instance

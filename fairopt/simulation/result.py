@@ -13,6 +13,7 @@ import numpy as np
 from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
+from fairopt.formats import spreadsheets
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
@@ -216,7 +217,7 @@ class Simulation:
             raise Unsupported(f'cannot tell which kind of table "{path}" shall be; end its name in {" or ".join(_KINDS)}')
         frame = tables[table]()
         if kind == ".csv":
-            write_files({Path(path): frame.to_csv(index=False)})
+            write_files({Path(path): spreadsheets.to_csv(frame, index=False)})
             return
         page = io.BytesIO()
         frame.to_parquet(page, index=False)

@@ -411,7 +411,7 @@ def test_refused_files(name: str, content: bytes, message: str, tmp_path: Path, 
         ("no/cluster.yaml", "there is no file no/cluster.yaml"),
         ("cluster", "there is no file or folder cluster; give an instance file (.yaml, .yml, .json) or a folder of CSV tables"),
         ("folder.yaml", "folder.yaml is a folder, not a file; give the path of a file in it"),
-        ("a\0b.yaml", "a\0b.yaml cannot be read: embedded null byte"),
+        ("a\0b.yaml", r"a\x00b.yaml cannot be read: embedded null byte"),
     ],
 )
 def test_missing_files(name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
