@@ -8,9 +8,9 @@ spreadsheet, and control characters are written as their escapes. Numbers stay n
 These tables are results: ``--csv`` and ``-o *.csv`` of every command, a simulation that is saved as .csv, and the work that runs now, of
 ``fairopt import --current``. ``fairopt compare --allocation`` reads such labels as what they stand for.
 
-*Data* has every label exactly as it is: the folder of ``servers.csv`` and ``users.csv`` that `fairopt.save` writes and `fairopt.load` reads,
-JSON, YAML, Parquet, and pandas frames in Python. Look at a folder from somebody else with ``fairopt solve`` before a spreadsheet opens it, or
-import it there as text.
+*Data* has every label exactly as it is: the folder of ``servers.csv`` and ``users.csv`` that `fairopt.save` writes and `fairopt.load`
+reads, JSON, YAML, Parquet, and pandas frames in Python. Look at a folder from somebody else with ``fairopt solve`` before a spreadsheet
+opens it, or import it there as text.
 
 >>> cell('=HYPERLINK("http://example.com")'), cell("alice"), cell("team\\x1b[31m")
 ('\\'=HYPERLINK("http://example.com")', 'alice', 'team\\\\x1b[31m')
