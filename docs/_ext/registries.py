@@ -1,4 +1,4 @@
-"""What the registries say of notions, placements and engines, so that no page can say otherwise.
+"""Tables of notions, placements and engines, written from the registries, so that no page can contradict the code.
 
 ``{notion} drfh``
     title, source, weights and options;
@@ -102,10 +102,10 @@ class EngineTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Write a table as Markdown."""
-        rows = ["| engine | what it is | solves programs with | needs |", "|---|---|---|---|"]
+        rows = ["| engine | what it is | solves programs with | package |", "|---|---|---|---|"]
         for name, kind in fo.SOLVERS.items():
             can = "; ".join(sorted(feature.value for feature in kind.features))
-            rows.append(f"| `{name}` | {kind.title} | {can} | {f'`{kind.requirement}`' if kind.requirement else 'nothing else'} |")
+            rows.append(f"| `{name}` | {kind.title} | {can} | {f'`{kind.package}`' if kind.package else ''} |")
         return self.parse_text_to_nodes("\n".join(rows))
 
 
@@ -125,7 +125,7 @@ def head(kind: type[fo.Notion]) -> str:
 def promises(kind: type[fo.Notion]) -> str:
     """Return a table of the properties, and one of printed numbers where there are any, as Markdown."""
     if kind.name in fo.CRITERIA:
-        return "It is the criterion of a schedule: there is no optimum, and nothing is promised of it."
+        return "It is a criterion of schedules: it has no optimum, and theory promises nothing."
     lines = ["| property | promised | by whom, and when |", "|---|---|---|"]
     for entry in fo.Property:
         given = entry in kind.satisfies
@@ -135,7 +135,7 @@ def promises(kind: type[fo.Notion]) -> str:
         lines += ["", f"Proved where {where}."]
     printed = [(read(paper), result) for paper in PAPERS for result in read(paper).results if result.notion == kind.name]
     if printed:
-        lines += ["", "Papers print these numbers of it, and `fairopt reproduce` computes them again:", ""]
+        lines += ["", "Papers print these numbers, and `fairopt reproduce` computes them again:", ""]
         lines += ["| source | published | here |", "|---|---|---|"]
         for paper, result in printed:
             published = "none" if result.published is None else _numbers(result.published)
