@@ -44,7 +44,7 @@ from fairopt.validation import (
 )
 from fairopt.wording import did_you_mean, plural, some
 
-__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "safe_ratio"]
+__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance", "safe_ratio"]
 
 
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
@@ -417,3 +417,14 @@ class Instance:
         if self.rates_per_server is not None:
             notes.append("rates given")
         return f"Instance({'; '.join(notes)})"
+
+
+def require_instance(value: object) -> None:
+    """Refuse anything that is not an `Instance`.
+
+    >>> require_instance("cluster.yaml")
+    Traceback (most recent call last):
+    fairopt.errors.InvalidInstance: expected an Instance, got str; build one with fairopt.Instance or fairopt.load
+    """
+    if not isinstance(value, Instance):
+        raise InvalidInstance(f"expected an Instance, got {type(value).__name__}; build one with fairopt.Instance or fairopt.load")

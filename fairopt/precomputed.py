@@ -27,7 +27,7 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import FloatArray, Instance, safe_ratio
+from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
 from fairopt.models import NOTIONS, ShareNotion
 from fairopt.solvers import fill_lowest_first, precompute
 from fairopt.solving import solve
@@ -161,8 +161,7 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
 
 def _share_per_task(instance: Instance) -> FloatArray:
     """Return the dominant share of one task over the weight, (users,), of an instance of one server."""
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(instance)
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)
     if instance.rates_per_server is not None:

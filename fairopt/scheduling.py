@@ -39,6 +39,7 @@ from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Filled, Placement, fill
 from fairopt.solving import checked, notion_of
+from fairopt.validation import check_whole_number
 from fairopt.wording import did_you_mean, some
 
 if TYPE_CHECKING:
@@ -237,8 +238,7 @@ def planned(
     for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
         if not isinstance(value, str) or value not in known:
             raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise Unsupported(f"seed is {seed!r}; give a whole number >= 0")
+    check_whole_number("seed", seed, 0)
     return how_placed, name, chosen
 
 

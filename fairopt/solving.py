@@ -15,12 +15,13 @@ import numpy as np
 from fairopt.aggregation import Merging, expand, merge, unmerged
 from fairopt.allocation import Allocation, Exact, Level
 from fairopt.certificate import Certificate, allocation_excess, certify
-from fairopt.errors import InvalidInstance, NoSolution, Unsupported
-from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.errors import NoSolution, Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff
 from fairopt.solvers import choose, to_model
 from fairopt.solvers.backend import Backend, Deadline
+from fairopt.validation import check_time_limit, check_tolerance
 from fairopt.wording import did_you_mean, some
 
 __all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo"]
@@ -184,9 +185,8 @@ def solve(
     >>> solve(instance, "drfh").tasks_per_user.round(3)
     array([2.609, 3.13 , 6.261])
     """
-    for name, value, highest in (("time_limit", time_limit, np.inf), ("tolerance", tolerance, 1.0)):
-        if value is not None and not (isinstance(value, int | float) and 0 < value < highest):
-            raise Unsupported(f"{name} is {value!r}; give a number > 0{'' if highest == np.inf else ' and < 1, such as 1e-8'}")
+    check_time_limit(time_limit)
+    check_tolerance(tolerance)
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
@@ -301,8 +301,7 @@ def checked(
     instance: Instance, notion: str | Notion | type[Notion], sharing: Sharing | None, options: dict[str, Any]
 ) -> tuple[Notion, Sharing]:
     """Return the notion and the sharing, after all that can be said without solving."""
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(instance)
     chosen = notion_of(notion, **options)
     how = _sharing(instance, sharing)
     chosen.check(instance, how)

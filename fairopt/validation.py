@@ -1,4 +1,6 @@
-"""Arrays and labels as they come from outside, made sure of: what is wrong, where, and what to do.
+"""Checks of what callers give: arrays, labels and arguments. A message says what is wrong, where, and what to do.
+
+Arrays and labels that are wrong raise `InvalidInstance`, arguments `Unsupported`.
 
 >>> check(numbers([[1.0, -2.0]], "demands"), np.array([[True, False]]), "demand", ">= 0", ("alice",), ("cpu", "memory"))
 Traceback (most recent call last):
@@ -10,12 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.errors import InvalidInstance
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.wording import exactly
 
 __all__ = [
@@ -24,7 +27,14 @@ __all__ = [
     "IntArray",
     "booleans",
     "check",
+    "check_jobs",
+    "check_seconds",
+    "check_time_limit",
+    "check_tolerance",
+    "check_whole_number",
     "frame_labels",
+    "is_number",
+    "is_whole_number",
     "matrix",
     "numbers",
     "require_labels",
@@ -37,6 +47,9 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 _SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers are still numbers
+
+
+# Arrays and their labels ---------------------------------------------------------------------------------------------------------
 
 
 def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, meaning: str = "") -> FloatArray:
@@ -189,3 +202,53 @@ def restore_read_only(self: Any, state: Sequence[Any]) -> None:
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
         object.__setattr__(self, field.name, value)
+
+
+# Arguments -----------------------------------------------------------------------------------------------------------------------
+
+
+def is_whole_number(value: object) -> bool:
+    """Is it an integer of Python or numpy? A boolean is not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Is it a finite real number of Python or numpy? A boolean is not."""
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+
+
+def check_whole_number(name: str, value: object, least: int, *, below: int | None = None, meaning: str = "") -> None:
+    """Refuse an argument that is not a whole number >= ``least`` (and < ``below``); ``meaning`` ends the message.
+
+    >>> check_whole_number("seed", -1, 0)
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: seed is -1; give a whole number >= 0
+    """
+    if is_whole_number(value) and least <= value and (below is None or value < below):  # type: ignore[operator]
+        return
+    limit = "" if below is None else f" and < {below:,}"
+    raise Unsupported(f"{name} is {value!r}; give a whole number >= {least}{limit}{meaning}")
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse an argument that is not a finite number of seconds > 0."""
+    if not (is_number(value) and value > 0):  # type: ignore[operator]
+        raise Unsupported(f"{name} is {value!r}; give a number of seconds > 0")
+
+
+def check_time_limit(value: object) -> None:
+    """Refuse a time limit that is neither a number of seconds > 0 nor None (no limit)."""
+    if value is not None and value != np.inf:
+        check_seconds("time_limit", value)
+
+
+def check_jobs(value: object) -> None:
+    """Refuse a number of worker processes that is neither >= 1 nor -1."""
+    if not is_whole_number(value) or not (value == -1 or value >= 1):  # type: ignore[operator]
+        raise Unsupported(f"jobs is {value!r}; give a number of workers, or -1 for one on each core")
+
+
+def check_tolerance(value: object) -> None:
+    """Refuse a tolerance that is not between 0 and 1."""
+    if not (is_number(value) and 0 < value < 1):  # type: ignore[operator]
+        raise Unsupported(f"tolerance is {value!r}; give a number > 0 and < 1, such as 1e-8")

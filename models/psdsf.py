@@ -57,7 +57,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from numbers import Integral
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -78,6 +77,7 @@ from fairopt.models.notion import (
 )
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
 from fairopt.program.filling import Criterion, Measure
+from fairopt.validation import check_whole_number
 
 __all__ = ["PSDSF"]
 
@@ -149,8 +149,7 @@ class PSDSF(ShareNotion):
         if self.order not in _ORDERS:
             raise Unsupported(f'psdsf has no order "{self.order}"; it has {", ".join(_ORDERS)}')
         for name, value in (("seed", self.seed), ("delay", self.delay)):
-            if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < _END:
-                raise Unsupported(f"the {name} of psdsf is {value!r}; give a whole number >= 0 and < {_END:,}")
+            check_whole_number(f"the {name} of psdsf", value, 0, below=_END)
         if self.delay and self.order != "asynchronous":
             raise Unsupported('only servers that act asynchronously have a delay, in actions of others; use order="asynchronous"')
         turns = self.order != "sequential" or self.seed != 0

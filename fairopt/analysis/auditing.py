@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Violation, violations
 from fairopt.analysis.properties import CHECKS, Case, Verdict
 from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
+from fairopt.validation import check_jobs, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
@@ -164,13 +163,10 @@ def audit(
             f"allocation is {type(allocation).__name__}; give an Allocation, as fairopt.solve and fairopt.schedule return it "
             "(fairopt.analysis.rerun.given makes one of an array of tasks)"
         )
-    for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
-            raise Unsupported(f"{word} is {value!r}; give a whole number >= {lowest}")
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
-        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
-        raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
+    check_whole_number("effort", effort, 1)
+    check_whole_number("seed", seed, 0)
+    check_jobs(jobs)
+    check_time_limit(time_limit)
     case = Case(as_asked(allocation), int(effort), int(seed), int(jobs), time_limit)
     verdicts = {}
     for name in _names(properties):

@@ -36,13 +36,13 @@ from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
 from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
-from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.errors import FairoptError, InvalidInstance, NoSolution
+from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
-from fairopt.validation import check, numbers, require_labels
+from fairopt.validation import check, check_time_limit, numbers, require_labels
 
 if TYPE_CHECKING:
     pass
@@ -106,10 +106,8 @@ def compare(
     >>> [(row.name, round(row.efficiency, 3)) for row in comparison]
     [('drfh', 0.873), ('drfh, whole tasks', 0.873), ('efficiency', 1.0), ('efficiency, whole tasks', 0.873), ('drfh:first-fit', 0.873)]
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
-        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
+    require_instance(instance)
+    check_time_limit(time_limit)
     how = default_sharing(instance) if sharing is None else sharing
     wanted = [read_notion(spec) for spec in ([notions] if isinstance(notions, str) else notions)]
     plans = [read_schedule(spec) for spec in ([schedules] if isinstance(schedules, str) else schedules)]

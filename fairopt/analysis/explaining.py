@@ -32,8 +32,9 @@ from fairopt.analysis.explanation.gains import gains
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.rerun import merged_servers
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import InvalidInstance
 from fairopt.solvers.backend import Deadline
+from fairopt.validation import check_time_limit, check_whole_number
 
 __all__ = ["explain"]
 
@@ -90,10 +91,8 @@ def explain(
     if not isinstance(allocation, Allocation):
         kind = type(allocation).__name__
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
-    if isinstance(resolves, bool) or not isinstance(resolves, int) or resolves < 0:
-        raise Unsupported(f"resolves is {resolves!r}; give a whole number >= 0")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
-        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
+    check_whole_number("resolves", resolves, 0)
+    check_time_limit(time_limit)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance

@@ -52,14 +52,14 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
 from fairopt.drawing import draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
-from fairopt.validation import restore_read_only
+from fairopt.validation import check_time_limit, restore_read_only
 from fairopt.wording import did_you_mean, exactly, plural
 
 if TYPE_CHECKING:
@@ -263,12 +263,10 @@ def frontier(
     >>> [(point.name, round(point.price_of_fairness, 3), round(point.price_of_efficiency, 3)) for point in points]
     [('gfj:beta=2:lam=-0.5', 0.343, 0.195), ('gfj:beta=2:lam=-1', 0.241, 0.083), ('gfj:beta=2:lam=-4', 0.0, 0.667)]
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(instance)
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
-        raise Unsupported(f"time_limit is {time_limit!r}; give a number > 0")
+    check_time_limit(time_limit)
     how = default_sharing(instance) if sharing is None else sharing
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
     tasks: list[tuple[str, str, Callable[[], Allocation]]] = []

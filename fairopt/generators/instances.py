@@ -27,6 +27,7 @@ from scipy.special import ndtr
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
+from fairopt.validation import check_whole_number, is_number
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["GENERATORS", "Generator", "Seed", "constrained", "correlated", "generate", "generator", "google", "google_servers"]
@@ -142,7 +143,7 @@ def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: f
     for word, number in (("users", users), ("servers", servers)):
         if number % 2:
             raise Unsupported(f"{word} is {number}, and kesidis draws pairs; give an even number")
-    if not (_is_number(spread) and 0 <= spread < 1):
+    if not (is_number(spread) and 0 <= spread < 1):
         raise Unsupported(f"spread is {spread!r}; give a number >= 0 and < 1")
     rng, paper = np.random.default_rng(seed), read("kesidis").instances["kesidis"]
     capacities, demands = (
@@ -198,7 +199,7 @@ def constrained(of: str = "uniform", rate: float = 0.3, *, seed: Seed = 0, **opt
     """
     if of == "constrained":
         raise Unsupported('of is "constrained"; give the generator that draws the instance without constraints')
-    if not (_is_number(rate) and 0 <= rate <= 1):
+    if not (is_number(rate) and 0 <= rate <= 1):
         raise Unsupported(f"rate is {rate!r}; give a number from 0 to 1")
     rng = np.random.default_rng(seed)
     instance = generator(of, **options)(rng)
@@ -298,9 +299,8 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
 def _check(**given: Any) -> None:
     for word, value in given.items():
         if word in ("users", "servers", "resources"):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise Unsupported(f"{word} is {value!r}; give a whole number >= 1")
-        elif not _is_number(value) or not {"size": value > 0, "load": value > 0, "weights": value >= 1, "rho": -1 <= value <= 1}[word]:
+            check_whole_number(word, value, 1)
+        elif not is_number(value) or not {"size": value > 0, "load": value > 0, "weights": value >= 1, "rho": -1 <= value <= 1}[word]:
             meaning = {
                 "size": "a number > 0",
                 "load": "a number > 0",
@@ -308,10 +308,6 @@ def _check(**given: Any) -> None:
                 "rho": "a rank correlation, from -1 to 1",
             }[word]
             raise Unsupported(f"{word} is {value!r}; give {meaning}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def _weights(users: int, largest: float, rng: np.random.Generator) -> FloatArray | None:

@@ -12,6 +12,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.trace import Trace
+from fairopt.validation import check_whole_number, is_number
 
 __all__ = ["generate_trace"]
 
@@ -74,12 +75,10 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
     >>> round(float((trace.tasks == 1).mean()), 2)
     0.74
     """
-    for word, number in (("jobs", jobs), ("users", users)):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise Unsupported(f"{word} is {number!r}; give a whole number >= 1")
+    check_whole_number("jobs", jobs, 1)
+    check_whole_number("users", users, 1)
     for word, value, most in (("hours", hours, np.inf), ("diurnal", diurnal, 1.0)):
-        real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if not real or not np.isfinite(value) or not 0 <= value <= most or (word == "hours" and value == 0):
+        if not is_number(value) or not 0 <= value <= most or (word == "hours" and value == 0):
             raise Unsupported(f"{word} is {value!r}; give a number {'> 0' if word == 'hours' else 'from 0 to 1'}")
     rng = np.random.default_rng(seed)
     length = 3600.0 * hours

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files import write_files
-from fairopt.instance import Instance
+from fairopt.instance import Instance, require_instance
 from fairopt.models import Sharing
 from fairopt.reporting.findings import Findings, study
 from fairopt.reporting.page import require, write_page
@@ -106,8 +106,7 @@ def report(
     InvalidInstance, Unsupported
         For what does not exist, or a file that cannot be written. All else is said on the page.
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(instance)
     path = check_page(output)
     found = study(
         instance,

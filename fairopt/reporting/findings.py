@@ -18,6 +18,7 @@ from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion, Sharing
 from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion
+from fairopt.validation import check_whole_number
 
 __all__ = ["Findings", "OfNotion", "Outcome", "number_of_steps", "study"]
 
@@ -128,9 +129,8 @@ def study(
     """
     if not notions:
         raise Unsupported(f"a report is on one notion at least; there are {', '.join(NOTIONS)}")
-    for word, value, lowest in (("effort", effort, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-            raise Unsupported(f"{word} is {value!r}; give a whole number >= {lowest}")
+    check_whole_number("effort", effort, 1)
+    check_whole_number("seed", seed, 0)
     for user in explain_users:
         instance.index(user)
     comparison = compare(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit, done=done)

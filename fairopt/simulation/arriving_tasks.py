@@ -32,13 +32,14 @@ import numpy as np
 
 from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
 from fairopt.program.filling import FITS
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals
 from fairopt.solving import solve
 from fairopt.specs import read_placement
 from fairopt.studies.workers import check_workers, run
+from fairopt.validation import check_whole_number, is_number
 from fairopt.wording import did_you_mean, exactly, named
 
 __all__ = ["arrivals"]
@@ -112,8 +113,8 @@ def arrivals(
     numbers = list(dict.fromkeys(seeds))
     if not chosen or not numbers:
         raise Unsupported("there is nothing to compute; give a placement and a seed")
-    if any(isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0 for seed in numbers):
-        raise Unsupported(f"seeds are {numbers!r}; give whole numbers >= 0")
+    for seed in numbers:
+        check_whole_number("a seed", seed, 0)
     check_workers(jobs, "loky", None)
     if until / step > _MOST_POINTS:
         raise Unsupported(f"step is {step!r}, which makes more than {_MOST_POINTS:,} points until {until!r}; give a larger one, as 0.01")
@@ -141,14 +142,13 @@ def arrivals(
 
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
     """Return the positions of the resource and of the one in cards, after all that can be said before computing."""
-    if not isinstance(instance, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(instance).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(instance)
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
             hint = did_you_mean(str(name), instance.resources)
             raise InvalidInstance(f'there is no resource "{name}"{hint}; there are {", ".join(instance.resources)}')
     for word, value in (("until", until), ("step", step)):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < np.inf:
+        if not (is_number(value) and value > 0):
             raise Unsupported(f"{word} is {value!r}; give a part of the capacity > 0, as 1.3 for 130 %")
     endless = np.flatnonzero(~np.isfinite(instance.tasks) | (instance.tasks != np.round(instance.tasks)))
     if endless.size:

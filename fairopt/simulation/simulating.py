@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import FloatArray, Instance
+from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion, Sharing
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
@@ -53,6 +53,7 @@ from fairopt.solvers import Turns
 from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
 from fairopt.trace import Trace
+from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import did_you_mean, plural, some
 
 if TYPE_CHECKING:
@@ -116,18 +117,16 @@ def simulate(
     began = time.perf_counter()
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
-    if not isinstance(cluster, Instance):
-        raise InvalidInstance(f"expected an Instance, got {type(cluster).__name__}; build one with fairopt.Instance or fairopt.load")
+    require_instance(cluster)
     if np.isfinite(cluster.parallelism).any():  # of servers that come later, too
         raise Unsupported(
             "a simulation knows no limit on how many servers a user is on at once; "
             "leave the parallelism of the cluster's users out, or solve the instance of one moment"
         )
     for word, value in (("until", until), ("step", step)):
-        if value is not None and not (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < np.inf):
-            raise Unsupported(f"{word} is {value!r}; give a number of seconds > 0")
-    if isinstance(regret, bool) or not isinstance(regret, int) or regret < 0:
-        raise Unsupported(f"regret is {regret!r}; give a whole number >= 0, of times at which to compare")
+        if value is not None:
+            check_seconds(word, value)
+    check_whole_number("regret", regret, 0, meaning=", of times at which to compare")
     name, plan = _scheduler(scheduler)
     if regret and isinstance(plan, dict):
         notion_of(plan["criterion"])  # refused before anything is simulated

@@ -20,6 +20,7 @@ from fairopt.instance import Instance
 from fairopt.models import Notion
 from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cell, draw, fingerprint
+from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import some
 
 __all__ = ["Grid", "Source"]
@@ -59,9 +60,7 @@ class Grid:
             raise Unsupported(
                 f'"{next(name for name in names if names.count(name) > 1)}" is there twice; give each notion and schedule once'
             )
-        limit = options["time_limit"]
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0):
-            raise Unsupported(f"time_limit is {limit!r}; give a number of seconds > 0")
+        check_time_limit(options["time_limit"])
         if options["sharing"] not in (None, "rdm", "tdm"):
             raise Unsupported(f'sharing is {options["sharing"]!r}; give "rdm", "tdm" or None, for what suits each instance')
         self.entries: dict[str, str] = {}
@@ -134,8 +133,7 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
         raise Unsupported(f"seeds is {seeds!r}; give several, such as range(20)")
     chosen = list(seeds)
     for seed in chosen:
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
-            raise Unsupported(f"a seed is {seed!r}; give whole numbers >= 0")
+        check_whole_number("a seed", seed, 0, below=2**63)
     if not chosen or len(set(chosen)) < len(chosen):
         raise Unsupported(f"seeds are {some([*map(str, chosen)]) or 'none at all'}; give at least one, and each once, such as range(20)")
     return [int(seed) for seed in chosen]

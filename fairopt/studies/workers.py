@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
+from fairopt.validation import check_jobs
 from fairopt.wording import did_you_mean
 
 __all__ = ["BACKENDS", "check_workers", "run"]
@@ -33,8 +34,7 @@ def check_workers(jobs: Any, backend: Any, address: Any) -> None:
     if backend not in BACKENDS:
         hint = did_you_mean(backend, BACKENDS) if isinstance(backend, str) else ""
         raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or not (jobs == -1 or jobs >= 1):
-        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
+    check_jobs(jobs)
     if address is not None and backend not in _CLUSTERS:
         raise Unsupported(f'the backend "{backend}" has no address; give backend="dask" or "ray" with it')
 

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -62,13 +62,11 @@ class Turns:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if isinstance(self.period, bool) or not isinstance(self.period, Real) or not 0 < self.period < np.inf:
-            raise Unsupported(f"the period of the servers is {self.period!r}; give a number of seconds > 0")
+        check_seconds("the period of the servers", self.period)
         if self.phases not in _PHASES:
             hint = did_you_mean(self.phases, _PHASES) if isinstance(self.phases, str) else ""
             raise Unsupported(f'the phases of the servers are "{self.phases}"{hint}; give one of {", ".join(_PHASES)}')
-        if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
-            raise Unsupported(f"the seed of the servers is {self.seed!r}; give a whole number >= 0")
+        check_whole_number("the seed of the servers", self.seed, 0)
 
 
 class AsynchronousServers:

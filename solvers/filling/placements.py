@@ -24,6 +24,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.filling import Rule
+from fairopt.validation import check_whole_number
 from fairopt.wording import did_you_mean
 
 __all__ = ["PLACEMENTS", "Chooser", "Placement"]
@@ -167,8 +168,7 @@ class Slots(Placement):
     rule = Rule.FIRST
 
     def __post_init__(self) -> None:
-        if isinstance(self.slots, bool) or not isinstance(self.slots, int | np.integer) or self.slots < 1:
-            raise Unsupported(f"slots is {self.slots!r}; give a whole number >= 1, the slots of the largest server")
+        check_whole_number("slots", self.slots, 1, meaning=", the slots of the largest server")
 
     def prepare(self, instance: Instance) -> Instance:
         """Return the instance with slots as its one resource."""

@@ -337,7 +337,7 @@ def test_no_whole_tasks_within_a_time_limit_is_a_row_that_failed() -> None:
         ({"notions": "drff"}, 'there is no notion "drff"'),
         ({"sharing": "both"}, 'there is no sharing "both"'),
         ({"reference": "best"}, 'there is no notion "best"'),
-        ({"time_limit": 0}, "time_limit is 0; give a number > 0"),
+        ({"time_limit": 0}, "time_limit is 0; give a number of seconds > 0"),
         ({"allocations": {"mine": [[1, 2]]}}, r'the shape of tasks of the allocation "mine" is \(1, 2\), expected \(2, 2\)'),
         (
             {"allocations": {"mine": [[1, -2], [0, 0]]}},

@@ -277,7 +277,7 @@ def test_an_allocation_of_ones_own_as_a_schedule() -> None:
         ({"schedules": ["drf:best"]}, 'there is no placement "best"'),
         ({"of": "jobs"}, 'cannot be of "jobs"; use "tasks" or "shares"'),
         ({"sharing": "both"}, 'there is no sharing "both"'),
-        ({"time_limit": 0}, "time_limit is 0; give a number > 0"),
+        ({"time_limit": 0}, "time_limit is 0; give a number of seconds > 0"),
     ],
 )
 def test_what_no_point_can_be_made_of(arguments: dict[str, Any], message: str) -> None:

@@ -346,7 +346,7 @@ def test_the_picture_is_what_the_numbers_say() -> None:
         ({}, {"placements": ["best-fitt"]}, 'there is no placement "best-fitt" (did you mean "best-fit"?)'),
         ({}, {"placements": ["best-fit:metrik=l2"]}, '"best-fit" takes no option "metrik"'),
         ({}, {"placements": []}, "give a placement and a seed"),
-        ({}, {"seeds": [-1]}, "give whole numbers >= 0"),
+        ({}, {"seeds": [-1]}, "a seed is -1; give a whole number >= 0"),
         ({}, {"until": 0}, "until is 0; give a part of the capacity > 0"),
         ({}, {"step": 1e-9}, "which makes more than 10,000 points"),
         ({}, {"jobs": 0}, "jobs is 0"),

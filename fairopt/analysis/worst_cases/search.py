@@ -45,6 +45,7 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion
 from fairopt.solving import notion_of
+from fairopt.validation import check_jobs, check_time_limit, check_whole_number
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
@@ -259,15 +260,13 @@ def _check(*given: Any) -> None:
     users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep = given
     if isinstance(vary, str):
         raise Unsupported(f'vary is the word "{vary}"; give a list, such as ["{vary if vary in VARIED else VARIED[0]}"]')
-    numbers = {"users": users, "servers": servers, "resources": resources, "tries": tries}
-    for word, value in {**numbers, "seed": seed}.items():
-        least = 0 if word == "seed" else 1
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise Unsupported(f"{word} is {value!r}; give a whole number >= {least}")
-    if jobs != -1 and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise Unsupported(f"jobs is {jobs!r}; give a number of workers, or -1 for one on each core")
-    if time_limit is not None and not (isinstance(time_limit, int | float) and time_limit > 0):
-        raise Unsupported(f"time_limit is {time_limit!r}; give a number of seconds > 0")
+    for word, value, least in (
+        *(("users", users, 1), ("servers", servers, 1), ("resources", resources, 1)),
+        *(("tries", tries, 1), ("seed", seed, 0)),
+    ):
+        check_whole_number(word, value, least)
+    check_jobs(jobs)
+    check_time_limit(time_limit)
     if not (isinstance(keep, int | float) and 0 < keep <= 1):
         raise Unsupported(f"keep is {keep!r}; give the part of the regret that a smaller instance must keep, > 0 and <= 1")
     for word, pair, least in (("capacities", capacities, 1), ("demands", demands, 0)):
