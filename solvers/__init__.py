@@ -1,13 +1,18 @@
-"""The engines, one a file: Program -> Solution. No engine knows a notion.
+"""The engines, one folder or file each: Program -> Solution. No engine knows a notion, and none calls another.
 
-`SOLVERS` maps each identifier to its class, in the order in which `choose` tries them. A set difference decides: an engine can solve a
-program when the program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`).
+`SOLVERS` maps each identifier to its class, in the order of preference. A set difference decides: an engine can solve a program when the
+program's features are among its own. One that is faster for a program than those before it says so (`Backend.wins`), and comes first.
+`fairopt.solving.policy` tries the `candidates` in order, certifies what they find, and improves it by `polishes`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
-from fairopt.program import Feature, Program
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Tradeoff
+from fairopt.solvers import leximin
+from fairopt.solvers.alpha_fair import polish as alpha_fair_polish
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
 from fairopt.solvers.equilibrium.engine import BestResponse
@@ -38,12 +43,14 @@ __all__ = [
     "Placement",
     "RepeatedLevels",
     "Turns",
+    "candidates",
     "check_arrivals",
     "choose",
     "fill",
     "fill_lowest_first",
     "pareto_frontier",
     "place_arrivals",
+    "polishes",
     "precompute",
     "run_events",
     "to_model",
@@ -55,10 +62,10 @@ SOLVERS: dict[str, type[Backend]] = {
 }
 
 
-def choose(program: Program, solver: str | None) -> Backend:
-    """Return the engine asked for ("pyomo:NAME": with that solver inside), or the first in `SOLVERS` that can solve the program.
+def candidates(program: Program, solver: str | None) -> list[Backend]:
+    """Return the engine asked for ("pyomo:NAME": with that solver inside), or all that can solve the program, in the order to try them.
 
-    Where a later one wins by measurement, that one.
+    The order is that of `SOLVERS`, but an engine that is the fastest by measurement (`Backend.wins`) comes first.
 
     Raises
     ------
@@ -72,7 +79,8 @@ def choose(program: Program, solver: str | None) -> Backend:
     if solver is None:
         there = [SOLVERS[name] for name in capable if SOLVERS[name].available()]
         if there:
-            return next((engine for engine in there if engine.wins(program)), there[0])()
+            first = next((engine for engine in there if engine.wins(program)), there[0])
+            return [engine() for engine in (first, *(other for other in there if other is not first))]
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
@@ -86,7 +94,25 @@ def choose(program: Program, solver: str | None) -> Backend:
         raise _cannot(engine, program, missing, capable)
     if not engine.available():
         raise SolverUnavailable(f'the solver "{name}" is not installed; {_install(engine)}')
-    return engine(within or None)
+    return [engine(within or None)]
+
+
+def choose(program: Program, solver: str | None) -> Backend:
+    """Return the first of the `candidates`."""
+    return candidates(program, solver)[0]
+
+
+def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Solution]]:
+    """Yield what may be better than an approximate answer from any engine, with the name of the method: solutions of its own equations.
+
+    Nothing for goals that have no polish, and where the equations do not show. Whether a polished answer is better, the caller certifies.
+    """
+    if program.integral:
+        return
+    if isinstance(program.goal, Leximin | Equalize):
+        yield from (("level equations", found) for found in leximin.polishes(program, solution))
+    elif isinstance(program.goal, AlphaFair | Tradeoff) and (found := alpha_fair_polish.polish(program, solution)) is not None:
+        yield "active sets", found
 
 
 def _cannot(engine: type[Backend], program: Program, missing: frozenset[Feature], capable: list[str]) -> FairoptError:

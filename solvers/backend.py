@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from importlib.util import find_spec
 from typing import ClassVar
@@ -13,7 +14,7 @@ from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution, Stage
 from fairopt.wording import plural
 
-__all__ = ["Backend", "Deadline", "Status", "final_levels"]
+__all__ = ["Backend", "Deadline", "Status", "Way", "final_levels"]
 
 
 class Status(Enum):
@@ -55,8 +56,34 @@ def final_levels(program: Program, stages: Sequence[Stage]) -> dict[str, object]
     return {"levels": [stage.value for stage in stages], "users": [program.users[n] for stage in stages for n in stage.users]}
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of an engine to an answer. `fairopt.solving.policy` takes the ways in order, certifies what comes, and keeps the best.
+
+    Attributes
+    ----------
+    name : str
+        The engine's own name, or that of the method: "path in logarithms".
+    solve : callable
+        (program, tolerance, deadline, best) -> Solution, or None where the way leads nowhere. ``best`` is the engine's best answer so far,
+        or None. The answer is what the method found: neither polished nor checked.
+    unless : float, optional
+        The way is not tried where the best answer so far has at most this residual; the default is a tenth of the tolerance.
+    polish_above : float, optional
+        An answer with a larger residual is polished; the default is a tenth of the tolerance.
+    """
+
+    name: str
+    solve: Callable[[Program, float, Deadline, Solution | None], Solution | None]
+    unless: float | None = None
+    polish_above: float | None = None
+
+
 class Backend(ABC):
-    """An engine. Subclasses state what they can do and solve a program of that kind.
+    """An engine. Subclasses state what they can do, and solve a program of that kind or say that they cannot.
+
+    An engine never calls another, never certifies and never polishes an answer: what to do with an answer is decided in
+    `fairopt.solving.policy`.
 
     Class attributes: ``name`` (the identifier), ``title``, ``features`` (what it can do), ``package`` (import name of what it needs,
     or None), ``requirement`` (how to install that), ``takes_solver`` (may a solver inside it be named, as in "pyomo:highs").
@@ -90,9 +117,13 @@ class Backend(ABC):
         """Is this engine the faster one, by measurement, for a program that engines before it can solve as well?"""
         return False
 
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the engine's ways to an answer for a program, in the order in which to try them; the default is `solve` alone."""
+        return (Way(self.name, lambda program, tolerance, deadline, _: self.solve(program, tolerance=tolerance, deadline=deadline)),)
+
     @abstractmethod
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Solve a program whose features are among ``features`` and which has at least one column.
+        """Solve a program whose features are among ``features`` and which has at least one column, by the first way that has an answer.
 
         Parameters
         ----------

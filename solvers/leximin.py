@@ -14,6 +14,7 @@ what is still missing, take its effect away. Whether the answer is better, the c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,34 +22,25 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from fairopt.certificate import certify
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution
 
-__all__ = ["on_level_sets", "sharpened"]
+__all__ = ["on_level_sets", "polishes"]
 
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
 _SINGULAR = 1e-13  # the multiple of the identity
 _SAME = (1e-10, 1e-7)  # levels that differ by a smaller part are one: by rounding, or where a solver could not tell who shares one
 _ROUNDS = 4
-_DIGIT = 0.1  # of the tolerance
 
 
-def sharpened(program: Program, solution: Solution, tolerance: float) -> Solution:
-    """Return the solution where its residuals are small for this tolerance; else the best one of it and those on its level sets.
+def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
+    """Yield solutions near this one that fulfil the equations of its levels: levels that differ by rounding are one, then by more.
 
     What a solver's own tolerance leaves open of a level, a user who pays little of what it costs feels a thousand times.
     """
-    best, residual = solution, certify(program, solution).worst
     for same in _SAME:
-        if residual <= _DIGIT * tolerance:
-            break
-        exact = on_level_sets(program, solution, same)
-        error = certify(program, exact).worst
-        if error < residual:
-            best, residual = replace(exact, finished_by="level equations"), error
-    return best
+        yield on_level_sets(program, solution, same)
 
 
 def on_level_sets(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:

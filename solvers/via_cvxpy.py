@@ -9,9 +9,7 @@ The prices of the
 limits bound how far each user could rise in any solution that reaches t (see ``fairopt.certificate.levels``):
 who cannot is settled.
 
-Answers are good to about as many digits as the tolerance of the solver allows. Those of alpha-fair goals are finished by ``active_sets``,
-and where that fails (often, for large alpha) by the interior point; leximins that need it by ``level_equations``:
-``details["finished_by"]`` says which.
+Answers are good to about as many digits as the tolerance of the solver allows; `fairopt.solving.policy` polishes them.
 """
 
 from __future__ import annotations
@@ -19,21 +17,18 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.certificate import certify
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
-from fairopt.solvers.alpha_fair.polish import polish
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
-from fairopt.solvers.backend import Backend, Deadline, Status
-from fairopt.solvers.interior_point.engine import InteriorPoint
-from fairopt.solvers.leximin import sharpened
+from fairopt.solvers.backend import Backend, Deadline, Status, Way
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -45,6 +40,7 @@ _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, 
     "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
 }
 _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
+_EXACT = 1e-13  # a residual that is rounding
 _NOISE = 1e-9  # a multiplier below this part of the largest is none
 
 
@@ -72,6 +68,11 @@ class CVXPY(Backend):
     requirement = "pip install 'fairopt[cvxpy]'"
     takes_solver = True
 
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the one way; its answer to an alpha-fair goal or a trade-off has the few digits of a conic solver, and is always polished."""
+        (way,) = super().ways(program, tolerance)
+        return (replace(way, polish_above=_EXACT) if isinstance(program.goal, AlphaFair | Tradeoff) else way,)
+
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
@@ -81,12 +82,12 @@ class CVXPY(Backend):
         if isinstance(program.goal, Total):
             solution = task.total(program.goal)
         elif isinstance(program.goal, AlphaFair):
-            solution = task.alpha_fair(program.goal, tolerance)
+            solution = task.alpha_fair(program.goal)
         elif isinstance(program.goal, Tradeoff):
             solution = task.tradeoff(program.goal, tolerance)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
-            solution = sharpened(program, task.levels(program.goal, tolerance), tolerance)
+            solution = task.levels(program.goal, tolerance)
         return replace(solution, seconds=task.seconds)
 
 
@@ -180,8 +181,8 @@ class _Task:
         worth = self.program.utilities[self.column] * self.scale / unit[group]
         return sp.csr_array((worth, (group, np.arange(group.size))), shape=(number, group.size))
 
-    def alpha_fair(self, goal: AlphaFair, tolerance: float) -> Solution:
-        """At alpha = 1 in units of what users could have, then at alpha in units of that answer; then exactly."""
+    def alpha_fair(self, goal: AlphaFair) -> Solution:
+        """At alpha = 1 in units of what users could have, then at alpha in units of that answer."""
         problem = AlphaFairProblem(self.program, goal)
         members, group = np.unique(self.user, return_inverse=True)
         weights, reach = goal.weights[members], problem.unit
@@ -201,18 +202,10 @@ class _Task:
         except FairoptError:
             if self.x.value is None:
                 raise
-        return self.polished(prices, tolerance)
+        return Solution(self.tasks(), prices=self.prices(1.0, prices), iterations=self.iterations)
 
-    def polished(self, prices: FloatArray, tolerance: float) -> Solution:
-        """Return the answer on its active sets, and where that is not good enough, the interior point's."""
-        exact = polish(self.program, Solution(self.tasks(), prices=self.prices(1.0, prices), iterations=self.iterations))
-        if exact is not None and certify(self.program, exact).worst <= tolerance:
-            return replace(exact, finished_by="active sets")
-        log.info("the active sets do not show in the answer; solving by the interior point")
-        return replace(InteriorPoint().solve(self.program, tolerance=tolerance, deadline=self.deadline), finished_by="interior-point")
-
-    def tradeoff(self, goal: Tradeoff, tolerance: float) -> Solution:
-        """The goal as it stands, in units of what users could have; then exactly."""
+    def tradeoff(self, goal: Tradeoff) -> Solution:
+        """The goal as it stands, in units of what users could have."""
         problem = AlphaFairProblem(self.program, goal)
         members, group = np.unique(self.user, return_inverse=True)
         cp, own = self.cp, self.utilities(problem.unit, members.size, group) @ self.x
@@ -226,7 +219,7 @@ class _Task:
         total = cp.log(cp.sum(cp.multiply(np.exp(unit - unit.max()), own)))
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
-        return self.polished(np.asarray(self.limits.dual_value), tolerance)
+        return Solution(self.tasks(), prices=self.prices(1.0), iterations=self.iterations)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

@@ -37,7 +37,7 @@ from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
 from fairopt.program.parallelism import servers_at_once
-from fairopt.wording import contrast
+from fairopt.wording import contrast, joined
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
@@ -86,15 +86,19 @@ class Certificate:
         """The largest of the three; not a number if one of them is not."""
         return float(np.max([self.feasibility, self.optimality, self.fairness]))
 
-    def require(self, tolerance: float, notion: str, engine: str) -> None:
-        """Raise where the worst residual exceeds the tolerance (or is not a number); where no optimum is claimed, feasibility."""
+    def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
+        """Raise where the worst residual exceeds the tolerance (or is not a number); where no optimum is claimed, feasibility.
+
+        ``engines`` are those whose best answer this is, and ``instead`` is what to try next.
+        """
         if not (self.feasibility if self.reservation else self.worst) <= tolerance:
+            quoted = [f'"{engine}"' for engine in engines]
             residuals = ", ".join(
                 f"{name} {contrast(getattr(self, name), tolerance, 'e', 1)[0]}" for name in ("feasibility", "optimality", "fairness")
             )
             raise CertificateError(
-                f'the answer of "{engine}" for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
-                "try another solver or a larger tolerance"
+                f'the answer of {joined(quoted)} for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
+                f"try {instead} or a larger tolerance"
             )
 
     @classmethod

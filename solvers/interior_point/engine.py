@@ -7,36 +7,30 @@ the latter, levels and totals by ``structured_levels`` and ``structured_total``,
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from fairopt.certificate import certify
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import from_answer
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.market import as_market, is_large
+from fairopt.solvers.alpha_fair.polish import polish
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 from fairopt.solvers.alpha_fair.reduced_weights import reduced_weights, with_full_weights
 from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
 from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
-from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.equilibrium.engine import BestResponse
+from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import Arrays, array_namespace, first_line, is_out_of_memory
 from fairopt.solvers.structure.scaling import obstacle
-from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.wording import plural
 
 __all__ = ["InteriorPoint"]
-
-log = logging.getLogger(__name__)
 
 _GOOD = 1e-9  # good enough to stop looking
 # From what size on, pairs times limits, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
@@ -51,10 +45,20 @@ _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
-_PAIRS_TO_SHARPEN = 500
+_PAIRS_TO_POLISH = 500
 # The goal is flat at its best point: a residual of 1e-12 may be 1e-9 of x. A few pairs are worth both paths until one is sharp.
 _FEW_PAIRS, _SHARP = 50, 1e-13
 _DIGIT = 0.1  # of the tolerance, for levels and totals that HiGHS would solve as fast
+_ALWAYS = -1.0  # as a residual above which to polish
+_TABLES, _LOGARITHMS, _EASIER = "path on tables", "path in logarithms", "path with reduced weights"
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """A method by name; no name is that of the engine."""
+
+    name: str
+    follow: Callable[[Program, float, Deadline, Solution | None], Solution | None]
 
 
 class InteriorPoint(Backend):
@@ -63,8 +67,7 @@ class InteriorPoint(Backend):
     Alpha-fair goals with few limits or few users go by ``structured_alpha`` first. That and the paths of levels and totals run on tables
     that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
 
-    A structured path that gets lost, or whose answer fails the certificate, is finished by HiGHS; ``Solution.finished_by`` says so. An
-    equilibrium of servers that divide their time is solved as a market, and if that fails by best response.
+    An equilibrium of servers that divide their time is solved as a market.
 
     >>> import fairopt as fo
     >>> instance = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]])
@@ -100,34 +103,17 @@ class InteriorPoint(Backend):
             large = isinstance(program.goal, Total) and pairs >= max(_PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT * len(program.limits))
         return large and not obstacle(program)
 
-    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Follow the path from half an even slice to the end.
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the paths that lead to an answer, the fastest first.
 
         Raises
         ------
-        NoSolution
-            At the deadline, or where memory runs out.
+        Unsupported
+            Where the arrays asked for are of a device, and the only path is one for NumPy.
         """
-        try:
-            return self._solve(program, tolerance, deadline)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            said = first_line(error)
-        # Raised out here: the other error keeps alive all arrays of the calls that it came through.
-        name = ":".join(filter(None, (self.name, self.within)))
-        away = self.within not in (None, "numpy")
-        elsewhere = f'try solver="{self.name}", which has all the memory that NumPy can get, or ' if away else ""
-        raise NoSolution(
-            f'"{name}" ran out of memory on {plural(program.n_pairs, "pair")} of users and servers ({said}); '
-            f"{elsewhere}ask about fewer pairs: make one user, or one server, of several that are nearly alike"
-        )
-
-    def _solve(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
-        goal = program.goal
+        goal, arrays = program.goal, array_namespace(self.within)
         if isinstance(goal, Equilibrium):
-            return self._solve_market(program, tolerance, deadline)
-        arrays = array_namespace(self.within)
+            return tuple(self._way(path, unless=_DIGIT * tolerance) for path in _paths_of_market(as_market(program), arrays))
         tables = isinstance(goal, AlphaFair) and fits(program)
         if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
             raise Unsupported(
@@ -135,40 +121,52 @@ class InteriorPoint(Backend):
                 f'limits on tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
                 f'leave ":{self.within}" out'
             )
-        if isinstance(goal, AlphaFair | Tradeoff):
-            if isinstance(goal, AlphaFair) and tables:
-                return _by_two_paths(program, goal, arrays, deadline)
-            return _solve_alpha_fair(program, goal, deadline)
-        assert isinstance(goal, Leximin | Equalize | Total)
-        with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
-            if isinstance(goal, Total):
-                solution = solve_total(program, tolerance, deadline, arrays)
-            else:
-                solution = solve_levels(program, goal, tolerance, deadline, arrays)
-        # Of 30,000 users each counts for so little that rounding alone is a residual of 2e-9; HiGHS would need minutes to do no better.
-        enough = tolerance if self.wins(program) else _DIGIT * tolerance
-        error = np.inf if solution is None else certify(program, solution).worst
-        if solution is not None and error <= enough:
-            return solution
-        log.info("the structured path got lost, with an error of %.1e; HiGHS solves it from the beginning", error)
-        HiGHS.require()
-        try:
-            second = replace(HiGHS().solve(program, tolerance=tolerance, deadline=deadline), finished_by=HiGHS.name)
-        except NoSolution:
-            if solution is None or error > tolerance:
-                raise
-            return solution
-        return second if solution is None or not error < certify(program, second).worst else solution
+        if isinstance(goal, Leximin | Equalize | Total):
+            # Rounding alone leaves a residual of 2e-9 where users are many: within the tolerance no polish does better.
+            return (self._way(_Path("", lambda program, *rest: _structured(program, *rest, arrays)), polish_above=tolerance),)
+        polish_above = _ALWAYS if program.n_pairs < _PAIRS_TO_POLISH else tolerance
+        enough = tolerance if program.n_pairs >= _PAIRS_TO_POLISH else _SHARP if program.n_pairs < _FEW_PAIRS else _GOOD
+        return tuple(
+            self._way(
+                path, unless=_GOOD if path.name == _EASIER else enough, polish_above=polish_above if path.name == _TABLES else tolerance
+            )
+            for path in _paths_of_alpha_fair(program, arrays, tables)
+        )
 
-    def _solve_market(self, program: Program, tolerance: float, deadline: Deadline) -> Solution:
-        """Return the tasks of the market, without its prices, which are not those of the equilibrium."""
-        market = self.solve(as_market(program), tolerance=tolerance, deadline=deadline)
-        solution = replace(market, prices=None)
-        if certify(program, solution).worst <= _DIGIT * tolerance:
-            return solution
-        log.info("the market is not exact enough for its equilibrium; best response solves it from the beginning")
-        BestResponse.require()
-        return replace(BestResponse().solve(program, tolerance=tolerance, deadline=deadline), finished_by=BestResponse.name)
+    def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
+        """Return the end of the first path that has one.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, where memory runs out, or where every path got lost.
+        """
+        for way in self.ways(program, tolerance):
+            found = way.solve(program, tolerance, deadline, None)
+            if found is not None:
+                return found
+        raise NoSolution(f'"{self.name}" found no way to the answer of "{program.name}"; use another solver', {})
+
+    def _way(self, path: _Path, unless: float | None = None, polish_above: float | None = None) -> Way:
+        """Return a path as a way, with the errors of arrays that do not fit into memory as errors of ours."""
+
+        def solve(program: Program, tolerance: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+            try:
+                return path.follow(program, tolerance, deadline, best)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                said = first_line(error)
+            # Raised out here: the other error keeps alive all arrays of the calls that it came through.
+            name = ":".join(filter(None, (self.name, self.within)))
+            away = self.within not in (None, "numpy")
+            elsewhere = f'try solver="{self.name}", which has all the memory that NumPy can get, or ' if away else ""
+            raise NoSolution(
+                f'"{name}" ran out of memory on {plural(program.n_pairs, "pair")} of users and servers ({said}); '
+                f"{elsewhere}ask about fewer pairs: make one user, or one server, of several that are nearly alike"
+            )
+
+        return Way(path.name or self.name, solve, unless, polish_above)
 
 
 @cache
@@ -181,73 +179,73 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _by_two_paths(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution:
-    """Follow the path on tables, the faster one, and where it gets lost or leaves an error that in logarithms; the better answer counts.
+def _structured(program: Program, tolerance: float, deadline: Deadline, _: Solution | None, arrays: Arrays) -> Solution | None:
+    """Follow the path to levels or to a total."""
+    goal = program.goal
+    assert isinstance(goal, Leximin | Equalize | Total)
+    with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
+        if isinstance(goal, Total):
+            return solve_total(program, tolerance, deadline, arrays)
+        return solve_levels(program, goal, tolerance, deadline, arrays)
 
-    Few pairs with limits on tasks go the other way round: where such a limit just binds, at no price, only logarithms show it.
+
+def _paths_of_alpha_fair(program: Program, arrays: Arrays, tables: bool) -> list[_Path]:
+    """Return the paths for an alpha-fair goal or a trade-off: that on tables, the faster one, where it `fits`; that in logarithms; and that
+    with reduced weights of users who hold all their tasks.
+
+    Few pairs with limits on tasks begin in logarithms: where such a limit just binds, at no price, only logarithms show it.
     """
-    few = program.n_pairs < _FEW_PAIRS
-    ways: list[tuple[str, Callable[[], Solution | None]]] = [
-        ("path on tables", lambda: _on_tables(program, goal, arrays, deadline)),
-        ("path in logarithms", lambda: _solve_alpha_fair(program, goal, deadline)),
-    ]
-    if few and arrays.are_numpy and (program.limits.kinds == LimitKind.TASKS).any():
-        ways.reverse()
-    best, least = None, np.inf
-    for name, way in ways:
-        found = way()
-        if found is None:
-            continue
-        if program.n_pairs >= _PAIRS_TO_SHARPEN:  # large: it is certified by the caller
-            return found if name == ways[0][0] else replace(found, finished_by=name)
-        error = certify(program, found).worst
-        if best is None or error < least:
-            best, least = found if name == ways[0][0] else replace(found, finished_by=name), error
-        if error <= (_SHARP if few else _GOOD):
-            break
-        log.info("the %s leaves an error of %.1e", name, error)
-    assert best is not None  # the path in logarithms ends somewhere
-    return best
+    logarithms = _Path(_LOGARITHMS if tables else "", _in_logarithms)
+    paths = [_Path(_TABLES, lambda program, _, deadline, __: _on_tables(program, arrays, deadline)), logarithms] if tables else [logarithms]
+    if program.n_pairs < _FEW_PAIRS and arrays.are_numpy and (program.limits.kinds == LimitKind.TASKS).any():
+        paths.reverse()
+    return [*paths, _Path(_EASIER, _with_reduced_weights)] if isinstance(program.goal, AlphaFair) else paths
 
 
-def _sharpened(program: Program, goal: AlphaFair, found: Solution) -> Solution:
-    """Return an answer with the equations of its sets solved to the last digit, where that works."""
-    assert found.prices is not None
-    problem = AlphaFairProblem(program, goal)
-    if not problem.member.size:
-        return found
-    with np.errstate(all="ignore"):
-        x, p = found.x[problem.column] / problem.scale, found.prices[problem.row] * program.limits.bounds[problem.row]
-        exact = from_answer(problem, x, p)
-    if exact is None:
-        return found
-    sharp = problem.solution(*exact[:2], found.iterations + exact[2])
-    return sharp if certify(program, sharp).worst <= max(certify(program, found).worst, _SHARP) else found
+def _paths_of_market(market: Program, arrays: Arrays) -> list[_Path]:
+    """Return the paths for the market that an equilibrium is, without its prices, which are not those of the equilibrium."""
+
+    def of_market(path: _Path) -> _Path:
+        def follow(_: Program, tolerance: float, deadline: Deadline, __: Solution | None) -> Solution | None:
+            found = path.follow(market, tolerance, deadline, None)
+            if found is not None and market.n_pairs < _PAIRS_TO_POLISH:
+                found = polish(market, found) or found
+            return None if found is None else replace(found, prices=None)
+
+        return _Path(path.name, follow)
+
+    return [of_market(path) for path in _paths_of_alpha_fair(market, arrays, fits(market)) if path.name != _EASIER]
 
 
-def _on_tables(program: Program, goal: AlphaFair, arrays: Arrays, deadline: Deadline) -> Solution | None:
-    """Follow the path of ``structured_alpha``; None where it got lost: a point that overflows is, and says so."""
+def _on_tables(program: Program, arrays: Arrays, deadline: Deadline) -> Solution | None:
+    """Follow the path of ``alpha_fair.tables``; None where it got lost: a point that overflows is, and says so."""
+    assert isinstance(program.goal, AlphaFair)
     with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):
-        found = solve_alpha_fair(program, goal, arrays, deadline)
-    return found if found is None or program.n_pairs >= _PAIRS_TO_SHARPEN else _sharpened(program, goal, found)
+        return solve_alpha_fair(program, program.goal, arrays, deadline)
 
 
-def _solve_alpha_fair(program: Program, goal: AlphaFair | Tradeoff, deadline: Deadline) -> Solution:
+def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
+    """Follow the path in logarithms, of trade-offs for several weights of the total."""
+    goal = program.goal
+    assert isinstance(goal, AlphaFair | Tradeoff)
     problem = AlphaFairProblem(program, goal)
     if problem.member.size == 0:
         return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
-    # Thousands of small products, for which threads cost more than they give: 60 users on 10 servers 3.8 s, by one thread 0.4 s;
-    # 200 on 30 26 s and 3.3 s, both on two busy cores.
+    # Thousands of small products, for which threads cost more than they give.
     with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
             return problem.solution(*follow_tradeoff(problem, goal, deadline))
-        found = problem.solution(*follow(problem, deadline))
-        error = certify(program, found).worst
-        easier = reduced_weights(program, goal, found) if error > _GOOD else None
-        if easier is None:
-            return found
-        log.info("users with all their tasks leave an error of %.1e; with smaller weights they have them, too", error)
-        again = AlphaFairProblem(replace(program, goal=easier), easier)
-        second = with_full_weights(program, goal, easier, again.solution(*follow(again, deadline)))
-        better = second if certify(program, second).worst < error else found
-        return replace(better, iterations=found.iterations + second.iterations, programs_solved=2)
+        return problem.solution(*follow(problem, deadline))
+
+
+def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None) -> Solution | None:
+    """Follow the path in logarithms once more, with smaller weights of users who hold all their tasks; None where there are none."""
+    goal = program.goal
+    assert isinstance(goal, AlphaFair)
+    easier = None if best is None else reduced_weights(program, goal, best)
+    if best is None or easier is None:
+        return None
+    problem = AlphaFairProblem(replace(program, goal=easier), easier)
+    with _blas().limit(limits=1, user_api="blas"):
+        second = with_full_weights(program, goal, easier, problem.solution(*follow(problem, deadline)))
+    return replace(second, iterations=best.iterations + second.iterations, programs_solved=2)

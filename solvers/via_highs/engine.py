@@ -1,20 +1,19 @@
-"""HiGHS: leximin as a sequence of warm-started linear programs on one model, the equal level and the total as one, all over
-whole tasks too.
+"""HiGHS: the leximin as a sequence of warm-started linear programs on one model, the equal level and the total as one, and all of
+them over whole tasks.
 
-Leximins are those of ``highs_levels``; where many users with limits of their own share few limits, those of ``sifted_levels``.
+Leximins are solved by ``levels``; where many users with limits of their own share few limits, first by ``sifting``.
 """
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.certificate import certify
 from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
-from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.leximin import sharpened
+from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.via_highs.levels import Levels
 from fairopt.solvers.via_highs.model import HighsModel, solved
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
@@ -22,10 +21,7 @@ from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
 __all__ = ["HiGHS"]
 
-log = logging.getLogger(__name__)
-
-
-_DIGIT = 0.1  # of the tolerance: an answer of sifted LPs is sharpened to one digit more than others
+_SIFTED = 0.01  # of the tolerance: many users feel the rounding of the few prices of sifted LPs, so their answer is polished sooner
 
 
 class HiGHS(Backend):
@@ -37,21 +33,33 @@ class HiGHS(Backend):
     package = "highspy"
     requirement = "pip install highspy"
 
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the one way; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
+        everybody = super().ways(program, tolerance)
+        if program.integral or not wins(program):
+            return everybody
+        return (
+            Way(
+                "sifted LPs",
+                lambda program, tolerance, deadline, _: _sifted(program, tolerance, deadline),
+                polish_above=_SIFTED * tolerance,
+            ),
+            replace(everybody[0], unless=tolerance),
+        )
+
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Solve any program of these features."""
+        """Solve any program of these features by the LPs of all users, or by branch and cut."""
         if program.integral:
             return solve_whole(program, deadline)
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
-        if isinstance(program.goal, Leximin) and wins(program):
-            found = solve_sifted(program, program.goal, tolerance, deadline)
-            # Many users feel the rounding of few prices; to sharpen it takes a tenth of a second, the LPs of all of them minutes.
-            sharp = None if found is None else sharpened(program, found, _DIGIT * tolerance)
-            if sharp is not None and certify(program, sharp).worst <= tolerance:
-                return sharp
-            log.info("the LPs of torn users got lost; those of all users solve it from the beginning")
-        return sharpened(program, Levels(program, program.goal, tolerance, deadline).solve(), tolerance)
+        return Levels(program, program.goal, tolerance, deadline).solve()
+
+
+def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:
+    assert isinstance(program.goal, Leximin)
+    return solve_sifted(program, program.goal, tolerance, deadline)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:

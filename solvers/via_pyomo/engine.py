@@ -6,7 +6,6 @@ tasks counted in what makes a unit of the user's level.
 Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
 F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
 t) / q[n] in any optimal solution (``fairopt.certificate.levels``), and is settled where that is nothing. One linear program a level.
-Levels that need it are finished by ``level_equations``.
 
 Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9
 only. So the MILP only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program
@@ -25,7 +24,6 @@ from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
 from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Limits, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.leximin import sharpened
 from fairopt.solvers.via_highs.model import HighsModel, Status
 from fairopt.solvers.via_pyomo import model as pyomo_model
 
@@ -66,7 +64,7 @@ class Pyomo(Backend):
         if isinstance(goal, Total):
             return _total(program, goal, engine, deadline)
         assert isinstance(goal, Leximin | Equalize)
-        return sharpened(program, _levels(program, goal, engine, deadline), tolerance)
+        return _levels(program, goal, engine, deadline)
 
 
 def _in_units(program: Program, scale: FloatArray, goal: Any) -> Program:

@@ -1,0 +1,16 @@
+"""Instance + notion -> certified allocation.
+
+===============  ==============================================================================================
+``formulation``  the notion that was asked for, checked, and its program
+``policy``       which engines try a program, in which order; certify, polish, and when to try the next one
+``answer``       from the solution of the merged program back to the rows that were given
+``exact``        `solve`: all of it
+===============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+from fairopt.solving.exact import best_found, solve
+from fairopt.solving.formulation import checked, formulate, notion_of, to_pyomo
+
+__all__ = ["best_found", "checked", "formulate", "notion_of", "solve", "to_pyomo"]

@@ -1,0 +1,92 @@
+"""The way back: from the solution of the merged program to the rows that were given."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from fairopt.aggregation import Merging
+from fairopt.allocation import Level
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff
+
+__all__ = ["levels_of", "prices_of", "shares_of", "table_of", "unexpanded"]
+
+_SAME_LEVEL = 1e-8  # relative
+
+
+def table_of(program: Program, x: FloatArray) -> FloatArray:
+    """Return a value per pair as a table, (users, servers)."""
+    table = np.zeros((len(program.users), len(program.servers)))
+    table[program.pair_users, program.pair_servers] = x
+    return table
+
+
+def unexpanded(instance: Instance, pairs: FloatArray, row: IntArray) -> FloatArray:
+    """Return tasks on single servers as tasks on rows of servers; ``row`` says which row each single server belongs to."""
+    tasks = np.zeros((instance.n_users, instance.n_servers))
+    np.add.at(tasks.T, row, pairs.T)
+    for n in np.flatnonzero(instance.zero_demand & instance.servable):
+        tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = instance.tasks[n]
+    return tasks
+
+
+def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> FloatArray:
+    """U[n] / phi[n] of max-min goals, which all users of a group share, U[n] of sums; (users,), or per server where the goal is."""
+    goal = program.inner_goal
+    users, servers = program.pair_users, program.pair_servers
+    weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
+    counted = pairs[users, servers]
+    per_pair = program.utilities * counted / weights[users]
+    if isinstance(goal, Total | AlphaFair | Tradeoff):  # a sum has no common level: the share is what a user's tasks are worth
+        worth = program.per_user(program.utilities * counted)
+        return worth if merging is None else worth[merging.user_group] * merging.user_part
+    if not isinstance(program.goal, Separate):
+        shares = program.per_user(per_pair)
+        return shares if merging is None else shares[merging.user_group]
+    table = np.zeros(pairs.shape)
+    table[users, servers] = per_pair
+    return table if merging is None else table[np.ix_(merging.user_group, merging.server_group)]
+
+
+def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None, sharing: str) -> FloatArray | None:
+    """Prices of limits -> (servers, resources), or (servers, 1) of time, of the original rows."""
+    if merging is None:
+        return None
+    limits = program.limits
+    kind, width = (LimitKind.CAPACITY, len(program.resources)) if sharing == "rdm" else (LimitKind.TIME, 1)
+    table = np.zeros((len(program.servers), width))
+    rows = limits.kinds == kind
+    if not rows.any():  # a notion without shared capacity, such as the uniform slice
+        return None
+    keys = limits.keys[rows]
+    table[keys[:, 0], np.maximum(keys[:, 1], 0)] = prices[rows]
+    spread = table[merging.server_group]
+    # A unit of a resource is worth the same in every server of a merged row; a server's time is a part of the row's.
+    return spread if sharing == "rdm" else spread * merging.server_part[:, None]
+
+
+def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> FloatArray | None:
+    """Return the prices of the goal, or of the first level of a leximin, by the original rows."""
+    if solution.prices is not None:
+        return _spread_prices(program, solution.prices, merging, sharing)
+    levels = levels_of(program, solution, merging, sharing)
+    return levels[0].prices if levels else None
+
+
+def levels_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
+    """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
+    levels: list[Level] = []
+    for stage in solution.stages:
+        merged = np.zeros(len(program.users), bool)
+        merged[stage.users] = True
+        members = merged if merging is None else merged[merging.user_group]
+        names = program.users if merging is None else merging.original.users
+        users = tuple(names[n] for n in np.flatnonzero(members))
+        if levels and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value:  # proved in two steps, one level all the same
+            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users)
+            continue
+        prices = None if stage.prices is None else _spread_prices(program, stage.prices, merging, sharing)
+        levels.append(Level(float(stage.value), users, prices))
+    return tuple(levels)

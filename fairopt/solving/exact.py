@@ -1,0 +1,189 @@
+"""Instance + notion -> certified allocation.
+
+The way: check, merge identical rows, formulate, let an engine solve, certify, and bring the answer back to the rows that were given.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairopt.aggregation import merge, unmerged
+from fairopt.allocation import Allocation, Exact
+from fairopt.certificate import Certificate, allocation_excess
+from fairopt.errors import NoSolution
+from fairopt.instance import Instance
+from fairopt.models import Notion, Sharing
+from fairopt.program import Program
+from fairopt.solvers import candidates
+from fairopt.solvers.backend import Backend, Deadline
+from fairopt.solving.answer import levels_of, prices_of, shares_of, table_of, unexpanded
+from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.policy import Found, find, other_engines
+from fairopt.validation import check_time_limit, check_tolerance
+from fairopt.wording import some
+
+__all__ = ["best_found", "solve"]
+
+log = logging.getLogger(__name__)
+
+
+def solve(
+    instance: Instance,
+    notion: str | Notion | type[Notion] = "drfh",
+    *,
+    solver: str | None = None,
+    integral: bool = False,
+    sharing: Sharing | None = None,
+    tolerance: float = 1e-8,
+    time_limit: float | None = None,
+    **options: Any,
+) -> Allocation:
+    """Solve for the exact fair allocation, with a certificate.
+
+    Parameters
+    ----------
+    instance : Instance
+    notion : str or Notion
+        An identifier of ``fairopt.NOTIONS``, or a notion of your own.
+    solver : str, optional
+        An identifier of ``fairopt.SOLVERS`` ("pyomo:NAME": with that solver inside); the default is the first that can.
+    integral : bool
+        Whole tasks on single servers, by branch and cut.
+    sharing : {"rdm", "tdm"}, optional
+        Divide resources (default) or time (default for instances with rates).
+    tolerance : float
+        Largest residual of the certificate that is accepted, relative.
+    time_limit : float, optional
+        Seconds.
+    **options
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+
+    Raises
+    ------
+    InvalidInstance, Unsupported, SolverUnavailable
+        Before anything is solved.
+    NoSolution
+        At the time limit; ``.known`` holds what is final: of whole tasks also the best allocation so far (``tasks``, which is feasible
+        but not proved best), the ``value`` that it reaches (its smallest share; the total) and a ``bound`` on what any can reach.
+        (`compare` and `regret` go on with that allocation, and say so.)
+    CertificateError
+        If the engine's answer fails the check.
+
+    Examples
+    --------
+    >>> instance = Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+    >>> solve(instance, "drfh").tasks_per_user.round(3)
+    array([2.609, 3.13 , 6.261])
+    """
+    check_time_limit(time_limit)
+    check_tolerance(tolerance)
+    started = time.perf_counter()
+    deadline = Deadline(time_limit)
+    chosen, how = checked(instance, notion, sharing, options)
+    if instance.unservable:
+        log.warning("no server is eligible for %s: no tasks there, and no part in the goal", some(instance.unservable))
+    alpha = chosen.merge_alpha if chosen.merges(instance) else None
+    if integral:
+        small, row = expanded(instance)
+        reduced = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
+        merging = None
+    else:
+        merging = merge(instance, chosen.utility, alpha) if alpha is not None else unmerged(instance)
+        small, row = merging.instance, np.empty(0, np.int64)
+        reduced = with_utility(chosen, merging.restrict(chosen.utility))
+    program = reduced.formulate(small, sharing=how, integral=integral)
+    engines = candidates(program, solver)
+    if deadline.left == 0.0:
+        raise deadline.passed({"levels": []})
+    formulated = time.perf_counter()
+
+    try:
+        found = find(program, engines, tolerance, deadline)
+    except NoSolution as error:
+        if integral and "tasks" in error.known:  # of the pairs of single servers
+            error.known["tasks"] = unexpanded(instance, table_of(program, error.known["tasks"]), row)
+            error.known["solver"] = engines[0].name
+        raise
+    solution = found.solution
+    solved = time.perf_counter()
+
+    pairs = table_of(program, solution.x)
+    tasks = merging.spread(pairs) if merging is not None else unexpanded(instance, pairs, row)
+    excess = Certificate(allocation_excess(instance, tasks, how), 0.0, 0.0, whole_tasks=integral)
+    certificate = Certificate.combine([found.certificate, excess])
+    _require(certificate, program, engines, tolerance)
+    certified = time.perf_counter()
+
+    shares = chosen.shares(instance, tasks)
+    return Allocation(
+        instance=instance,
+        notion=chosen.name,
+        solver=found.engine or engines[0].name,
+        sharing=how,
+        tasks=tasks,
+        shares=shares_of(program, pairs, merging) if shares is None else shares,
+        prices=prices_of(program, solution, merging, how),
+        levels=levels_of(program, solution, merging, how),
+        certificate=certificate,
+        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
+        details=_details(found),
+        trace=solution.trace,
+        question=Exact(chosen, solver, integral, tolerance),
+    )
+
+
+def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:
+    """Raise where the certificate fails, and say which other engine may do."""
+    if not certificate.worst <= tolerance:
+        others = other_engines(program, engines)
+        instead = f'solver="{others[0]}"' if others else "numbers that are closer together"
+        certificate.require(tolerance, program.name, *(engine.name for engine in engines), instead=instead)
+
+
+def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSolution) -> Allocation | None:
+    """Return the whole tasks that were found before a time limit as an allocation, None if there are none.
+
+    It is feasible (checked), and not proved to be the best: its certificate says "best found". ``details`` has the ``value`` that it
+    reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
+    that is about the lowest level alone: a gap of 0 proves this level, and none above it.
+
+    >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    >>> known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
+    >>> best_found(instance, notion_of("drfh"), "rdm", NoSolution("no answer within 1 s", known))
+    Allocation(drfh, sharing rdm, best found by highs: A 2, B 2 tasks; excess 0.0e+00, not an optimum)
+    """
+    tasks = error.known.get("tasks")
+    if tasks is None or not tasks.any():
+        return None
+    value, bound = float(error.known["value"]), float(error.known["bound"])
+    certificate = Certificate(allocation_excess(instance, tasks, sharing), np.nan, np.nan, whole_tasks=True, best_found=True)
+    certificate.require(1e-8, notion.name, error.known["solver"])
+    shares = notion.shares(instance, tasks)
+    return Allocation(
+        instance=instance,
+        notion=notion.name,
+        solver=error.known["solver"],
+        sharing=sharing,
+        tasks=tasks,
+        shares=shares_of(notion.formulate(instance, sharing=sharing, integral=False), tasks, None) if shares is None else shares,
+        prices=None,
+        levels=(),
+        certificate=certificate,
+        details={"value": value, "bound": bound, "gap": max(bound - value, 0.0) / bound if bound > 0 else 0.0, "why": str(error)},
+        question=Exact(notion, integral=True),
+    )
+
+
+def _details(found: Found) -> dict[str, Any]:
+    solution = found.solution
+    details: dict[str, Any] = {"iterations": solution.iterations, "programs_solved": solution.programs_solved, "engines": found.engines}
+    for name, value in (("gap", solution.gap), ("bound", solution.bound), ("finished_by", found.finished_by)):
+        if value is not None:
+            details[name] = value
+    return details

@@ -1,0 +1,162 @@
+"""The notion that was asked for, checked against the instance, and its program."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fairopt.aggregation import expand
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray, require_instance
+from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.program import Program
+from fairopt.solvers import to_model
+from fairopt.wording import did_you_mean
+
+__all__ = ["checked", "columns", "expanded", "formulate", "notion_of", "to_pyomo", "with_utility"]
+
+_MOST_WHOLE_PAIRS = 2_000_000
+
+
+def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
+    """Return a notion by its identifier or class with its options, or the notion itself.
+
+    >>> notion_of("drfh", formulation="equalize")
+    DRFH(formulation='equalize')
+    """
+    if isinstance(notion, Notion):
+        if options:
+            raise Unsupported(f"options {', '.join(options)} cannot be added to a notion that is already made; pass them to its class")
+        return notion
+    if isinstance(notion, type) and issubclass(notion, Notion):
+        return _made(notion, options)
+    if not isinstance(notion, str) or notion not in NOTIONS:
+        hint = did_you_mean(notion, NOTIONS) if isinstance(notion, str) else ""
+        raise Unsupported(f'there is no notion "{notion}"{hint}; there are {", ".join(NOTIONS)}')
+    return _made(NOTIONS[notion], options)
+
+
+def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
+    known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    for word in options:
+        if word not in known:
+            takes = f"it takes {', '.join(known)}" if known else "it takes no options"
+            raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
+    return kind(**options)
+
+
+def formulate(
+    instance: Instance, notion: str | Notion | type[Notion], *, sharing: Sharing | None = None, integral: bool = False, **options: Any
+) -> Program:
+    """Return the program of a notion on an instance, row for row; ``print`` it to read the mathematics.
+
+    Parameters
+    ----------
+    sharing : {"rdm", "tdm"}, optional
+        Whether users divide the resources of a server or its time. The default is "rdm", and "tdm" for instances with rates.
+    integral : bool
+        Whole tasks, on single servers: rows that stand for several servers are expanded.
+    **options
+        Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
+        ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
+
+    >>> print(formulate(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf"))
+    drf: Dominant resource fairness
+    <BLANKLINE>
+    maximise    leximin of U[n]
+    where
+      U[A] = 0.222222 x[A, pool]
+      U[B] = 0.333333 x[B, pool]
+    subject to
+      cpu @ pool    : x[A, pool] + 3 x[B, pool] <= 9
+      memory @ pool : 4 x[A, pool] + x[B, pool] <= 18
+      x >= 0 for 2 eligible pairs of 2 users and 1 server
+    <BLANKLINE>
+    """
+    chosen, how = checked(instance, notion, sharing, options)
+    if integral:
+        instance, row = expanded(instance)
+        chosen = with_utility(chosen, None if chosen.utility is None else columns(chosen.utility, row))
+    return chosen.formulate(instance, sharing=how, integral=integral)
+
+
+def to_pyomo(
+    instance: Instance,
+    notion: str | Notion | type[Notion],
+    *,
+    sharing: Sharing | None = None,
+    integral: bool = False,
+    transformation: str | None = "bigm",
+    **options: Any,
+) -> Any:
+    """Return the program of a notion as a Pyomo ConcreteModel, to extend, to solve and to write.
+
+    Its variables are ``x[user,server]``, its limits ``capacity[resource @ server]``, ``time[server]`` and ``tasks[user]``. The goal of a
+    leximin is its smallest level, with ``level`` and ``share[user]``: the first of the programs that find it.
+
+    What ``model.write(path)`` can write is Pyomo's:
+
+    * leximins, totals, and alternatives as a MILP: ``.lp``, ``.mps`` and ``.nl``;
+    * alpha-fair goals (proportional with alpha > 0, bbf, psdsf as a market) and trade-offs (fds, gfj), which are not linear: ``.nl`` and
+      what else may hold nonlinear terms. ``.lp`` and ``.mps`` cannot, and Pyomo says so in an error of its own;
+    * disjunctions (``transformation=None``): nothing, until they are transformed. **Beware of** ``.mps``, which Pyomo writes *without*
+      them and without a word: another, larger set of allocations. ``.lp`` and ``.nl`` are errors.
+
+    Parameters
+    ----------
+    transformation : {"bigm", "hull", None}
+        What turns the alternatives of a union of polytopes (bbf and psdsf with ``prefer``) into a MILP. None leaves them as disjunctions,
+        for ``pyomo.environ.TransformationFactory("gdp.bigm").apply_to(model)`` or another of pyomo.gdp.
+
+    Raises
+    ------
+    SolverUnavailable
+        Without Pyomo.
+    Unsupported
+        For notions that are no single optimisation model.
+
+    >>> model = to_pyomo(Instance([[9, 18]], [[1, 4], [3, 1]], resources=["cpu", "memory"], users=["A", "B"], servers=["pool"]), "drf")
+    >>> print(model.capacity["cpu @ pool"].expr)
+    x[A,pool] + 3.0*x[B,pool]  <=  9.0
+    """
+    return to_model(formulate(instance, notion, sharing=sharing, integral=integral, **options), transformation)
+
+
+def checked(
+    instance: Instance, notion: str | Notion | type[Notion], sharing: Sharing | None, options: dict[str, Any]
+) -> tuple[Notion, Sharing]:
+    """Return the notion and the sharing, after all that can be said without solving."""
+    require_instance(instance)
+    chosen = notion_of(notion, **options)
+    how = _sharing(instance, sharing)
+    chosen.check(instance, how)
+    return chosen, how
+
+
+def expanded(instance: Instance) -> tuple[Instance, IntArray]:
+    """Give every server a row of its own, unless that is out of all proportion."""
+    pairs = float(instance.eligibility.sum(axis=0) @ instance.counts)
+    if pairs > _MOST_WHOLE_PAIRS:
+        raise Unsupported(
+            f"whole tasks on {instance.counts.sum():,.0f} single servers make {pairs:,.0f} pairs of user and server, more than "
+            f"{_MOST_WHOLE_PAIRS:,}; leave integral out (the fluid optimum bounds the whole one), or ask about a part of the cluster"
+        )
+    return expand(instance)
+
+
+def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
+    if sharing is None:
+        return default_sharing(instance)
+    if sharing not in ("rdm", "tdm"):
+        raise Unsupported(f'there is no sharing "{sharing}"; use "rdm" (resources are divided) or "tdm" (time is)')
+    return sharing
+
+
+def with_utility(notion: Notion, utility: FloatArray | None) -> Notion:
+    """Return the notion with another utility, the notion itself where it has none."""
+    return notion if utility is None else dataclasses.replace(notion, utility=utility)  # type: ignore[type-var]
+
+
+def columns(utility: FloatArray, row: IntArray) -> FloatArray:
+    """Return the utility of single servers, ``row`` being the row that each belongs to."""
+    return utility if utility.shape[1] == 1 else utility[:, row]

@@ -1,0 +1,160 @@
+"""The policy: which engines try a program, and when an answer is good enough.
+
+    for each candidate engine, in order:
+        for each of its ways to an answer:
+            solve;  certify;  where a residual is left: polish, and certify again;  keep the best answer so far
+        the best answer is within the tolerance: done
+
+An engine solves, or says that it cannot; nothing of this is its business. A certificate is computed once for every answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.certificate import Certificate, certify
+from fairopt.errors import FairoptError, Unsupported
+from fairopt.program import Program, Separate, Solution
+from fairopt.solvers import candidates, polishes
+from fairopt.solvers.backend import Backend, Deadline, Way
+
+__all__ = ["Found", "find", "other_engines"]
+
+log = logging.getLogger(__name__)
+
+_DIGIT = 0.1  # of the tolerance: an answer within it needs no polish, and no other way of the same engine
+_EXACT = 1e-13  # a polished answer with this residual is exact to rounding, and counts even if rounding was kinder to the other one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The best answer that was found to a program.
+
+    Attributes
+    ----------
+    solution : Solution
+    certificate : Certificate
+    engine : str
+        Whose answer it is; "" of a program without a column, which needs none.
+    finished_by : str or None
+        What gave the answer its last digits, where that is not the first way of the first engine: another engine, another way, a polish.
+    engines : tuple of str
+        All that took part, in order: the engines that were tried, and what polished the answer.
+    """
+
+    solution: Solution
+    certificate: Certificate
+    engine: str
+    finished_by: str | None
+    engines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """A certified answer of one way of an engine."""
+
+    solution: Solution
+    certificate: Certificate
+    engine: str
+    way: str
+    polish: str | None = None
+    needed_it: bool = False  # was the residual of the engine's own answer too large for the tolerance?
+
+    @property
+    def residual(self) -> float:
+        return self.certificate.worst if np.isfinite(self.certificate.worst) else float("inf")
+
+
+def find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+    """Return the best answer of the engines to a program, certified; where its goal is separate, server by server.
+
+    The residual of the answer may exceed the tolerance: the caller decides what then.
+
+    Raises
+    ------
+    FairoptError
+        What the first engine raised, where no engine found an answer.
+    """
+    if program.n_pairs == 0:
+        return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, ())
+    if not isinstance(program.goal, Separate):
+        return _find(program, engines, tolerance, deadline)
+    x = np.zeros(program.n_pairs)
+    parts: list[Found] = []
+    for server in np.unique(program.pair_servers):
+        part, columns = program.part(int(server), x)
+        parts.append(_find(part, engines, tolerance, deadline))
+        x[columns] = parts[-1].solution.x
+    iterations, programs = (sum(getattr(part.solution, name) for part in parts) for name in ("iterations", "programs_solved"))
+    return Found(
+        Solution(x, iterations=iterations, programs_solved=programs),
+        Certificate.combine([part.certificate for part in parts]),
+        parts[0].engine,
+        next((part.finished_by for part in parts if part.finished_by), None),
+        tuple(dict.fromkeys(name for part in parts for name in part.engines)),
+    )
+
+
+def other_engines(program: Program, engines: Sequence[Backend]) -> list[str]:
+    """Return the names of the other engines that can solve a program."""
+    asked = {engine.name for engine in engines}
+    return [engine.name for engine in candidates(program, None) if engine.name not in asked]
+
+
+def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadline: Deadline) -> Found:
+    best: _Answer | None = None
+    first: tuple[str, str] | None = None  # the engine and the way that were tried first
+    failure: FairoptError | None = None
+    took_part: list[str] = []
+    for engine in engines:
+        of_engine: _Answer | None = None
+        try:
+            for way in engine.ways(program, tolerance):
+                unless = _DIGIT * tolerance if way.unless is None else way.unless
+                if of_engine is not None and (of_engine.residual <= unless or deadline.left == 0.0):
+                    continue
+                first = first or (engine.name, way.name)
+                took_part.append(engine.name)
+                answer = _try(program, engine, way, tolerance, deadline, None if of_engine is None else of_engine.solution)
+                if answer is None:
+                    log.info('the %s of "%s" got lost', way.name, engine.name)
+                elif of_engine is None or answer.residual < of_engine.residual:
+                    of_engine = answer
+        except FairoptError as error:
+            failure = failure or error
+            log.info('"%s" has no answer: %s', engine.name, error)
+        if of_engine is not None and (best is None or of_engine.residual < best.residual):
+            best = of_engine
+        if deadline.left == 0.0 or (best is not None and best.residual <= tolerance):
+            break
+        if of_engine is not None:
+            log.info('the answer of "%s" leaves an error of %.1e', engine.name, of_engine.residual)
+    if best is None:
+        raise failure or Unsupported(f'no way to an answer of "{program.name}" was found; use another solver')
+    if failure is not None and deadline.left == 0.0 and not best.residual <= tolerance:
+        raise failure
+    took_part += [best.polish] if best.polish else []
+    finished = best.polish if best.needed_it else None if (best.engine, best.way) == first else best.way
+    return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)))
+
+
+def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:
+    """Return the certified answer of one way, polished where that makes it better."""
+    solution = way.solve(program, tolerance, deadline, best)
+    if solution is None:
+        return None
+    answer = _Answer(solution, certify(program, solution), engine.name, way.name)
+    polish_above = _DIGIT * tolerance if way.polish_above is None else way.polish_above
+    if answer.residual > polish_above:
+        for name, polished in polishes(program, solution):
+            certificate = certify(program, polished)
+            if certificate.worst < answer.residual or certificate.worst <= _EXACT:
+                needed_it = answer.needed_it or answer.residual > _DIGIT * tolerance
+                answer = _Answer(polished, certificate, engine.name, way.name, name, needed_it)
+            if answer.residual <= max(polish_above, _EXACT):
+                break
+    return answer
