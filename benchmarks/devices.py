@@ -61,8 +61,7 @@ def measure(program: Program, name: str) -> str:
     solution = engine.solve(program, tolerance=1e-8, deadline=Deadline(None))
     seconds = time.perf_counter() - clock
     residual = certify(program, solution).worst
-    finished = f", finished by {solution.finished_by}" if solution.finished_by else ""
-    return f"{seconds:9.2f} s {solution.iterations:5d} steps   residual {residual:.0e}   {memory(name)}{finished}"
+    return f"{seconds:9.2f} s {solution.iterations:5d} steps   residual {residual:.0e}   {memory(name)}"
 
 
 def main() -> None:

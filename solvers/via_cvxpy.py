@@ -69,7 +69,7 @@ class CVXPY(Backend):
     takes_solver = True
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
-        """Return the one way; its answer to an alpha-fair goal or a trade-off has the few digits of a conic solver, and is always polished."""
+        """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""
         (way,) = super().ways(program, tolerance)
         return (replace(way, polish_above=_EXACT) if isinstance(program.goal, AlphaFair | Tradeoff) else way,)
 

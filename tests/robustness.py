@@ -25,11 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 import fairopt as fo
-from fairopt.certificate import certify
 from fairopt.program import AlphaFair, Leximin, Program, Solution, Total
+from fairopt.solvers import candidates
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.engine import InteriorPoint
 from fairopt.solvers.via_highs.engine import HiGHS
+from fairopt.solving.policy import find
 
 TOLERANCE = 1e-8
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
@@ -207,8 +208,8 @@ def ask(seed: int, table: Tally) -> None:
 def _answer(way: str, program: Program, instance: fo.Instance, notion: str, options: dict[str, Any]) -> tuple[float, bool, Any]:
     """Return the residual, whether another engine finished it, and x of all pairs."""
     if way == WAYS[2]:
-        solution = InteriorPoint().solve(program, tolerance=TOLERANCE, deadline=Deadline(None))
-        return certify(program, solution).worst, solution.finished_by is not None, solution.x
+        found = find(program, [InteriorPoint(), *candidates(program, None)], TOLERANCE, Deadline(None))
+        return found.certificate.worst, found.finished_by is not None, found.solution.x
     allocation = fo.solve(instance, notion, solver=None if way == WAYS[0] else "interior-point", tolerance=TOLERANCE, **options)
     return allocation.certificate.worst, allocation.details.get("finished_by") is not None, allocation
 

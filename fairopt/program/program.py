@@ -228,8 +228,6 @@ class Solution:
         A record of the way there, of engines that keep one
     seconds : mapping
         Parts of the engine's time that it tells apart, such as ``compile``
-    finished_by : str, or None
-        What made an engine's approximate answer exact, where that is something else
     """
 
     x: FloatArray
@@ -242,4 +240,3 @@ class Solution:
     auxiliary: FloatArray | None = None
     trace: Any = None
     seconds: Mapping[str, float] = field(default_factory=dict)
-    finished_by: str | None = None

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.certificate import Certificate, certify
-from fairopt.errors import FairoptError, Unsupported
+from fairopt.errors import FairoptError, NoSolution
 from fairopt.program import Program, Separate, Solution
 from fairopt.solvers import candidates, polishes
 from fairopt.solvers.backend import Backend, Deadline, Way
@@ -77,7 +77,7 @@ def find(program: Program, engines: Sequence[Backend], tolerance: float, deadlin
     Raises
     ------
     FairoptError
-        What the first engine raised, where no engine found an answer.
+        What the first engine raised, where no other engine found an answer within the tolerance.
     """
     if program.n_pairs == 0:
         return Found(Solution(np.empty(0), programs_solved=0), Certificate.combine([]), "", None, ())
@@ -125,7 +125,7 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
                 elif of_engine is None or answer.residual < of_engine.residual:
                     of_engine = answer
         except FairoptError as error:
-            failure = failure or error
+            failure = error if engine is engines[0] else failure
             log.info('"%s" has no answer: %s', engine.name, error)
         if of_engine is not None and (best is None or of_engine.residual < best.residual):
             best = of_engine
@@ -134,12 +134,18 @@ def _find(program: Program, engines: Sequence[Backend], tolerance: float, deadli
         if of_engine is not None:
             log.info('the answer of "%s" leaves an error of %.1e', engine.name, of_engine.residual)
     if best is None:
-        raise failure or Unsupported(f'no way to an answer of "{program.name}" was found; use another solver')
-    if failure is not None and deadline.left == 0.0 and not best.residual <= tolerance:
+        raise failure or _lost(program, engines)
+    if failure is not None and not best.residual <= tolerance:
         raise failure
     took_part += [best.polish] if best.polish else []
     finished = best.polish if best.needed_it else None if (best.engine, best.way) == first else best.way
     return Found(best.solution, best.certificate, best.engine, finished, tuple(dict.fromkeys(took_part)))
+
+
+def _lost(program: Program, engines: Sequence[Backend]) -> NoSolution:
+    names = " and ".join(f'"{engine.name}"' for engine in engines)
+    others = other_engines(program, engines)
+    return NoSolution(f'{names} found no answer of "{program.name}"; use {" or ".join(others) or "numbers that are closer together"}', {})
 
 
 def _try(program: Program, engine: Backend, way: Way, tolerance: float, deadline: Deadline, best: Solution | None) -> _Answer | None:

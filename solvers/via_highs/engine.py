@@ -39,11 +39,7 @@ class HiGHS(Backend):
         if program.integral or not wins(program):
             return everybody
         return (
-            Way(
-                "sifted LPs",
-                lambda program, tolerance, deadline, _: _sifted(program, tolerance, deadline),
-                polish_above=_SIFTED * tolerance,
-            ),
+            Way("sifted LPs", _sifted, polish_above=_SIFTED * tolerance),
             replace(everybody[0], unless=tolerance),
         )
 

@@ -9,7 +9,6 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair
 from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import engine as interior_point
@@ -66,15 +65,27 @@ def test_the_published_condition_holds(alpha: float) -> None:
         assert most(instance, worth) <= reached * (1 + 1e-8), (seed, alpha)
 
 
+def by_cvxpy(instance: fo.Instance, **options: float) -> fo.Allocation | None:
+    """Solve by CVXPY; None where its polished answer fails its check, and the message names the engine that does better."""
+    try:
+        return fo.solve(instance, "proportional", solver="cvxpy", **options)
+    except fo.CertificateError as error:
+        assert 'try solver="interior-point"' in str(error)
+        return None
+
+
 @pytest.mark.parametrize("alpha", [0.1, 10.0])
 def test_both_engines_agree_at_the_edges(alpha: float) -> None:
-    """x[n] to 1e-7, also of users whose worths are many orders of magnitude apart."""
+    """x[n] to 1e-7, also of users whose worths are many orders of magnitude apart; what CVXPY cannot prove it refuses."""
+    answered = 0
     for seed in range(8):
         instance = random_instance(seed)
-        first, second = (
-            fo.solve(instance, "proportional", alpha=alpha, solver=name).tasks_per_user for name in ("interior-point", "cvxpy")
-        )
-        np.testing.assert_allclose(first, second, rtol=1e-7, atol=1e-12, err_msg=f"seed {seed}")
+        first = fo.solve(instance, "proportional", alpha=alpha, solver="interior-point").tasks_per_user
+        second = by_cvxpy(instance, alpha=alpha)
+        if second is not None:
+            answered += 1
+            np.testing.assert_allclose(first, second.tasks_per_user, rtol=1e-7, atol=1e-12, err_msg=f"seed {seed}")
+    assert answered >= 2
 
 
 @pytest.mark.parametrize(("alpha", "seed"), [(0.1, 5), (0.5, 1), (0.5, 11), (1.0, 12), (2.0, 13), (10.0, 14)])
@@ -88,8 +99,7 @@ def test_small_servers_among_large_ones(alpha: float, seed: int) -> None:
     eligibility[np.arange(n), rng.integers(k, size=n)] = True
     instance = fo.Instance(10 ** rng.uniform(-3, 6, (k, m)), demands, weights=10 ** rng.uniform(-3, 3, n), eligibility=eligibility)
     program = fo.formulate(instance, "proportional", alpha=alpha)
-    assert isinstance(program.goal, AlphaFair)
-    solution = interior_point._solve_alpha_fair(program, program.goal, Deadline(None))
+    solution = interior_point._in_logarithms(program, 1e-8, Deadline(None), None)
     assert certify(program, solution).worst <= 1e-9
 
 
@@ -111,8 +121,9 @@ def test_who_has_all_its_tasks_is_not_in_the_way(tasks: float, weights: tuple[fl
         tasks=np.array([np.inf, tasks]),
         parallelism=[np.inf, 1.5],  # for which the tables have no place
     )
-    for solver in ("interior-point", "cvxpy"):
-        allocation = fo.solve(instance, "proportional", alpha=10, solver=solver)
+    for allocation in (fo.solve(instance, "proportional", alpha=10, solver="interior-point"), by_cvxpy(instance, alpha=10)):
+        if allocation is None:
+            continue
         np.testing.assert_allclose(allocation.tasks, np.array([[9, 0], [0, tasks]]), rtol=1e-12, atol=1e-12)
         assert allocation.certificate.worst <= 1e-12
 
@@ -143,13 +154,11 @@ def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest
         parallelism=[0.99841565, np.inf],
     )
     program = fo.formulate(instance, "proportional", sharing="tdm")
-    goal = program.goal
-    assert isinstance(goal, AlphaFair)
-    found = interior_point._solve_alpha_fair(program, goal, Deadline(None))
+    found = interior_point._in_logarithms(program, 1e-8, Deadline(None), None)
     assert certify(program, found).worst <= 1e-12
     left = 1 - 0.99841565
     right = [0.99841565 * 6.93016169, 4.86926546 + left * 0.77840668]
     assert program.per_user(found.x) == pytest.approx(right, rel=1e-12)
     assert logarithmic_path._ATTEMPTS[0][2]
     monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
-    assert certify(program, interior_point._solve_alpha_fair(program, goal, Deadline(None))).worst > 1e-3
+    assert certify(program, interior_point._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3

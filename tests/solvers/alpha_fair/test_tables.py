@@ -24,6 +24,8 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import engine as interior_point
 from fairopt.solvers.structure.arrays import Arrays, array_namespace
 from fairopt.solvers.structure.user_tables import UserTables
+from fairopt.solving import policy
+from fairopt.solving.policy import find
 
 NEVER = Deadline(None)
 NUMPY = array_namespace(None)
@@ -62,7 +64,7 @@ def on_tables(program: Program, arrays: Arrays = NUMPY) -> Solution:
 def in_logarithms(program: Program) -> Solution:
     """Solve by the path for small problems."""
     assert isinstance(program.goal, AlphaFair)
-    return interior_point._solve_alpha_fair(program, program.goal, NEVER)
+    return interior_point._in_logarithms(program, 1e-8, NEVER, None)
 
 
 def utilities(program: Program, solution: Solution) -> FloatArray:
@@ -255,9 +257,10 @@ def test_every_answer_is_certified(instance: fo.Instance, alpha: float) -> None:
     program = fo.formulate(instance, "proportional", alpha=alpha)
     if not program.n_pairs or not structured_alpha.fits(program):
         return
-    solution = interior_point.InteriorPoint("numpy").solve(program, tolerance=1e-8, deadline=NEVER)
-    assert certify(program, solution).worst <= 1e-8
-    assert solution.finished_by in (None, "path on tables", "path in logarithms")  # few pairs with limits on tasks begin in logarithms
+    found = find(program, [interior_point.InteriorPoint("numpy")], 1e-8, NEVER)
+    assert found.certificate.worst <= 1e-8
+    ways = (None, "path on tables", "path in logarithms", "path with reduced weights", "active sets")
+    assert found.finished_by in ways  # few pairs with limits on tasks begin in logarithms
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
@@ -398,27 +401,29 @@ def test_of_two_poor_answers_the_better_one_counts(monkeypatch: pytest.MonkeyPat
     def spoiled(factor: float) -> Solution:
         return dataclasses.replace(expected, x=expected.x * factor)
 
+    monkeypatch.setattr(policy, "polishes", lambda *_: ())
     monkeypatch.setattr(interior_point, "_on_tables", lambda *_: spoiled(1 - 1e-7))
-    monkeypatch.setattr(interior_point, "_solve_alpha_fair", lambda *_: spoiled(0.5))
-    found = interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER)
+    monkeypatch.setattr(interior_point, "_in_logarithms", lambda *_: spoiled(0.5))
+    found = find(program, [interior_point.InteriorPoint()], 1e-8, NEVER)
     assert found.finished_by is None
-    np.testing.assert_array_equal(found.x, spoiled(1 - 1e-7).x)
-    monkeypatch.setattr(interior_point, "_solve_alpha_fair", lambda *_: expected)
-    found = interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER)
+    np.testing.assert_array_equal(found.solution.x, spoiled(1 - 1e-7).x)
+    monkeypatch.setattr(interior_point, "_in_logarithms", lambda *_: expected)
+    found = find(program, [interior_point.InteriorPoint()], 1e-8, NEVER)
     assert found.finished_by == "path in logarithms"
-    np.testing.assert_array_equal(found.x, expected.x)
+    np.testing.assert_array_equal(found.solution.x, expected.x)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 2.0, 5.0])
 def test_small_programs_are_solved_to_the_last_digit(monkeypatch: pytest.MonkeyPatch, alpha: float) -> None:
     """On the sets that the tables show; where these cannot be told, the answer stands as it is."""
     program = fo.formulate(clusters(30, 4, 2, seed=3, part=0.7), "proportional", alpha=alpha)
-    engine = interior_point.InteriorPoint()
-    sharp = engine.solve(program, tolerance=1e-8, deadline=NEVER)
-    assert certify(program, sharp).worst <= 3e-14
-    monkeypatch.setattr(interior_point, "from_answer", lambda *_: None)
-    np.testing.assert_array_equal(engine.solve(program, tolerance=1e-8, deadline=NEVER).x, on_tables(program).x)
-    np.testing.assert_allclose(utilities(program, sharp), utilities(program, on_tables(program)), rtol=1e-10)
+    engines = [interior_point.InteriorPoint()]
+    sharp = find(program, engines, 1e-8, NEVER)
+    assert sharp.certificate.worst <= 3e-14
+    assert sharp.engines == ("interior-point", "active sets")
+    monkeypatch.setattr(policy, "polishes", lambda *_: ())
+    np.testing.assert_array_equal(find(program, engines, 1e-8, NEVER).solution.x, on_tables(program).x)
+    np.testing.assert_allclose(utilities(program, sharp.solution), utilities(program, on_tables(program)), rtol=1e-10)
 
 
 def test_the_time_limit_holds() -> None:

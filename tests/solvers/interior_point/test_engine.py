@@ -451,40 +451,23 @@ def test_it_is_chosen_where_it_wins() -> None:
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
 
 
-def test_a_lost_path_ends_at_highs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer, or one that fails its check: HiGHS solves it, and the answer says so."""
+def test_after_a_lost_path_comes_highs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer, or one that fails its check: HiGHS is next, and the answer says so. Asked for by name, the engine says who else can."""
     instance = everywhere(6, 3, 2)
     expected = fo.solve(instance, "drfh", solver="highs").tasks_per_user
+    monkeypatch.setattr(interior_point.InteriorPoint, "wins", lambda *_: True)
 
     def wrong(program: Program, *_: object) -> Solution:
         return Solution(np.zeros(program.n_pairs))
 
-    for path in (lambda *_: None, wrong):
+    for path, error in ((lambda *_: None, fo.NoSolution), (wrong, fo.CertificateError)):
         monkeypatch.setattr(interior_point, "solve_levels", path)
-        allocation = fo.solve(instance, "drfh", solver="interior-point")
-        assert allocation.details["finished_by"] == "highs"
+        allocation = fo.solve(instance, "drfh")
+        assert allocation.solver == allocation.details["finished_by"] == "highs"
+        assert allocation.details["engines"] == ("interior-point", "highs")
         np.testing.assert_allclose(allocation.tasks_per_user, expected, rtol=1e-9)
-
-
-def test_the_better_answer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where HiGHS proves less than the path did, the path's answer is the one that is judged."""
-    program = fo.formulate(everywhere(6, 3, 2), "drfh")
-    good = by_path(program)
-    rough = replace(good, x=good.x * (1 - 1e-7))
-    bad = replace(good, x=good.x * 0.5)
-    monkeypatch.setattr(interior_point, "solve_levels", lambda *_: rough)
-    monkeypatch.setattr(HiGHS, "solve", lambda *_, **__: bad)
-    assert interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER) is rough
-    monkeypatch.setattr(HiGHS, "solve", lambda *_, **__: good)
-    assert interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER).finished_by == "highs"
-
-    def none(*_: object, **__: object) -> Solution:
-        raise fo.NoSolution("too hard", {})
-
-    monkeypatch.setattr(HiGHS, "solve", none)
-    assert interior_point.InteriorPoint().solve(program, tolerance=1e-6, deadline=NEVER) is rough
-    with pytest.raises(fo.NoSolution, match="too hard"):
-        interior_point.InteriorPoint().solve(program, tolerance=1e-8, deadline=NEVER)
+        with pytest.raises(error, match=r'use highs|solver="highs"'):
+            fo.solve(instance, "drfh", solver="interior-point")
 
 
 def test_what_has_no_place_is_refused() -> None:

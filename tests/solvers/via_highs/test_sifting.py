@@ -22,6 +22,7 @@ from fairopt.solvers.via_highs import sifting as sifted_levels
 from fairopt.solvers.via_highs.levels import Levels
 from fairopt.solvers.via_highs.responses import Users
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
+from fairopt.solving.policy import find
 
 NEVER = Deadline(None)
 
@@ -228,6 +229,7 @@ def test_what_rounding_leaves_is_sharpened(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(via_highs, "solve_sifted", lambda *_: rough)
     monkeypatch.setattr(Levels, "solve", none)
-    found = via_highs.HiGHS().solve(program, tolerance=1e-8, deadline=NEVER)
+    found = find(program, [via_highs.HiGHS()], 1e-8, NEVER)
     assert found.finished_by == "level equations"
-    assert certify(program, found).worst <= 1e-9
+    assert found.certificate == certify(program, found.solution)
+    assert found.certificate.worst <= 1e-9

@@ -13,7 +13,7 @@ import fairopt as fo
 from fairopt.models.drfh import DRFH
 from fairopt.models.notion import ShareNotion
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "bob"], servers=["A", "B"], resources=["cpu", "memory"])
 
