@@ -22,9 +22,9 @@ def test_engines_agree(alpha: float, instance: fo.Instance) -> None:
     try:
         second = fo.solve(instance, "proportional", alpha=alpha, solver="cvxpy")
     except fo.CertificateError as error:
-        assert 'try solver="interior-point"' in str(error)
-        assert first.certificate.worst <= 1e-10
-        return
+        if 'try solver="interior-point"' not in str(error):
+            raise
+        second = first
     np.testing.assert_allclose(first.tasks_per_user, second.tasks_per_user, rtol=1e-7, atol=1e-9)
     assert max(first.certificate.worst, second.certificate.worst) <= 1e-10
 
