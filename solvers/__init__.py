@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Tradeoff
+from fairopt.program import Equalize, Equilibrium, Feature, Leximin, Program, Solution
 from fairopt.solvers import leximin
 from fairopt.solvers.alpha_fair import polish as alpha_fair_polish
 from fairopt.solvers.backend import Backend
+from fairopt.solvers.equilibrium import polish as equilibrium_polish
 from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
 from fairopt.solvers.equilibrium.engine import BestResponse
 from fairopt.solvers.filling.arrival_order import check_arrivals, place_arrivals
@@ -111,7 +112,10 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
         return
     if isinstance(program.goal, Leximin | Equalize):
         yield from (("level equations", found) for found in leximin.polishes(program, solution))
-    elif isinstance(program.goal, AlphaFair | Tradeoff) and (found := alpha_fair_polish.polish(program, solution)) is not None:
+        return
+    of_active_sets = equilibrium_polish.polish if isinstance(program.goal, Equilibrium) else alpha_fair_polish.polish
+    found = of_active_sets(program, solution)
+    if found is not None:
         yield "active sets", found
 
 

@@ -123,7 +123,8 @@ class InteriorPoint(Backend):
             )
         if isinstance(goal, Leximin | Equalize | Total):
             # Rounding alone leaves a residual of 2e-9 where users are many: within the tolerance no polish does better.
-            return (self._way(_Path("", lambda program, *rest: _structured(program, *rest, arrays)), polish_above=tolerance),)
+            path = _Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
+            return (self._way(path, polish_above=tolerance),)
         polish_above = _ALWAYS if program.n_pairs < _PAIRS_TO_POLISH else tolerance
         enough = tolerance if program.n_pairs >= _PAIRS_TO_POLISH else _SHARP if program.n_pairs < _FEW_PAIRS else _GOOD
         return tuple(
@@ -179,7 +180,7 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _structured(program: Program, tolerance: float, deadline: Deadline, _: Solution | None, arrays: Arrays) -> Solution | None:
+def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> Solution | None:
     """Follow the path to levels or to a total."""
     goal = program.goal
     assert isinstance(goal, Leximin | Equalize | Total)

@@ -15,6 +15,7 @@ from fairopt.solvers.alpha_fair import market
 from fairopt.solvers.backend import Way
 from fairopt.solvers.interior_point import engine as interior_point
 from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solving import policy
 
 SIZE = 60  # users and servers: 60 x 60 pairs times 180 limits are just enough
 LARGE = fo.generate("uniform", users=SIZE, servers=SIZE, resources=3, weights=5, seed=0)
@@ -105,6 +106,10 @@ def test_a_market_that_is_not_exact_enough_ends_at_best_response(monkeypatch: py
     rough = Way("rough", lambda program, *_: Solution(expected * (1 - 1e-7)))  # time is left over
     monkeypatch.setattr(InteriorPoint, "ways", lambda *_: (rough,))
     monkeypatch.setattr(InteriorPoint, "wins", lambda *_: True)
+    polished = fo.solve(small, "psdsf", sharing="tdm")
+    assert polished.details["finished_by"] == "active sets"
+    assert polished.certificate.worst <= 1e-9
+    monkeypatch.setattr(policy, "polishes", lambda *_: ())
     found = fo.solve(small, "psdsf", sharing="tdm")
     assert found.solver == found.details["finished_by"] == "best-response"
     assert found.details["engines"] == ("interior-point", "best-response")

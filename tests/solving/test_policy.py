@@ -10,6 +10,7 @@ import pytest
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Feature, Program, Solution
+from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving import policy
@@ -125,7 +126,7 @@ def test_what_the_first_engine_raised_is_raised() -> None:
     assert find(PROGRAM, [refuses, engine("two", lambda: GOOD)], 1e-8, NEVER).engines == ("one", "two")
     for second in (lambda: None, lambda: answer(0.5), fails(fo.NoSolution("lost", {}))):
         with pytest.raises(fo.Unsupported, match="user-2"):
-            find(PROGRAM, [refuses, engine("two", second)], 1e-8, NEVER)  # type: ignore[arg-type]
+            find(PROGRAM, [refuses, engine("two", second)], 1e-8, NEVER)
     with pytest.raises(fo.NoSolution, match=r'"one" found no answer.*use .*highs'):
         find(PROGRAM, [engine("one", lambda: None)], 1e-8, NEVER)
 
@@ -149,7 +150,7 @@ def test_separate_goals_are_solved_server_by_server() -> None:
                 raise fo.NoSolution("lost", {})
             return super().solve(program, tolerance=tolerance, deadline=deadline)
 
-    found = find(program, [OnlyTheFirst(), *policy.candidates(program, None)], 1e-8, NEVER)
+    found = find(program, [OnlyTheFirst(), *candidates(program, None)], 1e-8, NEVER)
     np.testing.assert_allclose(program.per_user(found.solution.x), [6, 6], rtol=1e-9)
     assert found.engines == ("highs", "water-filling")
     assert len(asked) == 2
