@@ -65,7 +65,7 @@ class CVXPY(Backend):
     title = "CVXPY: every convex goal, by Clarabel or any solver that CVXPY knows"
     features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
     package = "cvxpy"
-    requirement = "pip install 'fairopt[cvxpy]'"
+    requirement = "pip install cvxpy"
     takes_solver = True
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:

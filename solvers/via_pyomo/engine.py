@@ -48,7 +48,7 @@ class Pyomo(Backend):
     title = "Pyomo: models to extend and write, and choices among alternatives; HiGHS, or any of its solvers"
     features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
     package = "pyomo"
-    requirement = "pip install 'fairopt[pyomo]'"
+    requirement = "pip install pyomo"
     takes_solver = True
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
