@@ -1,12 +1,12 @@
-"""Writes ``google-cluster.yaml``: the servers of a Google cluster as published, and 900 users of our own making.
+"""Writes ``google-cluster.yaml``: the published servers of a Google cluster, and 900 synthetic users.
 
 ::
 
     python examples/make_google_users.py
 
-The servers are Table I of the DRFH paper. Everything about the users is made up here, from one seed, as are the attributes of the servers
-that some of them require. It only has to be plausible: demands from 0.005 to 0.25 of the largest machine (mostly CPU, mostly memory, or
-both alike), weights 1, 2 and 4, three users in twenty who can use only a part of the cluster, three in ten with finitely many tasks.
+The servers are Table I of the DRFH paper. The users are synthetic and drawn from one seed, and so are the attributes of the servers
+that some users require. They are meant to be plausible: demands are 0.005 to 0.25 of the largest machine (mostly CPU, mostly memory, or
+both alike), weights are 1, 2 and 4, three users in twenty can use only a part of the cluster, and three in ten have finitely many tasks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-# cpu and memory relative to the largest machine, how many there are; platform and kind are of our own making.
+# CPU and memory relative to the largest machine, number of servers; platform and kind are synthetic.
 SERVERS = [
     (0.50, 0.50, 6732, "B", "standard"),
     (0.50, 0.25, 3863, "B", "lean"),
@@ -28,7 +28,7 @@ SERVERS = [
     (1.00, 0.50, 3, "D", "lean"),
     (0.50, 0.06, 1, "D", "lean"),
 ]
-# What the users require who require anything, and how many of them. Platforms A and D are small, so their users compete for less.
+# Requirements, and which part of the constrained users has each. Platforms A and D are small, so their users compete for less.
 WISHES = {
     "platform = A": 0.2,
     "platform = D": 0.1,
@@ -40,11 +40,11 @@ WISHES = {
 }
 USERS = 900
 HEAD = """\
-title: A Google cluster of 12,583 servers, with 900 users of our own making
+title: A Google cluster of 12,583 servers, with 900 synthetic users
 description: >-
   The servers are those of Table I in Wang, Li and Liang, "Dominant Resource Fairness in Cloud Computing Systems with Heterogeneous
-  Servers": capacities relative to the largest machine, and how many there are of each. The users, and the servers' attributes
-  "platform" and "kind", are NOT data of that cluster: they are made up by make_google_users.py, which says how.
+  Servers": capacities relative to the largest machine, and the number of each. The users and the servers' attributes
+  "platform" and "kind" are NOT data of that cluster: they are synthetic, and make_google_users.py says how it draws them.
 resources: [cpu, memory]
 """
 

@@ -1,9 +1,9 @@
 """Writes ``gpu-lab/jobs.csv``: a day and a night of jobs in the lab of ``gpu-lab``, for ``fairopt simulate``.
 
-All numbers are our own, drawn with a fixed seed.
+All numbers are synthetic, drawn with a fixed seed.
 
-Each group submits jobs at random times of the day, most of them between 9 and 18 o'clock; a job is up to thirty tasks of the group's usual
-demand, fewer of those that take several GPUs, each for half an hour to five hours.
+Each group submits jobs at random times of the day, most of them between 9 and 18 o'clock. A job has up to thirty tasks of the group's usual
+demand (fewer if a task takes several GPUs), and each task runs for half an hour to five hours.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Writes an export of a Kubernetes cluster, nodes.json and pods.json, as ``kubectl get ... -o json`` would: notebook 07 audits it.
+"""Writes an export of a Kubernetes cluster, nodes.json and pods.json, in the form of ``kubectl get ... -o json``. Notebook 07 audits it.
 
     python make_kubernetes_export.py FOLDER
 
-The cluster and all numbers are our own, drawn with a fixed seed; no real cluster is in them. There are 40 nodes that take work, in four
-pools (general, much memory, A100, T4), a control plane, and a node that is cordoned for maintenance. Eight teams are namespaces, and ask
-for more than there is. The scheduler is one that knows nothing of fairness: first come, first served, each pod on the node that is least
-allocated of those where it may run, and nothing is taken back.
+The cluster and all numbers are synthetic, drawn with a fixed seed. There are 40 nodes that take work, in four pools (general, much
+memory, A100, T4), a control plane, and a node that is cordoned for maintenance. Eight teams, each a namespace, ask for more than there is.
+The scheduler ignores fairness: first come, first served, each pod on the least allocated of the nodes where it may run, and no pod is
+evicted.
 """
 
 from __future__ import annotations
