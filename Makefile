@@ -1,4 +1,4 @@
-# make demo and make test do all their own set-up, in .venv, with Python 3.11 or newer.
+# make demo and make test set themselves up in .venv, with Python 3.11 or newer.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -6,7 +6,7 @@ PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 
 .PHONY: demo test check bench bench-growth picture docs strip clean
 
-demo: $(INSTALLED)  ## an exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a page about it
+demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a report about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
 	$(BIN)/fairopt frontier examples/gpu-lab
 	$(BIN)/fairopt report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html
@@ -20,24 +20,24 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/repository/test_architecture.py
 
-bench: $(INSTALLED)  ## time and memory against what one would use or write otherwise, into benchmarks/results
+bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into benchmarks/results
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/schedules.py
 	$(BIN)/python benchmarks/simulations.py
 	$(BIN)/python benchmarks/audit.py
 
-bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: about half an hour, by estimate
+bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated half hour
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/equilibria.py
 
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
 
-docs: $(INSTALLED)  ## the pages, in docs/_build/html; afresh, as much of them comes from the code
+docs: $(INSTALLED)  ## the pages, in docs/_build/html; built from scratch, because much of their text comes from the code
 	$(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-strip: $(INSTALLED)  ## takes the outputs out of the notebooks
+strip: $(INSTALLED)  ## removes the outputs of the notebooks
 	$(BIN)/python notebooks/strip.py
 
 clean:

@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: ``make docs``. Nothing is fetched from the network, neither now nor by who reads them."""
+"""How Sphinx builds these pages: ``make docs``. Neither the build nor a reader's browser loads anything from the network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
-    # What is in docs/_ext, a page's worth each.
+    # Our own, in docs/_ext.
     "commands",
     "docstrings",
     "file_schema",

@@ -1,8 +1,8 @@
-"""The command line as it describes itself.
+"""The reference of the command line, written from the commands.
 
 ```{commands}
 ```
-    a section a command: what it does, how it is called, its arguments and options, and its example.
+    a section for each command: what it does, its usage, arguments and options, and its example.
 """
 
 from __future__ import annotations

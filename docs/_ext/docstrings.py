@@ -1,10 +1,10 @@
-"""Docstrings as pages: what reads well in the source reads well here, without marks that would be noise there.
+"""Docstrings as pages. They stay readable in the source; this module adds the marks that Sphinx needs.
 
-* An indented paragraph is set as it stands, with its line breaks, and not as a quotation: it is a formula.
-* Examples are a section of their own, also where they follow the errors without a heading.
-* The docstring of a property is prose, where napoleon would take what stands before a colon for a type.
+* An indented paragraph is a formula: it keeps its line breaks, and is not set as a quotation.
+* Examples are a section of their own, even if they have no heading.
+* The docstring of a property is prose. Without this module, napoleon would read the words before a colon as a type.
 * Types are written by their names alone in signatures, such as ``ArrayLike``.
-* `Name` in single quotes links to its page. What has none, but is there, is set as code; what is not there is a warning.
+* `Name` in single quotes links to its page. A name without a page is set as code; a name that does not exist is a warning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The keys of instance files, from the JSON Schema that reads them.
+"""The keys of instance files, written from their JSON Schema.
 
 ```{file-schema}
 ```

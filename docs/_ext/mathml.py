@@ -1,6 +1,6 @@
-r"""Mathematics as MathML, which browsers draw themselves: no script, no picture, no network, and it scales and is dark where the page is.
+r"""Mathematics as MathML, which browsers draw themselves: without scripts, pictures or network, in the size and colour of the page.
 
-The converter from LaTeX is that of docutils. What it cannot read is a warning, which the build takes for an error.
+The converter from LaTeX is that of docutils. What it cannot read is a warning, and the build takes warnings as errors.
 """
 
 from __future__ import annotations
