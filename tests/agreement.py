@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from instances import instance_of_everything
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -55,23 +56,6 @@ class Worst:
 
 
 Tally = dict[tuple[str, str, str], Worst]
-
-
-def random_instance(seed: int) -> fo.Instance:
-    """A small instance with everything in it."""
-    rng = np.random.default_rng(seed)
-    n, k, m = rng.integers(1, 9), rng.integers(1, 7), rng.integers(1, 4)
-    capacities = rng.uniform(1, 10, (k, m)) * (rng.random((k, m)) > 0.1)
-    demands = rng.uniform(0.05, 1, (n, m)) * (rng.random((n, m)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
-    return fo.Instance(
-        capacities,
-        demands,
-        weights=10 ** rng.uniform(-1.5, 1.5, n) if rng.random() < 0.7 else None,
-        eligibility=rng.random((n, k)) < 0.7 if rng.random() < 0.5 else None,
-        counts=rng.integers(1, 4, k) if rng.random() < 0.5 else None,
-        tasks=np.where(rng.random(n) < 0.4, rng.uniform(0, 8, n), np.inf) if rng.random() < 0.5 else None,
-    )
 
 
 def questions(instance: fo.Instance, seed: int) -> Iterator[Question]:
@@ -127,7 +111,7 @@ def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> Tally:
 def ask(seed: int, tolerance: float, table: Tally) -> None:
     """Solve everything of one instance, and enter it in the table."""
     references: dict[tuple[str, str], fo.Allocation] = {}
-    for question in questions(random_instance(seed), seed):
+    for question in questions(instance_of_everything(seed), seed):
         for solver in fo.SOLVERS:
             worst = table.setdefault((question.label, question.sharing, solver), Worst())
             started = time.perf_counter()

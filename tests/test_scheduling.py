@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import uniform_instance
 from reference import schedule as reference
 from strategies import instances
 
@@ -133,8 +134,7 @@ def test_schedules_are_feasible_whole_and_maximal(
 @pytest.mark.parametrize("placement", ["first-fit", "best-fit", "random-round-robin", "random", "joint"])
 def test_a_seed_is_a_schedule(placement: str) -> None:
     """The same twice; another one where something is drawn."""
-    rng = np.random.default_rng(5)
-    instance = fo.Instance(rng.uniform(1, 9, (20, 2)), rng.uniform(0.1, 1, (9, 2)))
+    instance = uniform_instance(9, 20, seed=5)
     once, again, other = (
         fo.schedule(instance, placement=placement, ties="random", seed=seed, record=True).trace.users for seed in (1, 1, 2)
     )
@@ -154,8 +154,7 @@ def test_units_do_not_matter(instance: fo.Instance) -> None:
 
 def test_joint_is_first_fit_where_shares_are_global() -> None:
     """A share that is the same everywhere is smallest on the first server that fits."""
-    rng = np.random.default_rng(8)
-    instance = fo.Instance(rng.uniform(1, 9, (20, 2)), rng.uniform(0.1, 1, (9, 2)))
+    instance = uniform_instance(9, 20, seed=8)
     a, b = (fo.schedule(instance, "tsf", placement=placement, record=True).trace.servers for placement in ("joint", "first-fit"))
     assert a.tolist() == b.tolist()
 

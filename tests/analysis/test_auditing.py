@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import uniform_instance
 from reference import witnesses
 from typer.testing import CliRunner, Result
 
@@ -89,8 +90,7 @@ def test_users_who_take_no_part() -> None:
 
 def test_an_exact_allocation_violates_nothing_by_rounding() -> None:
     """Weights six orders of magnitude apart: the least user has a millionth of what the others have."""
-    rng = np.random.default_rng(0)
-    instance = fo.Instance(rng.uniform(1, 9, (3, 2)), rng.uniform(0.1, 1, (5, 2)), weights=[1e-3, 1, 1, 10, 1e3])
+    instance = uniform_instance(5, 3, weights=[1e-3, 1, 1, 10, 1e3])
     for notion in ("drfh", "tsf", "proportional"):
         audit = fo.audit(fo.solve(instance, notion), QUICK)
         assert audit["pareto"].holds

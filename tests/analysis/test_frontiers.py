@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from instances import uniform_instance
 from scipy.optimize import linprog
 from strategies import instances
 from typer.testing import CliRunner, Result
@@ -123,8 +124,7 @@ def test_one_vertex_where_nothing_is_lost() -> None:
 
 def test_all_of_many_vertices() -> None:
     """Between two neighbours on a grid of 150 totals, SciPy's frontier bends only where there is a vertex, and at every vertex it bends."""
-    rng = np.random.default_rng(0)
-    instance = fo.Instance(rng.uniform(1, 9, (5, 3)), rng.uniform(0.1, 2, (9, 3)))
+    instance = uniform_instance(9, 5, 3, demands=(0.1, 2))
     found = fo.frontier(instance, **BARE)
     inner = found.vertices[1:-1, 0]
     assert len(inner) >= 5

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from instances import demands_with_zeros, few_servers_each
 from reference.exact import leximin
 from strategies import instances
 
@@ -21,14 +22,11 @@ from fairopt.solvers.backend import Deadline
 NEVER = Deadline(None)
 
 
-def few_servers_each(users: int, servers: int, seed: int) -> Program:
+def of_many_levels(users: int, servers: int, seed: int) -> Program:
     """DRFH of users with one to three servers each, a third of the demands zero: tens of levels."""
     rng = np.random.default_rng(seed)
-    demands = rng.uniform(0.01, 0.1, (users, 3)) * (rng.random((users, 3)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.05
-    eligibility = np.zeros((users, servers), bool)
-    for user in eligibility:
-        user[rng.choice(servers, rng.integers(1, 4), replace=False)] = True
+    demands = demands_with_zeros(rng, (users, 3), 0.01, 0.1, least=0.05)
+    eligibility = few_servers_each(rng, users, servers)
     weights = rng.uniform(1, 5, users)
     return fo.formulate(fo.Instance(rng.uniform(1, 10, (servers, 3)), demands, weights=weights, eligibility=eligibility), "drfh")
 
@@ -46,7 +44,7 @@ def levels(program: Program, solution: Solution) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(3))
 def test_levels_without_end_are_exact(seed: int) -> None:
     """Each level climbs on the face that those below leave; HiGHS, whose prices keep everybody out by themselves, has the same."""
-    program = few_servers_each(300, 40, seed)
+    program = of_many_levels(300, 40, seed)
     solution = by("interior-point", program)
     assert len(solution.stages) > 40
     assert certify(program, solution).worst <= 1e-10
@@ -57,7 +55,7 @@ def test_levels_without_end_are_exact(seed: int) -> None:
 
 def test_what_the_levels_below_leave_is_what_proves_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prices of a face say nothing by themselves: some are below 0, and pairs that are closed cost too little."""
-    program = few_servers_each(100, 15, 0)
+    program = of_many_levels(100, 15, 0)
     solution = by("interior-point", program)
     assert certify(program, solution).worst <= 1e-10
     monkeypatch.setattr(level_proof, "_CLOSED", 0.0)
@@ -66,7 +64,7 @@ def test_what_the_levels_below_leave_is_what_proves_them(monkeypatch: pytest.Mon
 
 def test_the_order_of_the_levels_does_not_count() -> None:
     """They are proved from below, in whatever order they come."""
-    program = few_servers_each(100, 15, 1)
+    program = of_many_levels(100, 15, 1)
     solution = by("interior-point", program)
     backwards = replace(solution, stages=solution.stages[::-1])
     assert certify(program, backwards) == certify(program, solution)
@@ -75,7 +73,7 @@ def test_the_order_of_the_levels_does_not_count() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_little_less_for_one_is_seen(seed: int) -> None:
     """A millionth less for somebody of a late level, told truthfully."""
-    program = few_servers_each(100, 15, seed)
+    program = of_many_levels(100, 15, seed)
     solution = by("interior-point", program)
     stage = solution.stages[-1 - 3 * seed]
     user = int(stage.users[0])
@@ -231,7 +229,7 @@ def test_wrong_answers_that_were_once_accepted(attack: Callable[[], Attack]) -> 
 @pytest.mark.parametrize("twice", [True, False])
 def test_everybody_is_settled_once(twice: bool) -> None:
     """Who is settled twice has two levels; a level of nobody is none."""
-    program = few_servers_each(20, 5, 0)
+    program = of_many_levels(20, 5, 0)
     solution = by("highs", program)
     last = solution.stages[-1]
     again = last if twice else replace(last, users=last.users[:0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from robustness import KINDS, TOLERANCE, compare
+from instances import KINDS
+from robustness import TOLERANCE, compare
 
 
 @pytest.mark.parametrize("seed", range(len(KINDS)))

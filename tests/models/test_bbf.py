@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from instances import demands_with_zeros
 
 import fairopt as fo
 from fairopt.certificate.conditions import clause_violation
@@ -107,8 +108,7 @@ def random_pool(seed: int) -> fo.Instance:
     """Zero requests, users who can be satisfied, entitlements over two orders of magnitude, requests of several tasks."""
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 7)), int(rng.integers(1, 5))
-    r = rng.uniform(0.05, 1, (n, m)) * (rng.random((n, m)) > 0.3)
-    r[r.sum(axis=1) == 0, 0] = 0.5
+    r = demands_with_zeros(rng, (n, m), 0.05, 1)
     tasks = np.where(rng.random(n) < 0.3, rng.uniform(0.2, 3, n), np.inf)
     return fo.Instance(rng.uniform(0.5, 2, (1, m)), r, weights=10 ** rng.uniform(-1, 1, n), tasks=tasks)
 

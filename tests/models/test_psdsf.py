@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import demands_with_zeros
 from strategies import instances
 
 import fairopt as fo
@@ -150,8 +151,7 @@ def drawn(seed: int) -> fo.Instance:
     """Any instance whose tasks are unlimited; every other one brings rates of its own, some of them 0."""
     rng = np.random.default_rng(seed)
     n, k, m = int(rng.integers(1, 12)), int(rng.integers(1, 8)), int(rng.integers(1, 4))
-    demands = rng.uniform(0.05, 2, (n, m)) * (rng.random((n, m)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 1.0
+    demands = demands_with_zeros(rng, (n, m), 0.05, 2, least=1.0)
     return fo.Instance(
         rng.uniform(0.5, 10, (k, m)),
         demands,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import uniform_instance
 from scipy.optimize import linprog
 from strategies import instances
 
@@ -115,8 +116,7 @@ def test_the_least_lambda_is_alpha_fairness(beta: float, instance: fo.Instance) 
 
 def test_large_beta_nears_max_min_of_shares() -> None:
     """s of fds comes nearer to that of drfh as beta grows, with lambda = (1 - beta) / beta."""
-    rng = np.random.default_rng(4)
-    instance = fo.Instance(rng.uniform(1, 9, (3, 2)), rng.uniform(0.1, 2, (5, 2)))
+    instance = uniform_instance(5, 3, seed=4, demands=(0.1, 2))
     fair = fo.solve(instance, "drfh").shares
     far = [np.abs(fo.solve(instance, "fds", beta=b, lam=(1 - b) / b).shares - fair).max() for b in (2.0, 8.0, 40.0)]
     assert far == sorted(far, reverse=True)
@@ -126,8 +126,7 @@ def test_large_beta_nears_max_min_of_shares() -> None:
 @pytest.mark.parametrize("beta", [0.5, 3.0])
 def test_large_lambda_nears_the_largest_total(beta: float) -> None:
     """The number of tasks of gfj grows with |lambda|, to that of efficiency."""
-    rng = np.random.default_rng(5)
-    instance = fo.Instance(rng.uniform(1, 9, (3, 2)), rng.uniform(0.1, 2, (5, 2)))
+    instance = uniform_instance(5, 3, seed=5, demands=(0.1, 2))
     totals = [fo.solve(instance, "gfj", beta=beta, lam=m * (1 - beta) / beta).tasks.sum() for m in (1, 2, 10, 1000)]
     most = fo.solve(instance, "efficiency").tasks.sum()
     assert (np.diff(totals) > 1e-6).all()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from instances import uniform_instance
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -132,8 +133,7 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path: Path, monke
 @pytest.mark.parametrize("users", [2, 3])
 def test_trajectory_of_few_users(users: int) -> None:
     """A line for each pair and each limit that fills up, from start to end, with a legend that no line runs through."""
-    rng = np.random.default_rng(users)
-    instance = fo.Instance(rng.uniform(1, 5, (2, 2)), rng.uniform(0.2, 2, (users, 2)))
+    instance = uniform_instance(users, 2, seed=users, capacities=(1, 5), demands=(0.2, 2))
     allocation = fo.solve(instance, "proportional", solver="trajectory")
     figure = allocation.trace.plot()
     figure.draw_without_rendering()

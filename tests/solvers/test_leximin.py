@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from instances import instance_of_many_levels
 
 import fairopt as fo
 from fairopt.certificate import certify
@@ -17,23 +18,9 @@ from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving.policy import find
 
 
-def many_levels(servers: int, seed: int) -> fo.Instance:
-    """Return thirty users to a server, each on one to three of them, with three tenths of the demands 0."""
-    rng = np.random.default_rng(seed)
-    users = 30 * servers
-    capacities = rng.uniform(1, 10, (servers, 2))
-    demands = rng.uniform(0.01, 0.1, (users, 2)) * (rng.random((users, 2)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.05
-    weights = rng.uniform(1, 5, users)
-    eligibility = np.zeros((users, servers), bool)
-    for n in range(users):
-        eligibility[n, rng.choice(servers, rng.integers(1, 4), replace=False)] = True
-    return fo.Instance(capacities, demands, weights=weights, eligibility=eligibility)
-
-
 def solved(servers: int, seed: int) -> tuple[Program, Solution]:
     """Return a program and its solution by HiGHS."""
-    program = fo.formulate(many_levels(servers, seed), "drfh")
+    program = fo.formulate(instance_of_many_levels(30 * servers, servers, seed=seed), "drfh")
     return program, HiGHS().solve(program, tolerance=1e-8, deadline=Deadline(None))
 
 

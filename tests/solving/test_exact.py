@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import uniform_instance
 
 import fairopt as fo
 from fairopt.models.drfh import DRFH
@@ -79,8 +80,7 @@ def test_weights_per_resource_where_no_notion_takes_them(notion: str) -> None:
 
 def test_time_limit_tells_what_is_known() -> None:
     """Whole tasks of 40 users within a millisecond: NoSolution, with the levels that were final."""
-    rng = np.random.default_rng(0)
-    instance = fo.Instance(rng.uniform(5, 9, (6, 3)), rng.uniform(0.3, 1, (40, 3)))
+    instance = uniform_instance(40, 6, 3, capacities=(5, 9), demands=(0.3, 1))
     with pytest.raises(fo.NoSolution, match=r"no answer within the time limit of 0\.001 s") as caught:
         fo.solve(instance, "drfh", integral=True, time_limit=0.001)
     assert "levels" in caught.value.known

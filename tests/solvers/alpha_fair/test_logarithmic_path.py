@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from instances import demands_with_zeros, instance_of_extremes, some_servers_each
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -12,24 +13,6 @@ from fairopt.instance import FloatArray
 from fairopt.solvers.alpha_fair import logarithmic_path
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import engine as interior_point
-
-
-def random_instance(seed: int) -> fo.Instance:
-    """Zero demands, absent resources, constraints, counts, finite tasks (some none at all), weights from 1e-3 to 1e3."""
-    rng = np.random.default_rng(seed)
-    n, k, m = rng.integers(1, 12), rng.integers(1, 8), rng.integers(1, 5)
-    demands = rng.uniform(0.05, 1, (n, m)) * (rng.random((n, m)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
-    return fo.Instance(
-        rng.uniform(1, 10, (k, m)) * (rng.random((k, m)) > 0.1),
-        demands,
-        weights=10 ** rng.uniform(-3, 3, n),
-        eligibility=rng.random((n, k)) < 0.7 if rng.random() < 0.5 else None,
-        counts=rng.integers(1, 4, k) if rng.random() < 0.5 else None,
-        tasks=np.where(rng.random(n) < 0.4, rng.choice([0, 1], n, p=[0.1, 0.9]) * rng.uniform(0, 8, n), np.inf)
-        if rng.random() < 0.5
-        else None,
-    )
 
 
 def most(instance: fo.Instance, worth: FloatArray) -> float:
@@ -52,7 +35,7 @@ def most(instance: fo.Instance, worth: FloatArray) -> float:
 def test_the_published_condition_holds(alpha: float) -> None:
     """sum_n phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 for every feasible x', to 1e-8 of what the users have."""
     for seed in range(16):
-        instance = random_instance(seed)
+        instance = instance_of_extremes(seed)
         if not instance.servable.any():
             continue
         allocation = fo.solve(instance, "proportional", alpha=alpha, solver="interior-point")
@@ -80,7 +63,7 @@ def test_both_engines_agree_at_the_edges(alpha: float) -> None:
     """x[n] to 1e-7, also of users whose worths are many orders of magnitude apart; what CVXPY cannot prove it refuses."""
     answered = 0
     for seed in range(8):
-        instance = random_instance(seed)
+        instance = instance_of_extremes(seed)
         first = fo.solve(instance, "proportional", alpha=alpha, solver="interior-point").tasks_per_user
         second = by_cvxpy(instance, alpha=alpha)
         if second is not None:
@@ -94,10 +77,8 @@ def test_small_servers_among_large_ones(alpha: float, seed: int) -> None:
     """Capacities over nine orders of magnitude, weights over six: what takes a billionth of anybody's money is told exactly as well."""
     rng = np.random.default_rng(seed)
     n, k, m = 80, 8, 2
-    demands = rng.uniform(0.01, 1, (n, m)) * (rng.random((n, m)) > 0.2)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
-    eligibility = rng.random((n, k)) < 0.7
-    eligibility[np.arange(n), rng.integers(k, size=n)] = True
+    demands = demands_with_zeros(rng, (n, m), 0.01, 1, 0.2)
+    eligibility = some_servers_each(rng, n, k, 0.7)
     instance = fo.Instance(10 ** rng.uniform(-3, 6, (k, m)), demands, weights=10 ** rng.uniform(-3, 3, n), eligibility=eligibility)
     program = fo.formulate(instance, "proportional", alpha=alpha)
     solution = interior_point._in_logarithms(program, 1e-8, Deadline(None), None)
@@ -137,7 +118,7 @@ def test_less_than_floating_point_can_hold() -> None:
 
 def test_deterministic() -> None:
     """The same answer, bit by bit."""
-    instance = random_instance(3)
+    instance = instance_of_extremes(3)
     first, second = (fo.solve(instance, "proportional", alpha=2.0, solver="interior-point").tasks for _ in range(2))
     np.testing.assert_array_equal(first, second)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from instances import demands_with_zeros, some_servers_each
 from strategies import instances
 
 import fairopt as fo
@@ -35,10 +36,8 @@ SIDES = (OfPrices, OfUsers)
 def clusters(users: int, servers: int, resources: int, seed: int, part: float = 1.0, zeros: float = 0.0) -> fo.Instance:
     """Weights over six decades, a part of the pairs eligible (one of each user at least), some demands zero."""
     rng = np.random.default_rng(seed)
-    eligibility = rng.random((users, servers)) < part
-    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
-    demands = rng.uniform(0.1, 1, (users, resources)) * (rng.random((users, resources)) >= zeros)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
+    eligibility = some_servers_each(rng, users, servers, part)
+    demands = demands_with_zeros(rng, (users, resources), 0.1, 1, zeros)
     return fo.Instance(
         rng.uniform(50, 500, (servers, resources)), demands, weights=10 ** rng.uniform(-3, 3, users), eligibility=eligibility
     )

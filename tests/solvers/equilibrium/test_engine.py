@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from instances import demands_with_zeros
 from strategies import instances
 
 import fairopt as fo
@@ -22,8 +23,7 @@ def drawn(seed: int, users: int, servers: int) -> fo.Instance:
     """Zero demands, missing resources, weights over three orders of magnitude, constraints and finite tasks."""
     rng = np.random.default_rng(seed)
     capacities = rng.uniform(0.5, 10, (servers, 3)) * (rng.random((servers, 3)) > 0.15)
-    demands = rng.uniform(0.05, 2, (users, 3)) * (rng.random((users, 3)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 1.0
+    demands = demands_with_zeros(rng, (users, 3), 0.05, 2, least=1.0)
     tasks = np.where(rng.random(users) < 0.2, rng.uniform(0, 6, users), np.inf)
     return fo.Instance(capacities, demands, 10 ** rng.uniform(-1.5, 1.5, users), rng.random((users, servers)) < 0.7, tasks=tasks)
 

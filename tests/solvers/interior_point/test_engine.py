@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
+from instances import demands_with_zeros, few_servers_each, instance_of_many_levels, spread_instance
 from scipy.optimize import linprog
 from strategies import instances
 
@@ -32,19 +33,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.via_highs.engine import HiGHS
 
 NEVER = Deadline(None)
-
-
-def everywhere(users: int, servers: int, resources: int, seed: int = 0, part: float = 1.0) -> fo.Instance:
-    """Positive demands; a part of the pairs eligible, one of each user at least."""
-    rng = np.random.default_rng(seed)
-    eligibility = rng.random((users, servers)) < part
-    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
-    return fo.Instance(
-        rng.uniform(50, 500, (servers, resources)),
-        rng.uniform(0.1, 1, (users, resources)),
-        weights=rng.uniform(0.5, 2, users),
-        eligibility=eligibility,
-    )
 
 
 def by_path(program: Program, deadline: Deadline = NEVER) -> Solution:
@@ -99,7 +87,7 @@ def of_pairs(pairs: Pairs, values: Any) -> FloatArray:
 @pytest.mark.parametrize(("notion", "options"), QUESTIONS)
 def test_all_layouts_are_the_same_numbers(layout: str, part: float, notion: str, options: dict[str, Any]) -> None:
     """Every sum against dense matrices: of few, some and all pairs, one user in three with a limit on tasks."""
-    instance = everywhere(120, 90, 2, part=part).replace(tasks=np.where(np.arange(120) % 3, np.inf, 5.0))
+    instance = spread_instance(120, 90, 2, part=part).replace(tasks=np.where(np.arange(120) % 3, np.inf, 5.0))
     scaled = ScaledProgram(fo.formulate(instance, notion, **options))
     pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(0), dense(scaled)
     floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
@@ -128,7 +116,7 @@ def test_all_layouts_are_the_same_numbers(layout: str, part: float, notion: str,
 @pytest.mark.parametrize("part", [0.5, 1.0])
 def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int, part: float) -> None:
     """All nine blocks of unknowns, against a dense solve of the conditions as they stand in the module's docstring."""
-    instance = everywhere(users, servers, 2, seed=users, part=part).replace(tasks=np.r_[3.0, np.full(users - 1, np.inf)])
+    instance = spread_instance(users, servers, 2, seed=users, part=part).replace(tasks=np.r_[3.0, np.full(users - 1, np.inf)])
     scaled = ScaledProgram(fo.formulate(instance, "drfh", formulation="equalize"))
     pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(1), dense(scaled)
     floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
@@ -171,7 +159,7 @@ def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int,
 @pytest.mark.parametrize("allowed", [1e-12, 0.01, 0.3, 1e3])
 def test_a_step_goes_on_until_pairs_lack_too_much(layout: str, allowed: float) -> None:
     """The length is that of a table of all lengths: what pairs lack at prices grows with it; limits and rows of users stay positive."""
-    pairs = LAYOUTS[layout](ScaledProgram(fo.formulate(everywhere(9, 4, 2, part=0.6), "drfh")))
+    pairs = LAYOUTS[layout](ScaledProgram(fo.formulate(spread_instance(9, 4, 2, part=0.6), "drfh")))
     rng = np.random.default_rng(5)
     n, size = pairs.n_pairs, pairs.n_pairs + pairs.n_slots * pairs.n_servers + pairs.n_rows
     for shift in (0.0, 1.0):  # one where a limit ends the step, one where only pairs do
@@ -192,7 +180,7 @@ def test_a_step_goes_on_until_pairs_lack_too_much(layout: str, allowed: float) -
 @pytest.mark.parametrize("seed", range(6))
 def test_first_level_against_scipy(seed: int) -> None:
     """max t: x t-feasible, as one plain linear program of SciPy's."""
-    program = fo.formulate(everywhere(7, 4, 2, seed=seed, part=0.6), "drfh")
+    program = fo.formulate(spread_instance(7, 4, 2, seed=seed, part=0.6), "drfh")
     assert isinstance(program.goal, Leximin)
     n = program.n_pairs
     below = np.zeros((len(program.users), n + 1))
@@ -269,7 +257,7 @@ def test_degenerate_instances(case: str, seed: int) -> None:
 @pytest.mark.parametrize(("users", "servers"), [(150, 12), (20, 60)])
 def test_larger_programs(users: int, servers: int, part: float) -> None:
     """Both sides of the elimination, with some and with all pairs; the path finishes by itself."""
-    program = fo.formulate(everywhere(users, servers, 3, part=part), "drfh")
+    program = fo.formulate(spread_instance(users, servers, 3, part=part), "drfh")
     solution = by_path(program)
     np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
     assert certify(program, solution).worst <= 1e-9
@@ -279,7 +267,7 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float) -> None:
     """On the sets that a point shows the level is proved to the last digits, steps before the path gets there."""
-    scaled = ScaledProgram(fo.formulate(everywhere(users, servers, 3, part=part), "drfh"))
+    scaled = ScaledProgram(fo.formulate(spread_instance(users, servers, 3, part=part), "drfh"))
     pairs = LAYOUTS[layout](scaled)
     path = LevelPath(pairs, float(scaled.reach.min()) / users, NEVER)
     side, a, rows = path.side, pairs.arrays.floats(path.per_t), pairs.arrays.floats(np.zeros(users))
@@ -307,7 +295,7 @@ def test_many_users_do_not_hold_up_each_other() -> None:
 
 def test_an_end_goes_without_dear_pairs() -> None:
     """A pair that costs its user too much, put among the used ones with next to nothing, is found and dropped; the level stays proved."""
-    scaled = ScaledProgram(fo.formulate(everywhere(60, 8, 3, seed=2), "drfh"))
+    scaled = ScaledProgram(fo.formulate(spread_instance(60, 8, 3, seed=2), "drfh"))
     path = LevelPath(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60, NEVER)
     reached = path.climb(1e-9)
     assert reached.saturated.all()
@@ -350,15 +338,7 @@ def test_an_end_whose_smallest_prices_prove_nothing() -> None:
 
 def test_a_gap_of_rounding_is_not_yet_an_end() -> None:
     """Where the gap is rounding before somebody with a small price is proved to be stopped, the path goes on until that shows."""
-    rng = np.random.default_rng(7)
-    capacities = rng.uniform(1, 10, (40, 3))
-    demands = rng.uniform(0.01, 0.1, (2000, 3)) * (rng.random((2000, 3)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.05
-    weights = rng.uniform(1, 5, 2000)
-    eligibility = np.zeros((2000, 40), bool)
-    for user in eligibility:
-        user[rng.choice(40, rng.integers(1, 4), replace=False)] = True
-    allocation = fo.solve(fo.Instance(capacities, demands, weights=weights, eligibility=eligibility), "drfh", solver="interior-point")
+    allocation = fo.solve(instance_of_many_levels(2000, 40, 3, seed=7), "drfh", solver="interior-point")
     assert "finished_by" not in allocation.details
     assert len(allocation.levels) > 50
 
@@ -398,11 +378,8 @@ def test_levels_that_are_final_are_known_at_the_deadline() -> None:
 def of_many_levels(seed: int) -> Program:
     """Users with one to three servers each and zero demands."""
     rng = np.random.default_rng(seed)
-    demands = rng.uniform(0.1, 1, (80, 2)) * (rng.random((80, 2)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
-    eligibility = np.zeros((80, 5), bool)
-    for user in eligibility:
-        user[rng.choice(5, rng.integers(1, 4), replace=False)] = True
+    demands = demands_with_zeros(rng, (80, 2), 0.1, 1)
+    eligibility = few_servers_each(rng, 80, 5)
     return fo.formulate(fo.Instance(rng.uniform(1, 10, (5, 2)), demands, eligibility=eligibility), "drfh")
 
 
@@ -416,7 +393,7 @@ def test_caps_that_the_exact_end_passes_are_settled_first(
     """Tasks of 0.8 to 1.2 of what users get without limits on them: the level of the exact end lies above caps that the path has not
     reached. Who has such a cap cannot rise to that level: an end that took all along would be no answer, and HiGHS had to find one.
     """
-    instance = everywhere(users, servers, resources, seed)
+    instance = spread_instance(users, servers, resources, seed)
     free = fo.solve(instance, "drfh", solver="interior-point").tasks_per_user
     capped = instance.replace(tasks=free * np.random.default_rng(seed).uniform(0.8, 1.2, users))
     monkeypatch.setattr(HiGHS, "solve", None)  # cannot be called
@@ -439,21 +416,21 @@ def test_who_pays_a_millionth_shares_the_level() -> None:
 
 def test_it_is_chosen_where_it_wins() -> None:
     """Large leximins; small ones, and larger ones of users with few servers each, stay with HiGHS, one server with the closed form."""
-    large, middle = everywhere(3000, 10, 2), everywhere(1000, 10, 2)
+    large, middle = spread_instance(3000, 10, 2), spread_instance(1000, 10, 2)
     assert choose(fo.formulate(large, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(large.replace(tasks=np.full(3000, 2.0)), "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(middle, "drfh"), None).name == "interior-point"
     assert choose(fo.formulate(middle.replace(tasks=np.full(1000, 2.0)), "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(everywhere(3000, 100, 2, part=0.005), "drfh"), None).name == "interior-point"
-    assert choose(fo.formulate(everywhere(1000, 40, 2, part=0.03), "drfh"), None).name == "highs"
-    assert choose(fo.formulate(everywhere(100, 10, 2), "drfh"), None).name == "highs"
-    assert choose(fo.formulate(everywhere(9000, 1, 2), "drf"), None).name == "water-filling"
+    assert choose(fo.formulate(spread_instance(3000, 100, 2, part=0.005), "drfh"), None).name == "interior-point"
+    assert choose(fo.formulate(spread_instance(1000, 40, 2, part=0.03), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(spread_instance(100, 10, 2), "drfh"), None).name == "highs"
+    assert choose(fo.formulate(spread_instance(9000, 1, 2), "drf"), None).name == "water-filling"
     assert choose(fo.formulate(large, "uniform"), None).name == "highs"
 
 
 def test_after_a_lost_path_comes_highs(monkeypatch: pytest.MonkeyPatch) -> None:
     """No answer, or one that fails its check: HiGHS is next, and the answer says so. Asked for by name, the engine says who else can."""
-    instance = everywhere(6, 3, 2)
+    instance = spread_instance(6, 3, 2)
     expected = fo.solve(instance, "drfh", solver="highs").tasks_per_user
     monkeypatch.setattr(interior_point.InteriorPoint, "wins", lambda *_: True)
 
@@ -472,7 +449,7 @@ def test_after_a_lost_path_comes_highs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_has_no_place_is_refused() -> None:
     """Slices, limits on tasks that are worth more on one server than on another, or all there is; the message names the engine that can."""
-    instance = everywhere(3, 2, 2)
+    instance = spread_instance(3, 2, 2)
     program = fo.formulate(instance, "uniform")
     assert (program.limits.kinds == LimitKind.SLICE).any()
     with pytest.raises(fo.Unsupported, match=r"slices of servers.*use highs"):
@@ -487,8 +464,8 @@ def test_what_has_no_place_is_refused() -> None:
 
 def test_time_limit() -> None:
     """A path stops at the limit and says what is final."""
-    program = fo.formulate(everywhere(40, 8, 2), "drfh")
+    program = fo.formulate(spread_instance(40, 8, 2), "drfh")
     deadline = Deadline(1e-9)
-    for engine_goal in (program, fo.formulate(everywhere(40, 8, 2), "efficiency")):
+    for engine_goal in (program, fo.formulate(spread_instance(40, 8, 2), "efficiency")):
         with pytest.raises(fo.NoSolution, match="time limit"):
             fo.SOLVERS["interior-point"]().solve(engine_goal, tolerance=1e-8, deadline=deadline)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from instances import spread_instance
 
 import fairopt as fo
 from fairopt.certificate import certify
@@ -42,20 +43,6 @@ def arrays_named(name: str) -> Arrays:
         for needed in (name, "array_api_compat"):
             pytest.importorskip(needed, reason=f"{needed} is not installed")
     return array_namespace(name)
-
-
-def clusters(users: int, servers: int, seed: int, part: float = 1.0, limited: int = 0) -> fo.Instance:
-    """Two resources, a part of the pairs eligible, one of each user at least, and the first users with limits on their tasks."""
-    rng = np.random.default_rng(seed)
-    eligibility = rng.random((users, servers)) < part
-    eligibility[np.arange(users), rng.integers(servers, size=users)] = True
-    return fo.Instance(
-        rng.uniform(50, 500, (servers, 2)),
-        rng.uniform(0.1, 1, (users, 2)),
-        weights=rng.uniform(0.5, 2, users),
-        eligibility=eligibility,
-        tasks=np.where(np.arange(users) < limited, rng.uniform(1, 30, users), np.inf),
-    )
 
 
 def by_path(program: Program, arrays: Arrays) -> Solution:
@@ -129,7 +116,7 @@ def test_what_must_not_be_written_to_is_copied(name: str) -> None:
 @pytest.mark.parametrize(("part", "limited"), [(1.0, 0), (1.0, 10), (0.6, 0), (0.6, 10)])
 def test_leximin_as_by_highs(name: str, users: int, servers: int, part: float, limited: int) -> None:
     """Both sides of the elimination; all pairs and some; users who run all their tasks are settled on the way."""
-    program = fo.formulate(clusters(users, servers, seed=users, part=part, limited=limited), "drfh")
+    program = fo.formulate(spread_instance(users, servers, seed=users, part=part, limited=limited), "drfh")
     solution = by_path(program, arrays_named(name))
     np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
     assert certify(program, solution).worst <= 1e-9
@@ -138,7 +125,7 @@ def test_leximin_as_by_highs(name: str, users: int, servers: int, part: float, l
 @pytest.mark.parametrize("name", NAMES)
 def test_several_levels_as_by_highs(name: str) -> None:
     """Each user on a few servers: the path goes on from level to level."""
-    program = fo.formulate(clusters(25, 6, seed=2, part=0.1), "drfh")
+    program = fo.formulate(spread_instance(25, 6, seed=2, part=0.1), "drfh")
     solution = by_path(program, arrays_named(name))
     assert len(solution.stages) > 2
     np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7)
@@ -150,7 +137,7 @@ def test_several_levels_as_by_highs(name: str) -> None:
 @pytest.mark.parametrize("limited", [0, 3])
 def test_equal_level_as_by_highs(name: str, part: float, limited: int) -> None:
     """One level for all, with limits on tasks as rows."""
-    instance = clusters(30, 5, seed=1, part=part)
+    instance = spread_instance(30, 5, seed=1, part=part)
     tasks = np.where(np.arange(30) < limited, 20.0, np.inf)
     program = fo.formulate(instance.replace(tasks=tasks), "drfh", formulation="equalize")
     solution, expected = by_path(program, arrays_named(name)), by_highs(program)
@@ -163,7 +150,7 @@ def test_equal_level_as_by_highs(name: str, part: float, limited: int) -> None:
 @pytest.mark.parametrize("limited", [0, 10, 30])
 def test_total_as_by_highs(name: str, part: float, limited: int) -> None:
     """Without rows of users at all, with some, and with all of them."""
-    program = fo.formulate(clusters(30, 5, seed=2, part=part, limited=limited), "efficiency")
+    program = fo.formulate(spread_instance(30, 5, seed=2, part=part, limited=limited), "efficiency")
     assert isinstance(program.goal, Total)
     solution, weights = by_path(program, arrays_named(name)), program.goal.weights
     expected = float(weights @ levels(program, by_highs(program)))
@@ -175,7 +162,7 @@ def test_total_as_by_highs(name: str, part: float, limited: int) -> None:
 def test_by_name(notion: str) -> None:
     """As users ask for it."""
     arrays_named("torch")
-    instance = clusters(20, 4, seed=0)
+    instance = spread_instance(20, 4, seed=0)
     ours, theirs = (fo.solve(instance, notion, solver=f"interior-point:{name}") for name in ("numpy", "torch"))
     assert "finished_by" not in theirs.details
     np.testing.assert_allclose(theirs.tasks_per_user, ours.tasks_per_user, rtol=1e-7)
@@ -188,7 +175,7 @@ def test_layout_by_density() -> None:
     """NumPy has lists of few pairs, other arrays tables of all but the emptiest programs, which they refuse."""
 
     def scaled(part: float) -> ScaledProgram:
-        return ScaledProgram(fo.formulate(clusters(60, 40, seed=0, part=part), "drfh"))
+        return ScaledProgram(fo.formulate(spread_instance(60, 40, seed=0, part=part), "drfh"))
 
     assert isinstance(lay_out(scaled(0.9), NUMPY), PairTable)
     assert isinstance(lay_out(scaled(0.3), NUMPY), PairLists)
@@ -200,7 +187,7 @@ def test_layout_by_density() -> None:
 
 def test_what_has_no_tables_is_refused() -> None:
     """Trade-offs, alpha-fair goals with limits on tasks that are worth more on one server; slices as without other arrays."""
-    instance = clusters(5, 2, seed=0)
+    instance = spread_instance(5, 2, seed=0)
     worth: dict[str, Any] = {"utility": np.arange(1.0, 11).reshape(5, 2)}
     for notion, which, options in (("fds", instance, {}), ("proportional", instance.replace(tasks=np.ones(5)), worth)):
         with pytest.raises(fo.Unsupported, match=r'is for levels, totals, and alpha-fair goals.*leave ":numpy" out'):
@@ -242,7 +229,7 @@ def test_what_to_do_where_memory_runs_out(monkeypatch: pytest.MonkeyPatch, error
     monkeypatch.setattr(interior_point, path, path_that_raises(error))
     said = str(error).split("\n")[0] or "MemoryError"
     with pytest.raises(fo.NoSolution, match=rf"on 10 pairs of users and servers \({re.escape(said)}\); ask about fewer pairs") as raised:
-        fo.solve(clusters(5, 2, seed=0), notion, solver="interior-point")
+        fo.solve(spread_instance(5, 2, seed=0), notion, solver="interior-point")
     assert raised.value.__context__ is None
 
 
@@ -251,7 +238,7 @@ def test_numpy_is_the_way_out_of_the_memory_of_a_device(monkeypatch: pytest.Monk
     arrays_named("torch")
     monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(OutOfMemoryError("CUDA out of memory.")))
     with pytest.raises(fo.NoSolution, match=r'"interior-point:torch" ran out of memory.*try solver="interior-point"'):
-        fo.solve(clusters(5, 2, seed=0), "drfh", solver="interior-point:torch")
+        fo.solve(spread_instance(5, 2, seed=0), "drfh", solver="interior-point:torch")
 
 
 def test_the_memory_of_the_processor() -> None:
@@ -267,4 +254,4 @@ def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
     """A mistake of ours is not hidden."""
     monkeypatch.setattr(interior_point, "solve_levels", path_that_raises(RuntimeError("shapes differ")))
     with pytest.raises(RuntimeError, match="shapes differ"):
-        fo.solve(clusters(5, 2, seed=0), "drfh", solver="interior-point")
+        fo.solve(spread_instance(5, 2, seed=0), "drfh", solver="interior-point")

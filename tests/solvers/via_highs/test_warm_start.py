@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from instances import demands_with_zeros, few_servers_each
 
 import fairopt as fo
 from fairopt.certificate import certify
@@ -11,13 +12,10 @@ from fairopt.solvers import RepeatedLevels
 from fairopt.solving import formulate
 
 
-def few_servers_each(rng: np.random.Generator, users: int, servers: int) -> fo.Instance:
+def cluster(rng: np.random.Generator, users: int, servers: int) -> fo.Instance:
     """Return users on one to three servers each, some demands 0: many levels."""
-    demands = rng.uniform(0.01, 1, (users, 2)) * (rng.random((users, 2)) > 0.3)
-    demands[demands.sum(axis=1) == 0, 0] = 0.5
-    eligibility = np.zeros((users, servers), bool)
-    for n in range(users):
-        eligibility[n, rng.choice(servers, rng.integers(1, min(servers, 3) + 1), replace=False)] = True
+    demands = demands_with_zeros(rng, (users, 2), 0.01, 1)
+    eligibility = few_servers_each(rng, users, servers)
     scale = 10.0 ** rng.uniform(-2, 2, (servers, 1))
     return fo.Instance(scale * rng.uniform(1, 10, (servers, 2)), demands, eligibility=eligibility, tasks=np.full(users, 10.0))
 
@@ -28,7 +26,7 @@ def test_each_is_the_leximin(notion: str, seed: int) -> None:
     """As users run out of tasks, come back with more, and change their weights, a few or all at once."""
     rng = np.random.default_rng(seed)
     users = int(rng.integers(2, 12))
-    instance = few_servers_each(rng, users, int(rng.integers(2, 5)))
+    instance = cluster(rng, users, int(rng.integers(2, 5)))
     levels = RepeatedLevels(formulate(instance, notion))
     tasks, weights = np.array(instance.tasks), np.ones(users)
     for _ in range(12):
