@@ -27,7 +27,7 @@ def solved(servers: int, seed: int) -> tuple[Program, Solution]:
 @pytest.mark.parametrize(("servers", "seed"), [(25, 2), (30, 1), (35, 2), (45, 0)])
 def test_every_level_is_proved(servers: int, seed: int) -> None:
     """The levels above rest on a millionth of what is spent; the proof of each still has eight digits."""
-    program = fo.formulate(many_levels(servers, seed), "drfh")
+    program = fo.formulate(instance_of_many_levels(30 * servers, servers, seed=seed), "drfh")
     solution = find(program, [HiGHS()], 1e-8, Deadline(None)).solution
     values = [stage.value for stage in solution.stages]
     assert len(values) >= 15
