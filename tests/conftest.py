@@ -1,4 +1,4 @@
-"""Settings of the whole suite.
+"""Settings of the whole suite, and the files that tests of several folders read.
 
 Hypothesis draws the same examples on every run, so that a failure is a change in the code. ``HYPOTHESIS_PROFILE=wide``
 draws ten times as many new ones.
@@ -7,10 +7,48 @@ draws ten times as many new ones.
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
+
+import fairopt as fo
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=_SLOW)
 settings.register_profile("wide", deadline=None, max_examples=1000, suppress_health_check=_SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+THREE = """
+resources: [cpu, memory]
+servers:
+- {name: "big[blue]", capacity: {cpu: 9, memory: 18}, count: 2}
+- {name: small, capacity: {cpu: 2, memory: 1}}
+users:
+- {name: "[red]alice[/red]", demand: {cpu: 1, memory: 4}}
+- {name: "[/]", demand: {cpu: 3, memory: 1}}
+- {name: carol, demand: {cpu: 1, memory: 1}, tasks: 2}
+"""
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """Three users with awkward names, one of whom has two tasks only."""
+    path = tmp_path / "three.yaml"
+    path.write_text(THREE)
+    return path
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """500 users (every fifth with few tasks, one who cannot run) on 30 rows of servers."""
+    rng = np.random.default_rng(7)
+    eligibility = np.ones((500, 30), bool)
+    eligibility[3] = False
+    tasks = np.full(500, np.inf)
+    tasks[::5] = 0.5
+    demands = rng.choice([0.1, 0.2, 0.4], (500, 2))
+    capacities = rng.choice([8.0, 16.0], (30, 2))
+    fo.save(fo.Instance(capacities, demands, eligibility=eligibility, tasks=tasks, resources=["cpu", "memory"]), tmp_path / "many.json")
+    return tmp_path / "many.json"

@@ -7,7 +7,7 @@ order of the draws is part of each function.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -34,7 +34,7 @@ Drawn = dict[str, Any]
 
 
 def demands_with_zeros(
-    rng: np.random.Generator, shape: tuple[int, int], low: float, high: float, zeros: float = 0.3, least: float = 0.5
+    rng: np.random.Generator, shape: tuple[SupportsIndex, SupportsIndex], low: float, high: float, zeros: float = 0.3, least: float = 0.5
 ) -> FloatArray:
     """Uniform demands, a part ``zeros`` of them 0; a user who would demand nothing demands ``least`` of the first resource."""
     demands = rng.uniform(low, high, shape) * (rng.random(shape) >= zeros)

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from support.command_line import run
 
 import fairopt as fo
-from fairopt.cli import app
 
-EXPORTS = Path(__file__).parent / "exports"
+EXPORTS = Path(__file__).parents[1] / "imports" / "exports"
 KINDS: dict[str, list[object]] = {
     "kubernetes": ["--nodes", EXPORTS / "kubernetes_nodes.json", "--pods", EXPORTS / "kubernetes_pods.json"],
     "slurm": [
@@ -29,14 +28,6 @@ KINDS: dict[str, list[object]] = {
     "swf": [EXPORTS / "log.swf", "--memory", 4],
 }
 PLACED = ("kubernetes", "slurm", "yarn", "swf")
-
-
-def run(*arguments: object, status: int = 0) -> Result:
-    """Run the command line in this process and check its exit status."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == status, result.output
-    assert "Traceback" not in result.output
-    return result
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,157 @@
+"""What all commands have in common: names of files, labels that a terminal or a spreadsheet would obey, pictures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.command_line import EXAMPLES, PAPER, flat, run
+
+import fairopt as fo
+from fairopt.formats import allocations, spreadsheets
+
+FORMULAS = [
+    '=HYPERLINK("http://example.com")',
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "'quoted",
+    "\uff1d1",
+    "plain",
+    "\x1b[31mred\x9b2J",
+]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """Every label is a formula, or drives a terminal."""
+    servers = [f"{name} s" for name in FORMULAS[:3]] + ["\x1b]0;title\x07"]
+    resources = ["=cpu", "memory\x1b[2J"]
+    rng = np.random.default_rng(3)
+    tasks = np.full(len(FORMULAS), 4.0)
+    instance = fo.Instance(
+        rng.uniform(4, 9, (4, 2)),
+        rng.uniform(0.5, 2, (len(FORMULAS), 2)),
+        tasks=tasks,
+        users=FORMULAS,
+        servers=servers,
+        resources=resources,
+    )
+    fo.save(instance, tmp_path / "hostile\x1b[2J.json")
+    return tmp_path / "hostile\x1b[2J.json"
+
+
+COMMANDS = {
+    "solve": ["solve", "FILE"],
+    "tsf": ["solve", "FILE", "--notion", "tsf", "--all"],
+    "schedule": ["schedule", "FILE", "--criterion", "drfh"],
+    "compare": ["compare", "FILE", "--notions", "drfh,tsf", "--schedules", "drfh:first-fit"],
+    "audit": ["audit", "FILE"],
+    "explain": ["explain", "FILE", "--user", FORMULAS[0]],
+    "frontier": ["frontier", "FILE", "--notions", "drfh", "--alphas", "1"],
+    "arrivals": ["arrivals", "FILE", "--resource", "=cpu", "--step", "0.5", "--seeds", "1"],
+    "study": ["study", "FILE", "--notions", "drfh", "--jobs", "1"],
+}
+WITH_CSV = ("solve", "schedule", "compare", "frontier", "arrivals", "study")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_label_drives_the_terminal(hostile: Path, command: str) -> None:
+    """Neither on the pages for people nor in messages nor in JSON: control characters are shown as escapes."""
+    arguments = [str(hostile) if each == "FILE" else each for each in COMMANDS[command]]
+    for more in [[], *([] if command == "explain" else [["--json"]])]:
+        result = run(*arguments, *more)
+        for text in (result.stdout, result.stderr):
+            assert not [c for c in text if c != "\n" and unicodedata.category(c) == "Cc"]
+
+
+@pytest.mark.parametrize("command", WITH_CSV)
+def test_no_cell_of_csv_is_a_formula(hostile: Path, command: str) -> None:
+    """Not in the header, not in the rows; numbers may begin with a minus."""
+    arguments = [str(hostile) if each == "FILE" else each for each in COMMANDS[command]]
+    rows = list(csv.reader(io.StringIO(run(*arguments, "--csv").stdout)))
+    assert len(rows) > 1
+    for cell in (cell for row in rows for cell in row):
+        assert not [c for c in cell if unicodedata.category(c) == "Cc"]
+        assert not cell.startswith(("=", "+", "@", "\uff1d"))
+        assert not cell.startswith("-") or float(cell) <= 0
+
+
+def test_an_allocation_in_csv_comes_back(hostile: Path, tmp_path: Path) -> None:
+    """What solve --csv writes is read by compare --allocation, though its labels are not those of the instance; so is held.csv."""
+    instance = fo.load(hostile)
+    allocation = fo.solve(instance, "drfh")
+    run("solve", hostile, "-o", tmp_path / "safe.csv")
+    held = fo.Import("kubernetes", instance, allocation, instance.users, allocation.tasks_per_user).current_csv()
+    assert held is not None
+    assert "\n=" not in held
+    (tmp_path / "held.csv").write_text(held)
+    for name in ("safe.csv", "held.csv"):
+        np.testing.assert_allclose(allocations.read(tmp_path / name, instance), allocation.tasks, rtol=1e-12)
+
+
+@pytest.mark.parametrize("write", [lambda frame: str(frame.to_csv()), spreadsheets.to_csv])
+def test_an_allocation_from_python_comes_back(tmp_path: Path, write: Callable[[Any], str]) -> None:
+    """As pandas writes it, and as fairopt does, also where the one label is what the other becomes."""
+    instance = fo.Instance([[9.0, 2.0]], [[1.0, 0.1], [2.0, 0.2], [0.5, 0.3]], users=["=a", "'=a", "''=a"], servers=["=s"])
+    allocation = fo.solve(instance, "drfh")
+    (tmp_path / "a.csv").write_text(write(allocation.to_frame()))
+    np.testing.assert_allclose(allocations.read(tmp_path / "a.csv", instance), allocation.tasks, rtol=1e-12)
+
+
+def test_messages_show_escapes() -> None:
+    """Also where no command line is in between: in a notebook, and in a traceback."""
+    with pytest.raises(fo.InvalidInstance) as caught:
+        fo.Instance([[1.0]], [[-1.0]], users=["eve\x1b[31m"])
+    assert str(caught.value).startswith(r'the demand of "eve\x1b[31m" for')
+
+
+JOBS = EXAMPLES / "gpu-lab" / "jobs.csv"
+TO_A_FILE = (
+    ("solve", PAPER),
+    ("schedule", PAPER),
+    ("compare", PAPER),
+    ("frontier", PAPER),
+    ("audit", PAPER),
+    ("explain", PAPER, "--user", "user-1"),
+    ("arrivals", PAPER, "--resource", "cpu"),
+    ("simulate", JOBS, "--cluster", EXAMPLES / "gpu-lab"),
+    ("report", PAPER),
+    ("study", PAPER),
+    ("generate", "google"),
+    ("worst-case", "drfh:first-fit"),
+    ("import", "swf", JOBS),
+)
+
+
+@pytest.mark.parametrize("command", TO_A_FILE, ids=lambda command: command[0])
+def test_a_file_of_an_unknown_kind_is_refused_by_every_command(command: tuple[object, ...], tmp_path: Path) -> None:
+    """Before anything is read or computed, with the endings that there are."""
+    text = flat(run(*command, "-o", tmp_path / "out.dat", status=2).stderr)
+    assert "out.dat" in text
+    assert re.search(r"end its name in \.|ends in \.", text)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", TO_A_FILE[:8], ids=lambda command: command[0])
+def test_an_option_and_a_name_that_disagree_are_refused(command: tuple[object, ...], tmp_path: Path) -> None:
+    """JSON would be called text."""
+    text = flat(run(*command, "--json", "-o", tmp_path / "out.txt", status=2).stderr)
+    assert "ends in .txt; leave --json out, or end the name in .json" in text
+
+
+@pytest.mark.parametrize("command", ["solve", "schedule"])
+def test_envy_is_drawn(command: str, three: Path, tmp_path: Path) -> None:
+    """Of an exact allocation and of a schedule."""
+    run(command, three, "--plot-envy", tmp_path / "envy.png")
+    assert (tmp_path / "envy.png").read_bytes().startswith(b"\x89PNG")
+    assert "end its name in" in flat(run(command, three, "--plot-envy", "envy.bmp", status=2).stderr)

@@ -1,0 +1,361 @@
+"""``fairopt solve``: what it prints for people and for programs, how it refuses, and what it leaves on the disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command_line import EXAMPLES, PAPER, flat, run
+
+import fairopt as fo
+from fairopt.plots import save_figure
+from fairopt.program import Solution
+from fairopt.solvers.interior_point import engine as interior_point
+
+
+def test_json_is_the_allocation_with_the_time_to_read() -> None:
+    """The fields that the contract names, and the numbers of the paper."""
+    data = json.loads(run("solve", PAPER, "--json").stdout)
+    assert {"notion", "solver", "users", "servers", "certificate", "seconds"} <= set(data)
+    assert (data["notion"], data["solver"], data["sharing"]) == ("drfh", "highs", "rdm")
+    assert [round(user["tasks"], 3) for user in data["users"]] == [2.609, 3.130, 6.261]
+    assert all({"name", "tasks", "share"} <= set(user) for user in data["users"])
+    assert list(data["seconds"]) == ["read", "formulate", "solve", "certify"]
+    assert data["certificate"]["worst"] <= 1e-9
+
+
+def test_csv_has_a_row_for_each_user(three: Path) -> None:
+    """The frame of the allocation, labels untouched."""
+    lines = run("solve", three, "--csv").stdout.splitlines()
+    assert lines[0].startswith("user,tasks,share,level,dominant_resource,weight,tasks @ big[blue]")
+    assert [line.split(",")[0] for line in lines[1:]] == ["[red]alice[/red]", "[/]", "carol"]
+
+
+def test_options_reach_solve(three: Path) -> None:
+    """Notion, engine, sharing, whole tasks and the options of a notion."""
+    assert json.loads(run("solve", three, "--integral", "--json").stdout)["certificate"]["whole_tasks"]
+    assert json.loads(run("solve", three, "--sharing", "tdm", "--notion", "tsf", "--json").stdout)["sharing"] == "tdm"
+    one_level = json.loads(run("solve", PAPER, "--formulation", "equalize", "--solver", "highs", "--json").stdout)
+    assert len({round(user["share"], 9) for user in one_level["users"]}) == 1
+
+
+def test_options_of_psdsf_reach_solve() -> None:
+    """Turns, seed and delay make the record of the servers; the market has its engines."""
+    options = ("--order", "asynchronous", "--seed", 3, "--delay", 4)
+    data = json.loads(run("solve", PAPER, "--notion", "psdsf", *options, "--json").stdout)
+    assert [user["tasks"] for user in data["users"]] == pytest.approx([3, 3, 6])
+    direct = fo.solve(fo.load(PAPER), "psdsf", order="asynchronous", seed=3, delay=4)
+    assert data["details"]["iterations"] == direct.details["iterations"]
+    market = ("--sharing", "tdm", "--formulation", "market", "--solver", "trajectory")
+    assert json.loads(run("solve", PAPER, "--notion", "psdsf", *market, "--json").stdout)["solver"] == "trajectory"
+
+
+def test_a_notion_may_bring_its_options() -> None:
+    """As in compare, audit and explain; an option besides is refused, not lost."""
+    spec, option = (
+        json.loads(run("solve", PAPER, "--json", "--notion", *words).stdout)["users"]
+        for words in (("proportional:alpha=2",), ("proportional", "--alpha", 2))
+    )
+    assert spec == option
+    assert "alpha" in run("solve", PAPER, "--notion", "proportional:alpha=2", "--alpha", 3, status=2).stderr
+
+
+def test_prefer_chooses_among_fair_allocations(tmp_path: Path) -> None:
+    """The ends of the fair set of bottleneck-based fairness, section 5.5: z from 0.5 to 0.7."""
+    pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2], users=["a", "b", "c"])
+    fo.save(pool, tmp_path / "pool.yaml")
+    for sign, expected in ((1, 0.7), (-1, 0.5)):
+        (tmp_path / "want.csv").write_text(f"user,weight\na,{sign}\nb,0\nc,0\n")
+        result = run("solve", tmp_path / "pool.yaml", "--notion", "bbf", "--prefer", tmp_path / "want.csv", "--json")
+        assert json.loads(result.stdout)["users"][0]["tasks"] == pytest.approx(expected)
+    assert "takes no option" in flat(run("solve", tmp_path / "pool.yaml", "--notion", "drf", "--alpha", "2", status=2).stderr)
+
+
+def test_three_users_are_shown_one_by_one(three: Path) -> None:
+    """Every user and server, markup left alone, within 80 columns."""
+    result = run("solve", three)
+    text = result.stdout
+    assert result.stderr == ""
+    assert text.startswith("Dominant resource fairness, heterogeneous servers (drfh, by highs, sharing rdm)\n")
+    assert "[red]alice[/red] " in text
+    assert "\n[/] " in text
+    assert "big[blue]      2  █" in text
+    assert "weight" not in text
+    carol = next(line for line in text.splitlines() if line.startswith("carol"))
+    assert carol.split() == ["carol", "2.00000", "0.100000", "cpu", "all", "tasks"]
+    assert "Certified exact: relative error " in text
+    assert [word for word in ("read", "formulate", "solve", "certify") if word in text.splitlines()[-1]] == [
+        "read",
+        "formulate",
+        "solve",
+        "certify",
+    ]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_weights_appear_when_they_differ() -> None:
+    """Figure 1 of the PS-DSF paper has weights 1, 1, 2."""
+    text = run("solve", PAPER).stdout
+    assert "weight" in text
+    row = next(line for line in text.splitlines() if line.startswith("user-3"))
+    assert row.split() == ["user-3", "2", "6.26087", "0.26087", "memory", "1"]
+
+
+def test_a_share_that_is_the_number_of_tasks_is_not_shown_twice() -> None:
+    """In a sum that counts tasks; with weights of a max-min goal the two differ."""
+    assert "share" not in run("solve", PAPER, "--notion", "efficiency").stdout.splitlines()[2]
+    assert "share" in run("solve", PAPER, "--notion", "max-min").stdout.splitlines()[2]
+
+
+def test_what_was_certified_is_said_exactly() -> None:
+    """With prices, from the answer, or as the best that branch and cut found."""
+    assert "recomputed from answer and prices" in run("solve", PAPER, "--notion", "proportional").stdout
+    assert "recomputed from the answer\n" in run("solve", PAPER, "--notion", "psdsf").stdout
+    best = run("solve", EXAMPLES / "bbf-section-5.yaml", "--notion", "bbf", "--prefer", "utilization").stdout
+    assert "Fair, recomputed; the best of all fair ones by branch and cut" in best
+
+
+def test_time_is_what_is_shown_under_time_division(three: Path) -> None:
+    """One bar for each server."""
+    text = run("solve", three, "--sharing", "tdm").stdout
+    assert "time" in text
+    assert "memory " not in text.split("server", maxsplit=2)[2]
+
+
+def test_many_users_are_summarised(many: Path) -> None:
+    """Quartiles, the lowest shares, who has all tasks; and --all shows everybody."""
+    text = run("solve", many).stdout
+    for part in (
+        "500 users",
+        "min  quartile 1",
+        "median  quartile 3",
+        "Lowest share of those who want more",
+        "100 users with all tasks running: user-1, user-6",
+        "30 servers",
+    ):
+        assert part in text
+    assert "and 95 more. --all shows every user." in flat(text)
+    assert len(text.splitlines()) < 40
+    assert max(map(len, text.splitlines())) <= 80
+    everything = run("solve", many, "--all").stdout
+    assert all(f"\nuser-{n} " in everything for n in range(1, 501))
+    assert all(f"\nserver-{i} " in everything for i in range(1, 31))
+
+
+def test_users_who_cannot_run_are_named_once(many: Path) -> None:
+    """On stderr, so that the JSON can be piped."""
+    result = run("solve", many, "--json")
+    assert result.stderr.count("user-4") == 1
+    assert result.stderr.startswith("warning: no server is eligible for user-4")
+    assert json.loads(result.stdout)["unservable"] == ["user-4"]
+
+
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    """A label may hold an escape sequence; it is shown as its escape."""
+    fo.save(fo.Instance([[1.0]], [[1.0]], users=["eve\x1b[31m\r"]), tmp_path / "eve.json")
+    text = run("solve", tmp_path / "eve.json").stdout
+    assert "\x1b" not in text
+    assert r"eve\x1b[31m\r" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.yaml"], "error: there is no file nowhere.yaml"),
+        ([PAPER, "--notion", "tfs"], 'error: there is no notion "tfs" (did you mean "tsf"?)'),
+        ([PAPER, "--notion", "drf"], 'error: "drf" is defined on one server and the instance has 2; use "drfh"'),
+        ([PAPER, "--solver", "hihgs"], 'error: there is no solver "hihgs" (did you mean "highs"?)'),
+        ([PAPER, "--solver", "water-filling"], 'error: "water-filling" cannot solve "drfh" here'),
+        ([PAPER, "--sharing", "both"], 'error: there is no sharing "both"'),
+        ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
+        ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
+        ([PAPER, "--order", "random"], 'error: the notion "drfh" takes no option "order"; it takes formulation'),
+        ([PAPER, "--notion", "tsf", "--seed", "1"], 'error: the notion "tsf" takes no option "seed"; it takes no options'),
+        ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
+        ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
+        ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),
+        ([PAPER, "--notion", "psdsf", "--order", "asynchronous", "--delay", str(2**63)], "the delay of psdsf is 9223372036854775808; give"),
+        (
+            [PAPER, "--notion", "psdsf", "--prefer", "utilization", "--order", "random"],
+            "without turns of servers; leave order and seed out",
+        ),
+        ([PAPER, "--notion", "psdsf", "--delay", "2"], 'have a delay, in actions of others; use order="asynchronous"'),
+        ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
+        ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
+        ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
+        ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell which picture "picture.bmp" shall be'),
+        ([PAPER, "--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
+        ([PAPER, "--output", "nowhere/answer.json"], "there is no folder nowhere"),
+        ([PAPER, "--json", "--csv"], "choose one of --json and --csv"),
+        ([PAPER, "--nonsense"], "No such option"),
+        ([], "Missing argument"),
+    ],
+)
+def test_bad_input_is_status_2_and_one_message(arguments: list[object], message: str) -> None:
+    """On stderr, and nothing on stdout."""
+    result = run("solve", *arguments, status=2)
+    assert message.lower() in flat(result.stderr).lower()
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.json", "{"), ("a.csv", "user,"), ("a.txt", "Dominant"), ("a", "Dominant")])
+def test_the_name_of_the_file_says_what_is_written(name: str, start: str, tmp_path: Path) -> None:
+    """As with the option of that name."""
+    run("solve", PAPER, "-o", tmp_path / name)
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    """Said before anything is computed."""
+    for option in ("--output", "--plot"):
+        assert "is a folder; give the name of a file" in flat(run("solve", PAPER, option, tmp_path, status=2).stderr)
+
+
+def test_no_solution_is_status_3(many: Path) -> None:
+    """A time limit that nobody can keep."""
+    assert run("solve", many, "--time-limit", "1e-6", status=3).stderr.splitlines()[-1].startswith("error: no answer within the time limit")
+
+
+def test_memory_that_runs_out_is_status_3(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One message, which says what to do."""
+
+    def too_much(*_: object) -> Solution:
+        raise MemoryError("Unable to allocate 7.28 TiB")
+
+    monkeypatch.setattr(interior_point, "solve_levels", too_much)
+    said = flat(run("solve", three, "--notion", "drfh", "--solver", "interior-point", status=3).stderr)
+    assert said.startswith('error: "interior-point" ran out of memory on ')
+    assert "(Unable to allocate 7.28 TiB); ask about fewer pairs" in said
+
+
+def test_the_time_limit_of_cvxpy_is_status_3(many: Path) -> None:
+    """It is told to the solver inside."""
+    arguments = ("--notion", "proportional", "--solver", "cvxpy", "--alpha", "2", "--time-limit", "0.01")
+    assert "no answer within the time limit of 0.01 s" in run("solve", many, *arguments, status=3).stderr
+
+
+def test_a_failed_certificate_is_status_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever solve raises is a message, never a traceback."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise fo.CertificateError("the answer fails its check")
+
+    monkeypatch.setattr(fo, "solve", refuse)
+    assert run("solve", PAPER, status=3).stderr == "error: the answer fails its check\n"
+
+
+def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OSError on output."""
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fairopt.commands.tables.print_allocation", full)
+    assert run("solve", three, status=2).stderr == "error: No space left on device\n"
+
+
+def test_utility_is_aligned_by_label(three: Path, tmp_path: Path) -> None:
+    """Rows and columns in any order; worth 2 on the small server halves what a share costs there."""
+    utility = tmp_path / "u.csv"
+    utility.write_text("user,small,big[blue]\ncarol,2,1\n[/],2,1\n[red]alice[/red],2,1\n")
+    data = json.loads(run("solve", three, "--notion", "max-min", "--utility", utility, "--json").stdout)
+    direct = fo.solve(fo.load(three), "max-min", utility=[[1, 2]] * 3)
+    assert [user["share"] for user in data["users"]] == pytest.approx(direct.shares.tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("user,small\ncarol,1\n", 'there is no column for "big[blue]"'),
+        ("user,smal,big[blue]\ncarol,1,1\n", 'there is no "smal" (did you mean "small"?)'),
+        ("user,small,big[blue]\ncarol,1,1\n", 'there is no row for user "[red]alice[/red]"'),
+        ("user,small,big[blue]\ncarol,1,1\ncarol,1,1\n", 'line 3: user "carol" has a row already'),
+        ("user,small,big[blue]\ncarol,1,one\n[/],1,1\n[red]alice[/red],1,1\n", 'line 2, column "big[blue]": expected a number'),
+        ("user,small,big[blue]\ncarol,1,0\n[/],1,1\n[red]alice[/red],1,1\n", 'the utility of "carol" for "big[blue]" is 0; it must be'),
+    ],
+)
+def test_a_wrong_utility_is_refused(three: Path, tmp_path: Path, text: str, message: str) -> None:
+    """With the place."""
+    (tmp_path / "u.csv").write_text(text)
+    assert message in flat(run("solve", three, "--notion", "max-min", "--utility", tmp_path / "u.csv", status=2).stderr)
+
+
+@pytest.mark.parametrize(("option", "check"), [("--json", json.loads), ("--csv", str.splitlines), ("--all", str.splitlines)])
+def test_output_goes_to_a_file(three: Path, tmp_path: Path, option: str, check: Callable[[str], object]) -> None:
+    """Complete, and nothing on stdout or left beside it."""
+    target = tmp_path / "out" / "answer"
+    target.parent.mkdir()
+    target.write_text("old")
+    assert run("solve", three, option, "--output", target).stdout == ""
+    assert check(target.read_text())
+    assert [path.name for path in target.parent.iterdir()] == ["answer"]
+
+
+def test_what_was_there_stays_when_solving_fails(three: Path, tmp_path: Path) -> None:
+    """A file is replaced only by a complete one."""
+    target = tmp_path / "answer.json"
+    target.write_text("old")
+    run("solve", three, "--json", "--output", target, "--notion", "drf", status=2)
+    assert target.read_text() == "old"
+
+
+def test_plot_is_written_beside_the_answer(three: Path, tmp_path: Path) -> None:
+    """As a picture of the kind that the name says."""
+    run("solve", three, "--plot", tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_path_of_the_trajectory_is_drawn(tmp_path: Path) -> None:
+    """A picture of its own beside that of the allocation; the same that Python draws."""
+    pictures = [tmp_path / name for name in ("answer.svg", "path.svg", "python.svg")]
+    arguments = ["--notion", "proportional", "--solver", "trajectory"]
+    run("solve", PAPER, *arguments, "--plot", pictures[0], "--plot-path", pictures[1])
+    save_figure(fo.solve(fo.load(PAPER), "proportional", solver="trajectory").trace.plot(), pictures[2])
+    answer, path, python = (picture.read_bytes() for picture in pictures)
+    assert path == python != answer
+
+
+def test_no_path_where_there_is_none(tmp_path: Path) -> None:
+    """Another engine, another suffix, no room for anybody."""
+    target = tmp_path / "path.svg"
+    assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "proportional", "--plot-path", target, status=2).stderr)
+    assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "psdsf", "--plot-polytope", target, status=2).stderr)
+    market = ("--notion", "psdsf", "--formulation", "market", "--sharing", "tdm", "--plot-path", target)
+    assert "keeps no way to its answer" in flat(run("solve", PAPER, *market, status=2).stderr)
+    assert "end its name in" in flat(run("solve", PAPER, "--solver", "trajectory", "--plot-path", "path.bmp", status=2).stderr)
+    fo.save(fo.Instance([[1]], [[1]], tasks=[0]), tmp_path / "nothing.yaml")
+    for rest, status in ((["--plot-path", target], 2), ([], 0)):
+        done = run("solve", tmp_path / "nothing.yaml", "--notion", "proportional", "--solver", "trajectory", *rest, status=status)
+        assert ("no path to draw" in flat(done.stderr)) == (status == 2)
+    assert not target.exists()
+
+
+def test_the_sweeps_of_psdsf_are_drawn(tmp_path: Path) -> None:
+    """The same picture as in Python."""
+    run("solve", PAPER, "--notion", "psdsf", "--plot-path", tmp_path / "sweeps.svg")
+    save_figure(fo.solve(fo.load(PAPER), "psdsf").trace.plot(), tmp_path / "python.svg")
+    assert (tmp_path / "sweeps.svg").read_bytes() == (tmp_path / "python.svg").read_bytes()
+
+
+def test_who_asks_for_sweeps_gets_the_engine_that_makes_them(tmp_path: Path) -> None:
+    """A large market, which another engine solves without turns where nobody asks for them."""
+    instance = fo.generate("uniform", users=2000, servers=5, resources=2, seed=0)
+    fo.save(instance, tmp_path / "many.json")
+    assert fo.solve(instance, "psdsf", sharing="tdm").solver == "interior-point"
+    run("solve", tmp_path / "many.json", "--notion", "psdsf", "--sharing", "tdm", "--plot-path", tmp_path / "sweeps.svg")
+    assert (tmp_path / "sweeps.svg").exists()
+
+
+def test_the_path_in_its_polytope_is_drawn_beside_drf(tmp_path: Path) -> None:
+    """Where two or three users share one pool; for more there is a message."""
+    example = EXAMPLES / "bbf-section-4.yaml"
+    run("solve", example, "--notion", "bbf", "--solver", "trajectory", "--plot-polytope", tmp_path / "polytope.svg")
+    trace = fo.solve(fo.load(example), "bbf", solver="trajectory").trace
+    save_figure(trace.plot_polytope({"DRF": [2 / 3, 2 / 3]}), tmp_path / "paper.svg")  # section 4 of Dolev et al. prints this point
+    ours, paper = ((tmp_path / name).read_text() for name in ("polytope.svg", "paper.svg"))
+    assert ours == paper
+    ring = ("--notion", "bbf", "--solver", "trajectory", "--plot-polytope", tmp_path / "ring.svg")
+    assert "this path moves 4" in flat(run("solve", EXAMPLES / "bbf-ring.yaml", *ring, status=2).stderr)
