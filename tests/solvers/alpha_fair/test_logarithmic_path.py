@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from instances import demands_with_zeros, instance_of_extremes, some_servers_each
@@ -48,7 +50,7 @@ def test_the_published_condition_holds(alpha: float) -> None:
         assert most(instance, worth) <= reached * (1 + 1e-8), (seed, alpha)
 
 
-def by_cvxpy(instance: fo.Instance, **options: float) -> fo.Allocation | None:
+def by_cvxpy(instance: fo.Instance, **options: Any) -> fo.Allocation | None:
     """Solve by CVXPY; None where its polished answer fails its check, and the message names the engine that does better."""
     try:
         return fo.solve(instance, "proportional", solver="cvxpy", **options)
