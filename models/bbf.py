@@ -58,17 +58,10 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.models.notion import (
-    Notion,
-    Property,
-    Sharing,
-    check_preference,
-    eligible_pairs,
-    preference_per_task,
-    restricted_preference,
-    sharing_limits,
-)
+from fairopt.models.notion import Notion, Property, Sharing
+from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
+from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.wording import percent
 
 __all__ = ["BBF"]

@@ -1,6 +1,6 @@
-"""What a notion of fairness is: a name, a citation, what theory promises of it, and Instance -> Program.
+"""The base classes of the notions of fairness: a name, a citation, what theory proves of the notion, and Instance -> Program.
 
-A max-min notion states only its share of one task (`ShareNotion.share_per_task`); the rest of its program is written once, here:
+A max-min notion declares only the share of one task (`ShareNotion.share_per_task`). The rest of its program is the same for all:
 
     leximin over n of U[n] / phi[n],    U[n] = sum_i share_per_task[n] x[n,i]        over the eligible pairs (n, i)
     sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, sharing="rdm"
@@ -9,11 +9,15 @@ A max-min notion states only its share of one task (`ShareNotion.share_per_task`
     sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with a parallelism below the number of servers where it may run,
                                                   rho[n,i] = gamma[n,i] / counts[i]
 
-*Leximin* maximises the smallest share, then the second smallest, and so on. Shares are unique: the average of two optimal allocations
-is feasible, and where they differ it lifts the smallest share that they do not have in common. So x[n] is unique wherever a task is
-worth the same on every server; x[n,i] is not. x is optimal if and only if the users are settled level by level, t[1] < t[2] < ..., each
-level with prices p >= 0 of the limits that are full, such that everybody at a lower level stays there and a user settled here can rise
-only by more of a priced limit (`fairopt.certificate` has the inequality and the proof). As every x[n] counts, it is Pareto optimal.
+*Leximin* maximises the smallest share, then the second smallest, and so on.
+
+* The shares are unique. Proof: the average of two optimal allocations is feasible. If their shares differ, the average raises the
+  smallest share that differs, a contradiction.
+* So x[n] is unique where a task of n has the same worth on every server. x[n,i] is not.
+* x is optimal if and only if the users can be settled level by level, t[1] < t[2] < ..., each level with prices p >= 0 of full limits that
+  prove it: without more of a priced limit, a user of the level rises only if a user at or below the level falls.
+  `fairopt.certificate.levels` has the inequality and the proof.
+* x is Pareto optimal, because every x[n] has a positive coefficient.
 """
 
 from __future__ import annotations
@@ -25,14 +29,12 @@ from enum import Enum
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.program import Equalize, Goal, Leximin, LimitKind, Limits, Program
+from fairopt.program import Equalize, Goal, Leximin, Program
+from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.filling import Criterion
-from fairopt.validation import check, numbers, require_labels
 from fairopt.wording import figure, joined, named, percent
 
 __all__ = [
@@ -42,19 +44,16 @@ __all__ = [
     "ShareNotion",
     "Sharing",
     "alone_on_each",
-    "check_preference",
     "default_sharing",
     "dominant_part",
     "dominant_share",
-    "preference_per_task",
-    "restricted_preference",
 ]
 
 Sharing: TypeAlias = Literal["rdm", "tdm"]
 
 
 class Property(Enum):
-    """Properties that the literature proves or refutes of notions of fairness."""
+    """Properties that the literature proves or refutes for notions of fairness."""
 
     SHARING_INCENTIVE = "sharing-incentive"
     ENVY_FREENESS = "envy-freeness"
@@ -67,7 +66,7 @@ class Property(Enum):
 
 
 class Condition(Enum):
-    """What the proofs of a notion's properties assume of an instance; the value completes "proved where ..."."""
+    """What the proofs of a notion's properties assume about an instance. The value completes the phrase "proved where ..."."""
 
     RESOURCES = "resources are divided, not time"
     EVERYWHERE = "every user may run on every server"
@@ -75,7 +74,7 @@ class Condition(Enum):
     ENDLESS = "no user runs out of tasks"
 
     def met(self, instance: Instance, sharing: Sharing) -> bool:
-        """Is the instance like that?"""
+        """Does the instance meet the condition?"""
         return {
             Condition.RESOURCES: sharing == "rdm",
             Condition.EVERYWHERE: bool(instance.eligibility.all()),
@@ -85,16 +84,16 @@ class Condition(Enum):
 
 
 def default_sharing(instance: Instance) -> Sharing:
-    """Resource division, unless the instance brings rates of its own: then time is the only thing that is shared."""
+    """Return "rdm", resource division; for an instance with rates "tdm", time division, as then only time is shared."""
     return "rdm" if instance.rates_per_server is None else "tdm"
 
 
 class Notion(ABC):
-    """A notion of fairness. One short subclass declares one; registering it makes it known everywhere.
+    """A notion of fairness. A subclass declares one; an entry in ``fairopt.NOTIONS`` makes it known to solvers, reports and commands.
 
-    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation: what theory
-    promises), ``conditions`` (what its proofs assume of an instance; none: they hold for all), ``weights_per_resource`` (does it
-    read weights of shape (users, resources)).
+    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation of its proof),
+    ``conditions`` (what these proofs assume about an instance; empty if nothing), ``weights_per_resource`` (does it accept weights of
+    shape (users, resources)?).
     """
 
     name: ClassVar[str]
@@ -104,27 +103,27 @@ class Notion(ABC):
     conditions: ClassVar[frozenset[Condition]] = frozenset()
     weights_per_resource: ClassVar[bool] = False
     divides_requests: ClassVar[bool] = False
-    """Does it divide whole requests, so that a user without a number of tasks asks for one?"""
+    """Is a user without a limit on its tasks taken to request one task?"""
     share_is_part: ClassVar[bool] = False
-    """Is a share a part of something, which is written in percent?"""
+    """Is a share a fraction, to be printed in percent?"""
 
     utility: FloatArray | None = None
-    """Data of the notion's own about pairs, (users, servers), if it has any: rows that differ in it are not merged."""
+    """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """Return the citation of a property that is proved for this instance, or None: it is not, or this is no such instance.
+        """Return the citation of a proof that covers this instance, or None if there is none.
 
-        No proof that is cited knows of limits on parallelism, but those of Pareto optimality, which hold for any limits.
+        Of the proofs cited, only those of Pareto optimality cover limits on parallelism: they hold for any limits.
         """
         if wanted is not Property.PARETO and instance.limited.any():
             return None
         return self.satisfies.get(wanted) if all(condition.met(instance, sharing) for condition in self.conditions) else None
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> Notion:
-        """Return this notion for an instance whose rows are those of the present one at these positions; None: the same rows.
+        """Return this notion for an instance that has only the users and servers at these positions; None keeps all.
 
-        Data of the notion's own about users and servers is taken along. The default knows ``utility``; a notion with other such data
-        extends it.
+        The notion's own data about users and servers is restricted in the same way. The default restricts ``utility``; a notion with other
+        such data extends this method.
         """
         if self.utility is None:
             return self
@@ -133,16 +132,16 @@ class Notion(ABC):
         return dataclasses.replace(self, utility=columns) if columns is not self.utility else self  # type: ignore[type-var]
 
     def merges(self, instance: Instance) -> bool:
-        """Do identical rows of this instance merge without changing the answer? They do for every notion that is symmetric in them."""
+        """Can identical rows of this instance be merged without changing the answer? True for a notion that treats them alike."""
         return True
 
     @property
     def merge_alpha(self) -> float | None:
-        """Identical users divide what one user of their joint weight would get by phi^(1/alpha); None: merge nothing."""
+        """The alpha by which merged users divide their tasks, in proportion to phi[n]^(1/alpha); None if nothing may be merged."""
         return 1.0
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Raise where the notion does not apply; extended by subclasses.
+        """Refuse instances to which the notion does not apply. Subclasses extend it.
 
         Raises
         ------
@@ -161,13 +160,13 @@ class Notion(ABC):
 
     @abstractmethod
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare the program."""
+        """Return the program of the notion for this instance."""
 
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray | None:
-        """Return the notion's own shares of (users, servers) tasks, (users,) or (users, servers).
+        """Return the notion's shares of an allocation ``tasks`` (users, servers), of shape (users,) or (users, servers).
 
-        The default, None, stands for those that the goal compares, sum_i u[n,i] x[n,i] / phi[n]; a notion whose goal is an `Equilibrium`
-        compares others.
+        The default, None, means the shares that the goal compares, sum_i u[n,i] x[n,i] / phi[n]. A notion whose goal is an `Equilibrium`
+        returns its own.
         """
         return None
 
@@ -188,12 +187,12 @@ class Notion(ABC):
             cls.describe_measure = cls.yardstick  # type: ignore[method-assign]
 
     def criterion(self, instance: Instance) -> Criterion:
-        """Return the share by which progressive filling says whose turn it is.
+        """Return the share by which progressive filling chooses the next user.
 
         Raises
         ------
         Unsupported
-            For a notion that equalises no share.
+            If the notion equalises no share.
         """
         raise Unsupported(
             f'"{self.name}" equalises no share of a user, so it cannot say whose turn it is; '
@@ -206,10 +205,10 @@ class ShareNotion(Notion):
 
     @abstractmethod
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return the share that one task is worth, before weights, (users,) or (users, servers)."""
+        """Return the share of one task, not divided by the weight, of shape (users,) or (users, servers)."""
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """Say what share a task is worth, from the least to the most where it differs from server to server."""
+        """Return the share of one task as text; its range, where it differs between servers."""
         share = self.share_per_task(instance)[user]
         worth = np.asarray(share[instance.eligibility[user]] if share.ndim else share, float)
         write = percent if self.share_is_part else figure
@@ -223,13 +222,13 @@ class ShareNotion(Notion):
         return Leximin(weights)
 
     def criterion(self, instance: Instance) -> Criterion:
-        """Return the same share for progressive filling, if its leximin is the goal."""
+        """Return the same share for progressive filling, if the goal is its leximin."""
         if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
             return super().criterion(instance)
         return Criterion(self.share_per_task(instance))
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare the program: eligible pairs, shares as utilities, limits, goal."""
+        """Return the program: eligible pairs, shares as utilities, limits, goal."""
         users, servers = eligible_pairs(instance)
         share = self.share_per_task(instance)
         utilities = share[users, servers] if share.ndim == 2 else share[users]
@@ -256,9 +255,9 @@ class ShareNotion(Notion):
 
 
 def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
-    """Return max_r d[n,r] / C[r], where weights are (users, resources) max_r d[n,r] / (C[r] phi[n,r]), shape (users,).
+    """Return max_r d[n,r] / C[r], (users,); with weights per resource, max_r d[n,r] / (C[r] phi[n,r]).
 
-    ``capacity`` is C, (resources,): of one server, or of the whole cluster.
+    ``capacity`` is C, (resources,), of one server or of the cluster.
     """
     ratio = safe_ratio(instance.demands, capacity)
     share: FloatArray = (ratio / instance.weights if instance.weights.ndim == 2 else ratio).max(axis=1)
@@ -266,7 +265,10 @@ def dominant_share(instance: Instance, capacity: FloatArray) -> FloatArray:
 
 
 def dominant_part(instance: Instance, user: int, capacity: FloatArray, pool: str) -> str:
-    """Say which resource of ``pool`` dominates the demand of a user, and what part of it a task takes; ``capacity`` is (resources,)."""
+    """Return a sentence's end on the dominant resource of a user: which resource, and what part of it a task takes.
+
+    ``capacity`` is that of the pool, (resources,); ``pool`` its name, such as "the server".
+    """
     parts = safe_ratio(instance.demands[user], capacity)
     weighted = parts / instance.weights[user] if instance.weights.ndim == 2 else parts
     order = np.argsort(-weighted, kind="stable")
@@ -278,98 +280,8 @@ def dominant_part(instance: Instance, user: int, capacity: FloatArray, pool: str
 
 
 def alone_on_each(instance: Instance, user: int, most: int = 3) -> str:
-    """Say how many tasks a user could run on each server row if it had it to itself, the largest first."""
+    """Return as text how many tasks a user could run alone on each server row, the largest number first."""
     rates = instance.rates[user]
     order = [i for i in np.argsort(-rates, kind="stable") if rates[i] > 0]
     listed = [f"{figure(rates[i])} on {named(instance.servers[i])}" for i in order[:most]]
     return joined([*listed, *([f"fewer on {len(order) - most:,} more"] if len(order) > most else [])]) or "none"
-
-
-# What notions with several fair allocations share ---------------------------------------------------------------------------------
-
-
-def check_preference(prefer: npt.ArrayLike | None, instance: Instance, notion: str) -> None:
-    """Refuse a preference that is neither None, nor "utilization", nor a finite number of any sign for each user.
-
-    Raises
-    ------
-    Unsupported, InvalidInstance
-    """
-    if prefer is None or (isinstance(prefer, str) and prefer == "utilization"):
-        return
-    if isinstance(prefer, str):
-        raise Unsupported(f'{notion} cannot prefer "{prefer}"; use None, "utilization", or one weight for each user')
-    require_labels(prefer, "weights of prefer", instance.users)
-    weights = numbers(prefer, "weights of prefer")
-    if weights.shape != (instance.n_users,):
-        raise InvalidInstance(f"prefer has shape {weights.shape}; give one weight for each user, shape ({instance.n_users},)")
-    check(weights, np.isfinite(weights), "weight of prefer", "finite", instance.users)
-
-
-def restricted_preference(prefer: npt.ArrayLike | None, users: IntArray | None) -> npt.ArrayLike | None:
-    """Return the preference for the users at these positions."""
-    return prefer if users is None or prefer is None or isinstance(prefer, str) else np.asarray(prefer)[users]
-
-
-def preference_per_task(prefer: npt.ArrayLike, instance: Instance) -> FloatArray:
-    """Return what a task of each user counts, (users,): the number given, or the parts of all capacity that it takes, summed."""
-    if isinstance(prefer, str):
-        parts: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
-        return parts
-    return np.asarray(prefer, dtype=np.float64)
-
-
-# Columns and rows that all notions share ------------------------------------------------------------------------------------------
-
-
-def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
-    """Return users and servers of the columns. Users who demand nothing have none: all their tasks always fit."""
-    users, servers = np.nonzero(instance.eligibility & ~instance.zero_demand[:, None])
-    return users, servers
-
-
-def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: Sharing) -> Limits:
-    """Return what bounds every allocation: resources or time of each server, and the tasks and the parallelism of each user."""
-    shared = capacity_limits if sharing == "rdm" else time_limits
-    return Limits.stack([shared(instance, users, servers), user_limits(instance, users, servers)])
-
-
-def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
-    """Return what bounds a user by itself: its tasks and its parallelism."""
-    return Limits.stack([task_limits(instance, users), parallelism_limits(instance, users, servers)])
-
-
-def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
-    """sum_n d[n,r] x[n,i] <= counts[i] c[i,r], a row for each (i, r) that somebody uses."""
-    k, m = instance.n_servers, instance.n_resources
-    rows = servers[:, None] * m + np.arange(m)
-    columns = np.broadcast_to(np.arange(users.size)[:, None], rows.shape)
-    values = instance.demands[users]
-    used = values > 0
-    matrix = sp.csr_array((values[used], (rows[used], columns[used])), shape=(k * m, users.size))
-    keys = np.column_stack([np.repeat(np.arange(k), m), np.tile(np.arange(m), k)])
-    return Limits.of(LimitKind.CAPACITY, matrix, instance.row_capacity.ravel(), keys)
-
-
-def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
-    """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
-    matrix = sp.csr_array((1.0 / instance.rates[users, servers], (servers, np.arange(users.size))), shape=(instance.n_servers, users.size))
-    return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
-
-
-def task_limits(instance: Instance, users: IntArray) -> Limits:
-    """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
-    limited = np.flatnonzero(np.isfinite(instance.tasks))
-    row = np.full(instance.n_users, -1)
-    row[limited] = np.arange(limited.size)
-    columns = np.flatnonzero(row[users] >= 0)
-    matrix = sp.csr_array((np.ones(columns.size), (row[users[columns]], columns)), shape=(limited.size, users.size))
-    return Limits.of(LimitKind.TASKS, matrix, instance.tasks[limited], limited)
-
-
-def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
-    """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism; rho[n,i] is what it runs on one server of i."""
-    mine = np.flatnonzero(instance.limited[users])  # the limits of servers imply the rows of the others
-    values = 1.0 / instance.rates_of_one[users[mine], servers[mine]] if mine.size else np.empty(0)
-    matrix = sp.csr_array((values, (users[mine], mine)), shape=(instance.n_users, users.size))
-    return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))

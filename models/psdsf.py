@@ -65,16 +65,8 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.models.notion import (
-    Condition,
-    Property,
-    ShareNotion,
-    Sharing,
-    alone_on_each,
-    check_preference,
-    preference_per_task,
-    restricted_preference,
-)
+from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, alone_on_each
+from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
 from fairopt.program.filling import Criterion, Measure
 from fairopt.validation import check_whole_number

@@ -31,8 +31,9 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.models.notion import Notion, Property, Sharing, eligible_pairs, user_limits
+from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.program import LimitKind, Limits, Program, Total
+from fairopt.program.cluster_limits import eligible_pairs, user_limits
 from fairopt.wording import joined, percent
 
 __all__ = ["Uniform"]

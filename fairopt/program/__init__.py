@@ -1,16 +1,17 @@
 """The optimisation model that a notion declares and an engine solves, as plain data.
 
-================  ===========================================================================
-``program``       `Program`, `Solution` and `Stage`
-``goals``         what is maximised
-``limits``        what every allocation must respect
-``scaling``       a program in units of its own, and the way back
-``text``          a program as mathematics
-``own_limits``    caps on a user's level that follow from limits of that user alone
-``parallelism``   how many servers a user runs on at once
-``filling``       progressive filling: the criterion, and the arrays that are filled
-``events``        the arrays of a simulation
-================  ===========================================================================
+==================  ========================================================================
+``program``         `Program`, `Solution` and `Stage`
+``goals``           the goals: Leximin, Total, AlphaFair, ...
+``limits``          named rows, matrix @ x <= bounds
+``cluster_limits``  the columns and limits that all notions share
+``scaling``         a program in scaled units, and the way back
+``text``            a program as text: what ``print(program)`` shows
+``own_limits``      upper bounds on a user's level from its limits on tasks and on parallelism
+``parallelism``     how many servers a user runs on at once
+``filling``         input of progressive filling: the criterion, and the arrays that are filled
+``events``          input of a simulation of whole tasks
+==================  ========================================================================
 """
 
 from __future__ import annotations

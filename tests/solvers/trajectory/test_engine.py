@@ -12,8 +12,8 @@ from strategies import instances
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.models import Sharing
-from fairopt.models.notion import eligible_pairs, sharing_limits
 from fairopt.program import AlphaFair, Program
+from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.trajectory.engine import Trajectory

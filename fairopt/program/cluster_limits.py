@@ -1,0 +1,70 @@
+"""The columns and limits that all notions share: the eligible pairs of an instance, and what its servers and users allow.
+
+sum_n d[n,r] x[n,i] <= counts[i] c[i,r]       for each server i and resource r    resource division, "rdm"
+sum_n x[n,i] / gamma[n,i] <= 1                for each server i                   time division, "tdm"
+sum_i x[n,i] <= T[n]                          for each user n with finitely many tasks
+sum_i x[n,i] / rho[n,i] <= P[n]               for each user n with limited parallelism, rho[n,i] = gamma[n,i] / counts[i]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import Instance, IntArray
+from fairopt.program.limits import LimitKind, Limits
+
+__all__ = ["eligible_pairs", "sharing_limits", "user_limits"]
+
+
+def eligible_pairs(instance: Instance) -> tuple[IntArray, IntArray]:
+    """Return the user and the server of each column. A user who demands nothing has no column: all its tasks always fit."""
+    users, servers = np.nonzero(instance.eligibility & ~instance.zero_demand[:, None])
+    return users, servers
+
+
+def sharing_limits(instance: Instance, users: IntArray, servers: IntArray, sharing: str) -> Limits:
+    """Return all limits of an allocation: resources or time of each server, tasks and parallelism of each user."""
+    shared = capacity_limits if sharing == "rdm" else time_limits
+    return Limits.stack([shared(instance, users, servers), user_limits(instance, users, servers)])
+
+
+def user_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """Return the limits of single users: tasks and parallelism."""
+    return Limits.stack([task_limits(instance, users), parallelism_limits(instance, users, servers)])
+
+
+def capacity_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_n d[n,r] x[n,i] <= counts[i] c[i,r], a row for each server i and resource r that some column uses."""
+    k, m = instance.n_servers, instance.n_resources
+    rows = servers[:, None] * m + np.arange(m)
+    columns = np.broadcast_to(np.arange(users.size)[:, None], rows.shape)
+    values = instance.demands[users]
+    used = values > 0
+    matrix = sp.csr_array((values[used], (rows[used], columns[used])), shape=(k * m, users.size))
+    keys = np.column_stack([np.repeat(np.arange(k), m), np.tile(np.arange(m), k)])
+    return Limits.of(LimitKind.CAPACITY, matrix, instance.row_capacity.ravel(), keys)
+
+
+def time_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_n x[n,i] / gamma[n,i] <= 1, a row for each server i."""
+    matrix = sp.csr_array((1.0 / instance.rates[users, servers], (servers, np.arange(users.size))), shape=(instance.n_servers, users.size))
+    return Limits.of(LimitKind.TIME, matrix, np.ones(instance.n_servers), np.arange(instance.n_servers))
+
+
+def task_limits(instance: Instance, users: IntArray) -> Limits:
+    """sum_i x[n,i] <= T[n], a row for each user n with finitely many tasks."""
+    limited = np.flatnonzero(np.isfinite(instance.tasks))
+    row = np.full(instance.n_users, -1)
+    row[limited] = np.arange(limited.size)
+    columns = np.flatnonzero(row[users] >= 0)
+    matrix = sp.csr_array((np.ones(columns.size), (row[users[columns]], columns)), shape=(limited.size, users.size))
+    return Limits.of(LimitKind.TASKS, matrix, instance.tasks[limited], limited)
+
+
+def parallelism_limits(instance: Instance, users: IntArray, servers: IntArray) -> Limits:
+    """sum_i x[n,i] / rho[n,i] <= P[n], a row for each user n with limited parallelism. rho[n,i] is its rate on one server of row i."""
+    mine = np.flatnonzero(instance.limited[users])  # for the other users the rows follow from the limits of the servers
+    values = 1.0 / instance.rates_of_one[users[mine], servers[mine]] if mine.size else np.empty(0)
+    matrix = sp.csr_array((values, (users[mine], mine)), shape=(instance.n_users, users.size))
+    return Limits.of(LimitKind.PARALLELISM, matrix, instance.parallelism, np.arange(instance.n_users))
