@@ -1,11 +1,11 @@
 """The notions of fairness, one a file: Instance -> Program, pure mathematics.
 
-`NOTIONS` maps each identifier to its class. A notion of your own is one entry more::
+`NOTIONS` maps each identifier to its class. To add a notion of your own::
 
     fo.NOTIONS["mine"] = Mine
 
-`CRITERIA` are those that say whose turn it is in a schedule and have no program, so no optimum. Every notion that equalises a share is a
-criterion too.
+`CRITERIA` maps identifiers to criteria of progressive filling that have no program, and so no optimum. Every notion that equalises a share
+is a criterion too.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     w[n] = sum_r d[n,r] / sum_i counts[i] c[i,r],        leximin of  s[n] = w[n] x[n] / phi[n].
 
-Every resource counts as worth the same in total, as if its capacity cost 1, and everybody spends the same for its weight. It is the
-leximin of `fairopt.models.notion`, with w in place of the dominant share: x[n] is unique, and Pareto optimal.
+The total capacity of each resource is given the price 1, and users spend amounts in proportion to their weights. As a leximin it is Pareto
+optimal and x[n] is unique (`fairopt.models.notion`).
 
-*Properties.* Ghodsi et al. (2011), section 4.1, introduce it to reject it. It has no sharing incentive: with 30 of each of two
-resources and demands (1, 3) and (1, 1), both spend 4/5, and the second user has 12 of either resource, less than the half that it
-would have alone. Nor is it bottleneck fair. Their table 2 grants it freedom from envy, Pareto optimality, strategy-proofness,
-single-resource fairness and population monotonicity, on one server.
+*Properties.* Ghodsi et al. (2011), section 4.1, define it in order to reject it. It has no sharing incentive: with 30 units of each of two
+resources and demands (1, 3) and (1, 1), both users spend 4/5, and the second holds 12 units of each resource, less than the half of the
+cluster that its slice would be. It is not bottleneck fair either. According to their table 2 it is, on one server, envy-free, Pareto
+optimal, strategy-proof, single-resource fair and population monotone.
 
 >>> import fairopt as fo
 >>> fo.solve(fo.Instance([[30, 30]], [[1, 3], [1, 1]]), "asset").tasks_per_user.round(9)
@@ -33,7 +33,7 @@ _SOURCE = "Ghodsi et al. (2011), table 2, for one server"
 
 
 class Asset(ShareNotion):
-    """Asset fairness: leximin of sum_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the whole cluster."""
+    """Asset fairness: leximin of sum_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the cluster."""
 
     name = "asset"
     title = "Asset fairness"
@@ -49,12 +49,12 @@ class Asset(ShareNotion):
     share_is_part = True
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """sum_r d[n,r] / sum_i counts[i] c[i,r]."""
+        """Return sum_r d[n,r] / sum_i counts[i] c[i,r]."""
         share: FloatArray = safe_ratio(instance.demands, instance.total_capacity).sum(axis=1)
         return share
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """The sum of the shares of all resources."""
+        """Return the sum of the shares of all resources as text."""
         parts = safe_ratio(instance.demands[user], instance.total_capacity)
         listed = [f"{percent(parts[r])} of the {named(instance.resources[r])}" for r in np.argsort(-parts, kind="stable") if parts[r] > 0]
         return f"its shares of the whole cluster, added up: a task takes {percent(parts.sum())}, which is {joined(listed)}"

@@ -1,40 +1,42 @@
 r"""Bottleneck-based fairness (BBF): no justified complaints.
 
-One pool. User n asks for a whole request, the fraction r[n,j] of resource j; it is granted the fraction x[n] <= 1 of it, and is
-entitled to e[n], where sum e = 1. A resource that is full, sum_n x[n] r[n,j] = 1, is a bottleneck. The allocation x is fair if every
-user n
+The notion is of one pool of resources. User n requests the fraction r[n,j] of each resource j, is granted the fraction x[n] <= 1 of its
+request, and has the entitlement e[n], where sum_n e[n] = 1. A resource j that is full, sum_n x[n] r[n,j] = 1, is a bottleneck. The
+allocation x is fair if every user n
 
-    has everything, x[n] = 1,   or has its entitlement at some bottleneck j:   x[n] r[n,j] >= e[n].
+    has its full request, x[n] = 1,   or has its entitlement at some bottleneck j:   x[n] r[n,j] >= e[n].
 
-Who has its entitlement where nothing is left can only gain at the expense of others who are entitled too: there is no justified
-complaint (Dolev, Feitelson, Halpern, Kupferman and Linial 2012, equation (2)).
+A user that has its entitlement of a full resource can gain only at the expense of other entitled users: it has no justified complaint
+(Dolev, Feitelson, Halpern, Kupferman and Linial 2012, equation (2)).
 
-In an `Instance`: one server with capacities c; d[n] is one task and T[n] the number of tasks, so that the request is T[n] d[n] and
-x[n] counts tasks. **Where the instance limits no tasks, a request is one task**, T[n] = 1. The weights are the entitlements, divided
+*In an* `Instance`: there is one server with capacities c. The request of user n is T[n] tasks of demand d[n], and x[n] is a number of
+tasks. **If the instance does not limit the tasks of a user, its request is one task**, T[n] = 1. The entitlements are the weights, divided
 by their sum. The conditions read
 
     x[n] = T[n]     or     sum_m d[m,j] x[m] = c[j]  and  d[n,j] x[n] >= e[n] c[j]  for some j.
 
-A fair allocation exists (their Theorem 1). The proof follows a trajectory x(t), which lies on the level sets of a barrier,
+A fair allocation exists (theorem 1 of the paper). The proof follows a trajectory x(t) on the level sets of a barrier function,
 
     f(x) = -sum_j log(1 - sum_n x[n] r[n,j]) = t,       x[n] sum_j r[n,j] / (1 - sum_m x[m] r[m,j]) = c(t) e[n],
 
-with a dummy resource of each user's own that caps x[n] at its request; every limit point is fair.
+where each user also has a dummy resource of its own, which caps x[n] at its request. Every limit point is fair.
 
-**Theorem.** The trajectory converges to the weighted Nash optimum, the maximum of sum_n e[n] log x[n] over all allocations, and that
-is fair. Proof. The second equation says that x(t) maximises c(t) sum_n e[n] log x[n] + sum_j log(1 - u[j]), the dummy resources among
-the j, a strictly concave function: x(t) is a central path, along which the goal is within (number of resources) / c(t) of its
-optimum, and c(t) -> inf. The goal is strictly concave, so x(t) converges. At the limit there are prices p >= 0 of full resources and
-q >= 0 of full requests with e[n] = x[n] (sum_j p[j] r[n,j] + q[n]). Summing over n, sum p + sum q = 1. If x[n] < 1, then q[n] = 0 and
-e[n] = sum_j p[j] (r[n,j] x[n]) <= max over j with p[j] > 0 of r[n,j] x[n]: the user has its entitlement at a bottleneck.
+**Theorem.** The trajectory converges to the weighted Nash optimum, the maximum of sum_n e[n] log x[n] over all allocations, and this
+optimum is fair.
 
-So the default program is that optimum, and the engine "trajectory" walks the path of the paper to it. It is one of the fair
-allocations, of which there may be many; the paper leaves open how to choose among them (section 5.5). They are a union of polytopes,
-of each user's clause one alternative,
+Proof. Let u[j] be the part of resource j in use, dummy resources included. By the second equation x(t) maximises the strictly concave
+function c(t) sum_n e[n] log x[n] + sum_j log(1 - u[j]). So x(t) is a central path: along it the goal is within (number of resources) / c(t)
+of its optimum, and c(t) -> inf. The goal is strictly concave, so x(t) converges. At the limit there are prices p >= 0 of full resources
+and q >= 0 of full requests with e[n] = x[n] (sum_j p[j] r[n,j] + q[n]). Summing over n gives sum p + sum q = 1. If x[n] < 1, then q[n] = 0
+and e[n] = sum_j p[j] (r[n,j] x[n]) <= max over j with p[j] > 0 of r[n,j] x[n]: the user has its entitlement at a bottleneck.
+
+The default program is therefore this optimum, and the engine "trajectory" follows the path of the paper to it. There may be many other fair
+allocations; the paper leaves open how to choose among them (section 5.5). They form a union of polytopes: for each user, one of the
+alternatives
 
     x[n] >= T[n],      or for some j with d[n,j] > 0:   sum_m d[m,j] x[m] >= c[j]  and  d[n,j] x[n] >= e[n] c[j],
 
-and ``prefer`` maximises a linear function over all of them: the mean utilization, or weights on x[n] of your own.
+holds. ``prefer`` maximises a linear function over this union: the mean utilization, or a weighted sum of the x[n].
 
 The paper's example of many fair allocations, x = (z, 1-z, 1-z) for 0.5 <= z <= 0.7:
 
@@ -71,13 +73,13 @@ _PAPER = "Dolev et al. (2012), section 4"
 
 @dataclass(frozen=True, eq=False)
 class BBF(Notion):
-    """Bottleneck-based fairness on one pool: everybody has all of its request, or its entitlement at a bottleneck.
+    """Bottleneck-based fairness on one pool: every user has its full request, or its entitlement at a bottleneck.
 
     Parameters
     ----------
     prefer : None, "utilization" or array (users,)
-        None is the limit of the paper's trajectory, the weighted Nash optimum. Otherwise the fair allocation with the largest
-        sum of utilizations, or the largest sum of prefer[n] x[n] (x in tasks; negative weights make x[n] small).
+        None: the limit of the paper's trajectory, the weighted Nash optimum. Otherwise the fair allocation with the largest sum of
+        utilizations, or with the largest sum_n prefer[n] x[n] (x in tasks; prefer[n] may be negative).
     """
 
     prefer: npt.ArrayLike | None = None
@@ -86,8 +88,8 @@ class BBF(Notion):
     title = "Bottleneck-based fairness: no justified complaints"
     source = "Dolev, Feitelson, Halpern, Kupferman and Linial (2012)"
     divides_requests = True
-    # The paper argues for strategy-proofness too, but it fails: a lie can make another resource the bottleneck (the tests have an example).
-    # Envy-freeness, which it derives from that, holds of the Nash optimum (an equilibrium of equal incomes), not of every fair allocation.
+    # The paper also claims strategy-proofness, but a lie can make another resource the bottleneck; the tests have a counterexample.
+    # It derives envy-freeness from that. Envy-freeness holds for the Nash optimum (equal incomes), but not for every fair allocation.
     satisfies: ClassVar = {
         Property.NO_JUSTIFIED_COMPLAINTS: "Dolev et al. (2012), equation (2): by definition",
         Property.SHARING_INCENTIVE: _PAPER,
@@ -96,16 +98,16 @@ class BBF(Notion):
 
     @property
     def merge_alpha(self) -> float | None:
-        """None: a request is one task where none are given, and two requests made one would no longer be told apart."""
+        """None, so that nothing is merged: a user without a limit requests one task, and two merged users would together request one."""
         return None
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> BBF:
-        """Take the preference along."""
+        """Return the notion with the preference of these users."""
         prefer = restricted_preference(self.prefer, users)
         return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse several servers and the division of time, as well as what every notion refuses."""
+        """Refuse several servers, time division and limited parallelism, and what every notion refuses."""
         super().check(instance, sharing)
         if instance.counts.sum() != 1:
             raise Unsupported(
@@ -123,12 +125,12 @@ class BBF(Notion):
         check_preference(self.prefer, instance, self.name)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """Its entitlement."""
+        """Return its entitlement as text."""
         part = float(instance.weights[user] / instance.weights[instance.servable & ~instance.zero_demand].sum())
         return f"its entitlement: all that it asks for, or {percent(part)} of some resource that is used up"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare the weighted Nash optimum, or the union of polytopes that holds all fair allocations."""
+        """Return the program: the weighted Nash optimum, or the union of polytopes of all fair allocations."""
         requests = instance.replace(tasks=np.where(np.isfinite(instance.tasks), instance.tasks, 1.0))
         users, servers = eligible_pairs(requests)
         weights = requests.weights / requests.weights[users].sum() if users.size else requests.weights
@@ -156,7 +158,7 @@ class BBF(Notion):
 
 
 def _no_complaint(column: int, tasks: float, entitlement: float, limits: Limits) -> tuple[Alternative, ...]:
-    """Return the alternatives of one user: all its tasks, or at some resource that it uses, full, its entitlement."""
+    """Return the alternatives of one user: all its tasks, or its entitlement of a full resource that it uses."""
     everything = sp.csr_array(([1.0], ([0], [column])), shape=(1, limits.matrix.shape[1]))
     alternatives = [_at_least(everything, np.array([tasks]))]
     for row in np.flatnonzero(limits.kinds == LimitKind.CAPACITY):

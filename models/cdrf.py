@@ -1,20 +1,20 @@
 """Containerised dominant resource fairness (CDRF).
 
-gamma[n,i] is what user n could run with row i to itself. Alone in the whole cluster, *within its placement constraints*, it would run
-sum_i gamma[n,i] tasks (with limited parallelism, as many as run on its P[n] fastest servers: `fairopt.program.parallelism`); CDRF is the
-leximin of the fraction of that which each user receives,
+gamma[n,i] is the number of tasks that user n could run alone on row i. Alone in the cluster, *within its placement constraints*, it would
+run sum_i gamma[n,i] tasks. (With limited parallelism: the tasks on its P[n] fastest servers, see `fairopt.program.parallelism`.) CDRF is
+the leximin of the fraction of this number that each user receives,
 
     s[n] = x[n] / (phi[n] sum_i gamma[n,i]).
 
-Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. On one server 1 / gamma[n] is the
-dominant share of a task, and CDRF is DRF. It is a leximin of `fairopt.models.notion`: x[n] is unique, and Pareto optimal.
+*Source.* Friedman, Ghodsi and Psomas (2014), as restated by Khamse-Ashari et al. (2017), section II-B. On one server 1 / gamma[n] is the
+dominant share of a task, and CDRF is DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.notion`).
 
-*Properties.* Sharing incentive, with placement constraints too: the slice of every server gives everybody exactly s[n] = 1 / sum_m
-phi[m], so the smallest share is no less. Freedom from envy and strategy-proofness without such constraints only (Friedman et al.): a
-user who declares fewer eligible servers has a smaller denominator, and somebody with few servers holds, for its weight, less than
-others who could run anywhere. "tsf" mends that.
+*Properties.* It has the sharing incentive, also with placement constraints: the slices of all servers together give each user exactly
+s[n] = 1 / sum_m phi[m], so the smallest share is at least that. It is envy-free and strategy-proof only without placement constraints
+(Friedman et al.). With them, a user that declares fewer eligible servers has a smaller denominator, and a user with few servers holds less
+for its weight than users who can run anywhere. "tsf" repairs strategy-proofness.
 
-Figure 1 of the PS-DSF paper, where rates of 6, 6 and 12 make two tasks, two and eight:
+Figure 1 of the PS-DSF paper, where the users could run 6, 6 and 12 tasks alone:
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -53,15 +53,15 @@ class CDRF(ShareNotion):
     share_is_part = True
 
     def merges(self, instance: Instance) -> bool:
-        """Not where parallelism is limited: on two servers at once one runs less than twice what the faster of them gives."""
+        """Return False if parallelism is limited: two users with P = 1 each count the fastest server, one with P = 2 the two fastest."""
         return not instance.limited.any()
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """1 / sum_i gamma[n,i], within its parallelism; inf for a user who cannot run anywhere, who has no column."""
+        """Return 1 / sum_i gamma[n,i], within the parallelism of n; inf for a user that cannot run anywhere, and so has no column."""
         return safe_ratio(1.0, tasks_within(instance, instance.rates))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """The tasks that it could run alone, within its constraints."""
+        """Return the tasks that it could run alone within its constraints, as text."""
         alone = float(tasks_within(instance, instance.rates)[user])
         part = percent(float(safe_ratio(1.0, alone)))
         return f"the {figure(alone)} tasks that it could run alone, on the servers where it may run: each counts {part}"

@@ -1,16 +1,17 @@
 """Dominant resource fairness on one server.
 
-The dominant share of one task of user n is w[n] = max_r d[n,r] / c[r]: the largest fraction of any resource that the task takes.
+The dominant share of one task of user n is w[n] = max_r d[n,r] / c[r], the largest fraction that the task takes of any resource.
 DRF is the leximin of the weighted dominant shares
 
     s[n] = w[n] x[n] / phi[n]       subject to   sum_n d[n,r] x[n] <= c[r],   x[n] <= T[n].
 
-With weights per resource, phi of shape (users, resources), w[n] = max_r d[n,r] / (c[r] phi[n,r]) and s[n] = w[n] x[n]. At a level of s
-at most s sum_n phi[n,r] of resource r is in use, so s sum_n phi[n,r] >= 1 for one r only: the sharing incentive, slices of phi[n,r] /
-sum_m phi[m,r], is proved where these sums are the same for every resource, and fails elsewhere.
+*Weights per resource.* With phi of shape (users, resources), w[n] = max_r d[n,r] / (c[r] phi[n,r]) and s[n] = w[n] x[n]. If all shares
+are s, at most the part s sum_n phi[n,r] of resource r is in use. So all that is certain is s sum_n phi[n,r] >= 1 for some r, that of the
+full resource. The sharing incentive, with slices phi[n,r] / sum_m phi[m,r], is therefore proved if these sums are the same for every
+resource, and fails otherwise.
 
-Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011). It is proved there for one pool of resources only; for several
-servers use "drfh" (or any other notion here: on one server, drfh, cdrf and tsf all are DRF).
+*Source.* Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011). Their proofs are for one pool of resources. For several servers
+use "drfh"; on one server drfh, cdrf and tsf are all the same as DRF.
 
 >>> import fairopt as fo
 >>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "drf").tasks_per_user
@@ -52,14 +53,14 @@ class DRF(ShareNotion):
     share_is_part = True
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """A slice of every resource is promised where the weights have the same sum for each."""
+        """Return the citation; for the sharing incentive only if the weights have the same sum for every resource."""
         total = instance.weights.sum(axis=0)
         if wanted is Property.SHARING_INCENTIVE and not np.allclose(total, total.max(), rtol=1e-9, atol=0.0):
             return None
         return super().promise(wanted, instance, sharing)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse several servers, as well as what every notion refuses."""
+        """Refuse instances with several servers, and those that every notion refuses."""
         super().check(instance, sharing)
         if instance.counts.sum() != 1:
             raise Unsupported(
@@ -68,9 +69,9 @@ class DRF(ShareNotion):
             )
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """max_r d[n,r] / c[r]."""
+        """Return max_r d[n,r] / c[r]."""
         return dominant_share(instance, instance.total_capacity)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """The dominant share of the server."""
+        """Return the dominant share of the server as text."""
         return dominant_part(instance, user, instance.total_capacity, "the server")

@@ -1,16 +1,16 @@
 """Dominant resource fairness in heterogeneous servers (DRFH).
 
-The *global* dominant share of one task of user n compares its demand with the whole cluster,
+The *global* dominant share of one task of user n compares its demand with the capacity of the cluster:
 
-    w[n] = max_r d[n,r] / sum_i counts[i] c[i,r],
+    w[n] = max_r d[n,r] / sum_i counts[i] c[i,r].
 
-and DRFH is the leximin of s[n] = w[n] x[n] / phi[n] over all allocations of whole-server parts (Wang, Li and Liang 2014, problem (6);
-finite tasks and weights: section V-A). With placement constraints it is the C-DRFH of Khamse-Ashari et al. (2017). With
-weights per resource, w[n] = max_r d[n,r] / (phi[n,r] sum_i counts[i] c[i,r]).
+DRFH is the leximin of s[n] = w[n] x[n] / phi[n] over all allocations (Wang, Li and Liang 2014, problem (6); for limited tasks and weights
+section V-A). With placement constraints it is the C-DRFH of Khamse-Ashari et al. (2017). With weights per resource,
+w[n] = max_r d[n,r] / (phi[n,r] sum_i counts[i] c[i,r]).
 
-``formulation="equalize"`` is the paper's linear program (7), max g subject to sum_i g[n,i] = g for all n: a single LP. It agrees with the
-leximin for positive demands, no placement constraints and unlimited tasks; elsewhere it stops everybody at the first bottleneck
-and is not Pareto optimal, which the leximin always is.
+``formulation="equalize"`` is the paper's linear program (7), max g subject to sum_i g[n,i] = g for all n: a single LP. It has the same
+optimum as the leximin if all demands are positive, tasks are unlimited and there are no placement constraints. Otherwise it stops all users
+at the first bottleneck, and its optimum need not be Pareto optimal. That of the leximin always is.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]])
@@ -38,12 +38,13 @@ _PAPER = "Wang, Li and Liang (2014)"
 
 @dataclass(frozen=True)
 class DRFH(ShareNotion):
-    """DRFH: leximin of the global dominant shares max_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the whole cluster.
+    """DRFH: leximin of the global dominant shares max_r d[n,r] / C[r] * x[n] / phi[n], C the capacity of the cluster.
 
     Parameters
     ----------
     formulation : {"leximin", "equalize"}
-        "equalize" is the paper's one LP, exact without zero demands, placement constraints and limits on tasks.
+        "equalize" is the paper's single LP. It has the same optimum if there are no zero demands, placement constraints or limits on
+        tasks.
     """
 
     formulation: Literal["leximin", "equalize"] = "leximin"
@@ -68,13 +69,13 @@ class DRFH(ShareNotion):
             raise Unsupported(f'drfh has no formulation "{self.formulation}"; it has "leximin" and "equalize"')
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""
         return dominant_share(instance, instance.total_capacity)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """The dominant share of the whole cluster."""
+        """Return the dominant share of the cluster as text."""
         return dominant_part(instance, user, instance.total_capacity, "the whole cluster")
 
     def goal(self, weights: FloatArray) -> Goal:
-        """Return the leximin, or one common level."""
+        """Return the leximin, or the goal of one equal level."""
         return Equalize(weights) if self.formulation == "equalize" else Leximin(weights)

@@ -2,19 +2,20 @@
 
     maximise  sum_n phi[n] x[n],
 
-over the same allocations as every other notion: a linear program, `proportional` with alpha = 0, and the other end of the scale from
-max-min. Kesidis et al. (2018), equation (18), measure schedulers by this sum.
+over the same allocations as every other notion. This is a linear program: `proportional` with alpha = 0, the opposite of max-min in the
+alpha family. Kesidis et al. (2018), equation (18), measure schedulers by this sum.
 
-*Optimality.* x is optimal if and only if there are prices p >= 0 of what is full and q >= 0 of tasks that all run with
+*Optimality.* x is optimal if and only if there are prices p >= 0, positive only for full capacities, and q >= 0, positive only for users
+that run all their tasks, with
 
-    phi[n] <= sum_r p[i,r] d[n,r] + q[n]     for every eligible pair (n, i), with equality where x[n,i] > 0:
+    phi[n] <= sum_r p[i,r] d[n,r] + q[n]     for every eligible pair (n, i), with equality where x[n,i] > 0.
 
-server by server, what counts is weight for money. On one resource the users with the largest phi[n] / d[n,r] take all that they can.
+With a single resource r, the users with the largest phi[n] / d[n,r] take as much as they can.
 
-*Properties.* It is Pareto optimal, since every x[n] counts, and promises nothing else. No sharing incentive: a user may get nothing,
-as two of three do in figure 1 of the PS-DSF paper, where the third runs all 12 tasks. Not strategy-proof: with 10 units, and demands 1
-and 2, the second user gets nothing; it says 1/2, is given all 10 units, and runs 5 tasks. Unlike the x[n] of every strictly concave
-goal, its x[n] need not be unique (two users with the same demand and weight may share in any way); only the sum is.
+*Properties.* It is Pareto optimal, because every x[n] has a positive coefficient. It has no other property. No sharing incentive: a user
+may get nothing, as two of three users do in figure 1 of the PS-DSF paper, where the third runs all 12 tasks. Not strategy-proof: with 10
+units and demands 1 and 2, the second user gets nothing; if it reports 1/2 instead, it is given all 10 units and runs 5 tasks. Only the sum
+is unique. The x[n] need not be: two users with the same demand and weight may divide their tasks in any way.
 
 >>> import fairopt as fo
 >>> fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "efficiency").tasks_per_user.round(6)
@@ -45,17 +46,17 @@ class Efficiency(ShareNotion):
 
     @property
     def merge_alpha(self) -> float:
-        """Only users of equal weight merge: the largest weight takes all."""
+        """Return 0: of identical users the one with the largest weight takes all tasks, so only users of equal weight merge."""
         return 0.0
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return 1: tasks count."""
+        """Return 1 for every user: tasks are counted."""
         return np.ones(instance.n_users)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """What it adds to the total."""
+        """Return what one task adds to the total, as text."""
         return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
 
     def goal(self, weights: FloatArray) -> Goal:
-        """The sum."""
+        """Return the total."""
         return Total(weights)

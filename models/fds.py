@@ -1,10 +1,10 @@
-"""Fairness on dominant shares (FDS): fairness against efficiency, both of the users' dominant shares.
+"""Fairness on dominant shares (FDS): a trade-off between fairness and efficiency, both of the users' dominant shares.
 
     maximise  f[beta, lambda](s),      s[n] = mu[n] x[n],   mu[n] = max_r d[n,r] / C[r],   C[r] = sum_i counts[i] c[i,r],
 
-with the f of ``fairopt/models/tradeoff.py``, over the same allocations as every other notion. Joe-Wong, Sen, Lan and Chiang (2013) state it
-for one pool; here C is the capacity of the whole cluster, as in `drfh`, which is the limit of large beta (without weights, and with
-lambda = (1 - beta) / beta). beta says how much the smallest shares count, lambda how much their sum does.
+with f as in ``fairopt.models.tradeoff``, over the same allocations as every other notion. Joe-Wong, Sen, Lan and Chiang (2013) define it
+for one pool; here C is the capacity of the cluster, as in `drfh`. The larger beta, the more the smallest shares count; the larger |lambda|,
+the more their sum counts. Without weights and with lambda = (1 - beta) / beta, the limit of large beta is `drfh`.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
@@ -36,5 +36,5 @@ class FDS(TradeoffNotion):
     source = "Joe-Wong, Sen, Lan and Chiang (2013), fairness on dominant shares (FDS)"
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """max_r d[n,r] / sum_i counts[i] c[i,r]."""
+        """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""
         return dominant_share(instance, instance.total_capacity)

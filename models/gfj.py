@@ -1,15 +1,15 @@
-"""Generalised fairness on jobs (GFJ): fairness against efficiency, both of the numbers of tasks.
+"""Generalised fairness on jobs (GFJ): a trade-off between fairness and efficiency, both of the numbers of tasks.
 
     maximise  f[beta, lambda](x),      x[n] the tasks of user n,
 
-with the f of ``fairopt/models/tradeoff.py``, over the same allocations as every other notion (Joe-Wong, Sen, Lan and Chiang 2013). Whether
-tasks are large or small does not count: its users are treated as if they wanted the same.
+with f as in ``fairopt.models.tradeoff``, over the same allocations as every other notion (Joe-Wong, Sen, Lan and Chiang 2013). The size of
+tasks does not count: a task of one user is worth the same as a task of another.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
 >>> fo.solve(instance, "gfj", beta=2, lam=-0.5).tasks_per_user.round(4)  # alpha-fair, alpha = 2
 array([3.2942, 1.9019])
->>> fo.solve(instance, "gfj", beta=2, lam=-1).tasks_per_user.round(4)  # the largest x y, as f is -1 / sqrt(x y)
+>>> fo.solve(instance, "gfj", beta=2, lam=-1).tasks_per_user.round(4)  # maximises x[0] x[1], as f = -1 / sqrt(x[0] x[1])
 array([4.5, 1.5])
 """
 
@@ -34,5 +34,5 @@ class GFJ(TradeoffNotion):
     source = "Joe-Wong, Sen, Lan and Chiang (2013), generalised fairness on jobs (GFJ)"
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """Return 1: tasks count."""
+        """Return 1 for every user: tasks are counted."""
         return np.ones(instance.n_users)

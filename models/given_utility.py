@@ -1,6 +1,6 @@
-"""The half that notions over a utility of the caller's own share: u[n,i] > 0, what a task of user n is worth on server i.
+"""The base class of notions whose utilities the caller gives: u[n,i] > 0 is the worth of a task of user n on server i.
 
-U[n] = sum_i u[n,i] x[n,i],        u = 1 where nothing is given: U[n] = x[n], the number of tasks.
+    U[n] = sum_i u[n,i] x[n,i].        The default is u = 1: U[n] = x[n], the number of tasks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["GivenUtility"]
 
 @dataclass(frozen=True, eq=False)
 class GivenUtility(ShareNotion):
-    """A notion whose utilities are data: checked, and kept as (users, servers) or (users, 1)."""
+    """A notion whose utilities are given as data. They are checked, and kept as an array (users, servers) or (users, 1)."""
 
     utility: npt.ArrayLike | FloatArray | None = None  # type: ignore[assignment]
 
@@ -29,20 +29,20 @@ class GivenUtility(ShareNotion):
             array = numbers(self.utility, "utilities")
             if array.ndim not in (1, 2):
                 raise InvalidInstance(f"the shape of the utility is {array.shape}; give (users, servers) or (users,)")
-            object.__setattr__(self, "_given", self.utility)  # a frame's labels are compared with the instance's
+            object.__setattr__(self, "_given", self.utility)  # a pandas frame has labels, which `check` compares with those of the instance
             object.__setattr__(self, "utility", array[:, None] if array.ndim == 1 else array)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse utilities of the wrong shape, not positive or out of all proportion, as well as what every notion refuses."""
+        """Refuse utilities of the wrong shape, not positive or of extreme size, and what every notion refuses."""
         super().check(instance, sharing)
         require_labels(getattr(self, "_given", None), "utilities", instance.users, instance.servers)
         utility = self.share_per_task(instance)
-        used = np.where(instance.eligibility, utility, 1.0)  # where a user may not run, anything may stand
+        used = np.where(instance.eligibility, utility, 1.0)  # values of pairs that are not eligible do not matter
         rule = "finite and > 0 wherever the user may run (make a pair ineligible to rule it out)"
         check(used, np.isfinite(used) & (used > 0), "utility", rule, instance.users, instance.servers)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """u[n,i]."""
+        """Return u[n,i]."""
         shape = (instance.n_users, instance.n_servers)
         utility = np.ones(shape) if self.utility is None else np.asarray(self.utility)
         if utility.shape not in (shape, (shape[0], 1)):

@@ -1,6 +1,6 @@
 """Max-min fairness of any linear utility.
 
-The caller gives u[n,i] > 0, what a task of user n is worth on server i; the notion is the leximin of
+The caller gives u[n,i] > 0, the worth of a task of user n on server i. The notion is the leximin of
 
     s[n] = (1 / phi[n]) sum_i u[n,i] x[n,i]
 
@@ -24,12 +24,12 @@ __all__ = ["MaxMin"]
 
 @dataclass(frozen=True, eq=False)
 class MaxMin(GivenUtility):
-    """Leximin of sum_i u[n,i] x[n,i] / phi[n] for utilities of the caller's own.
+    """Leximin of sum_i u[n,i] x[n,i] / phi[n] for utilities u that the caller gives.
 
     Parameters
     ----------
     utility : array (users, servers) or (users,)
-        Worth of a task, > 0 on every eligible pair. One number per user counts alike on every server. The default, 1, counts tasks.
+        Worth of a task, > 0 on every eligible pair. One number per user holds for every server. The default is 1: tasks are counted.
     """
 
     name = "max-min"

@@ -1,18 +1,23 @@
-"""DRF on each server by itself: the naive extension that DRFH argues against.
+"""DRF on each server separately: the naive extension to several servers that the DRFH paper argues against.
 
-Every server i runs DRF among its eligible users as if it were the only one:
+Every server i computes DRF among its eligible users as if it were the only server:
 
     leximin over n of  s[n,i] = (max_r d[n,r] / (counts[i] c[i,r])) x[n,i] / phi[n]        for each server i.
 
-A user with finitely many tasks, or limited parallelism, brings to each server, in order, what earlier ones did not take; a row that
-stands for several servers takes its turn as one. Each server's shares are unique, and with them every x[n,i]: here placements can be
-compared.
+The servers take turns in order. A user with finitely many tasks, or limited parallelism, brings to each server what is left of its limit. A
+row that stands for several servers takes one turn. The shares of each server are unique, and so is every x[n,i]: of this notion, unlike
+others, placements can be compared.
 
-*Properties.* On each server for itself DRF has them all. Of the whole two remain. Sharing incentive: at s[n,i] = phi[n] / sum_m phi[m]
-no resource is used beyond sum_n s[n,i] <= 1, so no server stops anybody below its slice. Freedom from envy, server by server: who
-stops at a full resource holds at least as much of it, for its weight, as anybody else who uses it. Pareto optimality is lost, for no
-server looks at what a user has elsewhere: Wang, Li and Liang (2014), section III-D and figure 2, run 6 tasks of each user where DRFH
-runs 10, and say that utilization may be arbitrarily low. "psdsf" keeps one decision per server and does look.
+*Properties.* On one server DRF has all the properties; on several, two of them remain.
+
+* Sharing incentive: if s[n,i] phi[n] = phi[n] / sum_m phi[m] for all n, no resource is used beyond its capacity, as these shares sum to 1.
+  So no server stops a user below its slice.
+* Envy-freeness, server by server: a user that stops at a full resource holds at least as much of it, for its weight, as any other user
+  of it.
+
+Pareto optimality is lost, because no server takes into account what a user has elsewhere. In section III-D and figure 2 of Wang, Li and
+Liang (2014) each user runs 6 tasks, and 10 under DRFH; utilization can be arbitrarily low. "psdsf" also decides server by server, but takes
+the tasks on other servers into account.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]])
@@ -45,18 +50,18 @@ class PerServerDRF(ShareNotion):
     share_is_part = True
 
     def merges(self, instance: Instance) -> bool:
-        """Only where no user runs out of tasks or parallelism: servers take them in order, and identical ones would all come first."""
+        """Return False if tasks or parallelism are limited: servers take turns in order, and merged servers would take theirs together."""
         return bool(np.isinf(instance.tasks).all() and not instance.limited.any())
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""
+        """Return 1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""
         gamma = instance.unconstrained_rates
         return np.divide(1.0, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
 
     def goal(self, weights: FloatArray) -> Goal:
-        """Return the leximin of each server by itself."""
+        """Return the leximin of each server, separately."""
         return Separate(Leximin(weights))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """What it could run alone, server by server."""
+        """Return what it could run alone on each server, as text."""
         return f"what it could run alone on each server, for each server by itself: {alone_on_each(instance, user)}"

@@ -3,38 +3,43 @@
     maximise  sum_n phi[n] g(U[n]),        U[n] = sum_i u[n,i] x[n,i],
     g(U) = U^(1 - alpha) / (1 - alpha),    g = log for alpha = 1                                                  g'(U) = U^-alpha
 
-over the same allocations as every other notion; u = 1, the number of tasks, unless the caller gives u (Kesidis, Shan, Jain, Urgaonkar,
-Khamse-Ashari and Lambadaris 2018, objective (15)). The family is Mo and Walrand's (2000), alpha = 1 Kelly, Maulloo and Tan's (1998)
-proportional fairness and Nash's bargaining solution, alpha = 0 the total. Weights multiply g, they do not divide U: at alpha = 1 that
-is the same, and as alpha grows, phi^(1/alpha) tends to 1 and the limit is the max-min of U itself, not of U / phi.
+over the same allocations as every other notion. u = 1, so that U[n] is the number of tasks, unless the caller gives u.
 
-U is unique, and it is optimal if and only if for every other feasible allocation x' (proposition 2 there, corollary 1 for any U)
+*Source.* Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), objective (15). The family is that of Mo and Walrand (2000).
+alpha = 1 is the proportional fairness of Kelly, Maulloo and Tan (1998) and Nash's bargaining solution; alpha = 0 is the total. The weights
+multiply g and do not divide U. At alpha = 1 this is the same. As alpha grows, phi^(1/alpha) tends to 1, so the limit is the max-min of U,
+not of U / phi.
+
+*Optimality.* U is unique. It is optimal if and only if for every feasible allocation x' (proposition 2 there; corollary 1 for any U)
 
     sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha  <=  0.
 
-The left side is linear in x', so a linear program maximises it, and its prices are the proof: p >= 0 of the capacities with
+The left side is linear in x', so its maximum is a linear program, whose dual prices are the proof: p >= 0 of the capacities, with p = 0
+for a resource that is not full, such that
 
-    phi[n] U[n]^-alpha u[n,i]  <=  sum_r p[i,r] d[n,r]  for every eligible (n, i), with equality where x[n,i] > 0;      p = 0 where a
-    resource is left over.
+    phi[n] U[n]^-alpha u[n,i]  <=  sum_r p[i,r] d[n,r]  for every eligible (n, i), with equality where x[n,i] > 0.
 
-At alpha = 1 they are equilibrium prices (Eisenberg and Gale 1959): multiplied by x[n,i] and summed over i they say that every user
-with unlimited tasks spends exactly phi[n], on what gives it most for its money. Users who cannot have anything are left out of the
-goal.
+At alpha = 1 these are the prices of an equilibrium with incomes phi (Eisenberg and Gale 1959): multiplied by x[n,i] and summed over i, the
+equalities say that every user with unlimited tasks spends exactly phi[n], on the pairs with the best worth for their cost. Users that
+cannot run anything are left out of the goal.
 
-*Properties.* It is Pareto optimal, since every U[n] counts. At alpha = 1 two more follow from the prices, under placement constraints
-and limits on tasks too, as nobody spends more than phi[n] and all capacity together costs at most sum_m phi[m]. Sharing incentive: the
-slice phi[n] / sum_m phi[m] of every server costs at most phi[n], so n could have bought it. Freedom from envy: so could it have bought
-what m holds, scaled by phi[n] / phi[m] (Varian 1974). Both need that more tasks are all that money buys: a user with all its tasks,
-who would rather have them on other servers (``utility``), may spend less than phi[n] and have less worth than its slice. Away from
-alpha = 1 neither holds: in `efficiency` a user may get nothing, and in max-min of U one whose tasks are large takes what it needs to
-keep up. It is not strategy-proof: in the example below user 2 has 1.636 tasks, and 1.8 if it says that each takes (3, 2).
+*Properties.* It is Pareto optimal, because g increases with every U[n]. At alpha = 1 two more properties follow from the prices, also under
+placement constraints and limits on tasks, because no user spends more than phi[n] and all capacity together costs at most sum_m phi[m].
+
+* Sharing incentive: the slice phi[n] / sum_m phi[m] of every server costs at most phi[n], so user n could have bought it.
+* Envy-freeness: user n could also have bought what m holds, scaled by phi[n] / phi[m] (Varian 1974).
+
+Both proofs need users that always want more tasks. With ``utility``, a user that runs all its tasks, but would prefer other servers, may
+spend less than phi[n] and have less worth than in its slice. For other alpha neither property holds: in `efficiency` a user may get
+nothing, and in the max-min of U a user with large tasks takes whatever it needs to reach the common level. The notion is not
+strategy-proof: in the example below user 2 runs 1.636 tasks, and 1.8 if it reports a demand of (3, 2).
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
 >>> allocation = fo.solve(instance, "proportional")
 >>> allocation.tasks_per_user.round(6)
 array([4.090909, 1.636364])
->>> (instance.demands @ allocation.prices[0] * allocation.tasks_per_user).round(9)  # what they spend
+>>> (instance.demands @ allocation.prices[0] * allocation.tasks_per_user).round(9)  # spending of each user
 array([1., 1.])
 >>> fo.solve(instance, "proportional", alpha=10).tasks_per_user.round(3)
 array([2.44 , 2.187])
@@ -66,9 +71,9 @@ class Proportional(GivenUtility):
     Parameters
     ----------
     utility : array (users, servers) or (users,)
-        Worth of a task, > 0 on every eligible pair. One number per user counts alike on every server. The default, 1, counts tasks.
+        Worth of a task, > 0 on every eligible pair. One number per user holds for every server. The default is 1: tasks are counted.
     alpha : float
-        >= 0. 0 is the largest total, 1 proportional fairness; the larger, the nearer to max-min.
+        >= 0. 0 is the largest total, 1 is proportional fairness. The larger alpha, the nearer the answer is to max-min.
     """
 
     alpha: float = 1.0
@@ -83,7 +88,7 @@ class Proportional(GivenUtility):
     }
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """What goes back to equal incomes holds for alpha = 1 alone, and where all a user's tasks are worth the same or none runs out."""
+        """Return the citation. Proofs by equal incomes need alpha = 1, and unlimited tasks or the same worth of a task on all servers."""
         alike = self.utility is None or self.utility.shape[1] == 1 or bool(np.isinf(instance.tasks).all())  # type: ignore[union-attr]
         if wanted is not Property.PARETO and not (self.alpha == 1 and alike):
             return None
@@ -92,7 +97,7 @@ class Proportional(GivenUtility):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            if isinstance(self.alpha, bool | np.bool_):  # would be 0 or 1: hardly what was meant
+            if isinstance(self.alpha, bool | np.bool_):  # float() would take it for 0 or 1
                 raise TypeError
             alpha = float(self.alpha)
         except (TypeError, ValueError, OverflowError):
@@ -103,11 +108,11 @@ class Proportional(GivenUtility):
 
     @property
     def merge_alpha(self) -> float:
-        """Identical users divide by phi^(1/alpha)."""
+        """Return alpha: merged users divide their tasks in proportion to phi^(1/alpha)."""
         return self.alpha
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """What one more task is worth when it has some."""
+        """Return what one more task is worth, as text."""
         if self.alpha == 0:
             return f"what it adds to the total, the only thing that counts: {figure(float(instance.weights[user]))} a task"
         worth = "its tasks" if self.utility is None else "what its tasks are worth"
@@ -115,5 +120,5 @@ class Proportional(GivenUtility):
         return f"{worth}: one more counts {counts}"
 
     def goal(self, weights: FloatArray) -> Goal:
-        """Alpha-fair; linear for alpha = 0."""
+        """Return the alpha-fair goal; for alpha = 0 the total."""
         return AlphaFair(self.alpha, weights) if self.alpha > 0 else Total(weights)

@@ -1,46 +1,49 @@
 """Per-server dominant-share fairness (PS-DSF).
 
-No server needs to know the others. Let gamma[n,i] be what user n would run with row i to itself, and
+Every server decides for itself. Let gamma[n,i] be the number of tasks that user n could run alone on row i, and
 
     s[n,i] = x[n] / gamma[n,i],    x[n] = sum over all servers j of x[n,j],
 
-its *virtual dominant share* at i: the part of its dominant resource there that all its tasks would take, wherever they run. An
-allocation is PS-DSF if nobody can get more without taking, at some server i, from a user m with s[m,i]/phi[m] <= s[n,i]/phi[n]
-(Khamse-Ashari et al. 2017, definition 5). Two theorems make that a condition that can be checked. A resource r of server i is a
-*bottleneck* of user n there if d[n,r] > 0, r is used up, and s[n,i]/phi[n] >= s[m,i]/phi[m] for every m with x[m,i] d[m,r] > 0.
+its *virtual dominant share* at i: the part of its dominant resource at i that all its tasks would take, wherever they run. An allocation is
+PS-DSF if no user n can get more without taking, at some server i, from a user m with s[m,i]/phi[m] <= s[n,i]/phi[n] (Khamse-Ashari et al.
+2017, definition 5).
+
+*Conditions that can be checked.* A resource r of server i is a *bottleneck* of user n there if d[n,r] > 0, r is full, and
+s[n,i]/phi[n] >= s[m,i]/phi[m] for every m with x[m,i] d[m,r] > 0.
 
 * Resource division (theorem 1): x is PS-DSF if and only if every user has a bottleneck at every server where it may run.
-* Time division (theorem 2): if and only if every server's time is used up, and x[m,i] > 0 implies that s[m,i]/phi[m] is the
-  smallest at i.
+* Time division (theorem 2): x is PS-DSF if and only if the time of every server is used up, and x[m,i] > 0 implies that s[m,i]/phi[m] is
+  the smallest at i.
 
-A user with finitely many tasks who runs them all needs no bottleneck. So each server solves a problem of its own, a leximin over
-s[n,i]/phi[n] of its own x[n,i], given what its users have elsewhere, and PS-DSF is where no server can improve: an `Equilibrium`.
+A user that runs all its (finitely many) tasks needs no bottleneck. So each server solves a problem of its own: the leximin of s[n,i]/phi[n]
+over its own x[n,i], given the tasks of its users elsewhere. PS-DSF is a point at which no server can improve: an `Equilibrium`.
 
-Time division is a convex program, the market of Eisenberg and Gale (1959),
+*Time division* is a convex program, the market of Eisenberg and Gale (1959),
 
     maximise  sum_n phi[n] log x[n]   subject to   sum_n x[n,i] / gamma[n,i] <= 1,     x[n] <= T[n].
 
-Its optimum is PS-DSF. Proof: there are prices p[i] >= 0 of time and q[n] >= 0 of tasks, q[n] = 0 unless x[n] = T[n], with
+Its optimum is PS-DSF. Proof: there are prices p[i] >= 0 of time and q[n] >= 0 of tasks, with q[n] = 0 unless x[n] = T[n], such that
 
     phi[n] / x[n] <= p[i] / gamma[n,i] + q[n]     for every pair, with equality where x[n,i] > 0.
 
-For a user with tasks left that reads s[n,i]/phi[n] >= 1/p[i], and s[m,i]/phi[m] <= 1/p[i] for everybody m who holds something at i:
-that is (13) of theorem 2; and p[i] > 0 where it may run, so that the time of i is used up. With unlimited tasks all steps reverse: the
-two are one, x[n] is unique, and gamma may be any rates, coprocessors or radio channels. With finitely many tasks PS-DSF is not unique:
-where a user with few tasks runs them is free, and others feel it; the market's optimum is one allocation of several.
-``formulation="market"`` declares this program, for any engine of alpha-fair goals: a second way to the same x[n], with prices of time.
-The engine "interior-point" goes that way by itself where users are many, and the equilibrium's own condition is what proves its answer.
+For a user n with tasks left this reads s[n,i]/phi[n] >= 1/p[i], and s[m,i]/phi[m] <= 1/p[i] for every m with x[m,i] > 0. That is (13) of
+theorem 2. Moreover p[i] > 0 where n may run, so the time of i is used up. With unlimited tasks all steps can be reversed: PS-DSF and the
+optimum are the same, x[n] is unique, and gamma may be any rates (coprocessors, radio channels). With finitely many tasks PS-DSF is not
+unique: a user with few tasks may run them on one server or another, which changes what is left for others. The market's optimum is one of
+these allocations. ``formulation="market"`` declares this program, for any engine for alpha-fair goals: a second way to the same x[n], with
+prices of time. The engine "interior-point" uses it by itself if there are many users; its answer is still checked by the condition of the
+equilibrium.
 
-Resource division is not convex, and x[n] is *not unique* even with unlimited tasks, which the paper does not say. With c = (1,4),
+*Resource division* is not convex, and x[n] is *not unique*, even with unlimited tasks; the paper does not mention this. With c = (1,4),
 (4,4), d = (3,0), (0,2), (3,2) and user 2 on the second server only, x = (5/6, 4/3, 5/6) and (5/6, 3/2, 5/6) are both PS-DSF, and the
-second dominates the first. By default the servers take turns as in the paper's algorithm I, from DRF on each in order; ``order`` lets
-them act in another, and ``prefer`` chooses in the whole set:
+second dominates the first. By default the servers take turns as in the paper's algorithm I, starting from DRF on each server in order.
+``order`` changes how they take turns, and ``prefer`` chooses among all PS-DSF allocations:
 
     for each pair (n, i):             some resource r that n uses: r is full at i and s[n,i]/phi[n] >= L[i,r];  or x[n] = T[n]
     for each (i, r), each m using r:  x[m,i] = 0  or  s[m,i]/phi[m] <= L[i,r]
 
-is that set, a union of polytopes with the levels L as auxiliary columns. It has a choice for each pair and resource: small
-instances only.
+is the set of all PS-DSF allocations, a union of polytopes with the levels L as auxiliary columns. It has a choice for each pair and
+resource, so it can be solved for small instances only.
 
 Figure 1 of the paper, and figures 2 and 3:
 
@@ -75,32 +78,32 @@ __all__ = ["PSDSF"]
 
 _THEOREM = "Khamse-Ashari et al. (2017), theorem 3"
 _ORDERS = ("sequential", "random", "asynchronous")
-_END = 2**31  # of seeds and delays: the clock of the servers, to which a delay is added, counts in 64 bits
+_END = 2**31  # bound of seeds and delays: a delay is added to the clock of the servers, which has 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class PSDSF(ShareNotion):
-    """PS-DSF: at each server, given the others, the leximin of x[n] / (phi[n] gamma[n,i]).
+    """PS-DSF: at each server i, given the tasks on the other servers, the leximin of x[n] / (phi[n] gamma[n,i]).
 
     Parameters
     ----------
     formulation : {"equilibrium", "market"}
-        "market" is the convex program of time division, which has no turns and nothing to prefer.
+        "market" is the convex program of time division. It goes with none of the other options.
     order : {"sequential", "random", "asynchronous"}
-        How servers take turns: in order, in a new order each sweep, or each at times of its own.
+        How servers take turns: in the given order, in a new random order each sweep, or each server at random times of its own.
     seed : int
-        Of the last two; >= 0 and < 2^31.
+        Seed of the random order or times; >= 0 and < 2^31.
     delay : int
-        Asynchronously, for how many actions of others a server's decision may be on its way; >= 0 and < 2^31.
+        Asynchronous servers only: a server acts on information up to ``delay`` actions of others old; >= 0 and < 2^31.
     prefer : array (users,) or "utilization", optional
-        Choose among all PS-DSF allocations one that maximises the sum of prefer[n] x[n] (of any sign), or the mean utilization of
-        the resources. (Where time is divided and tasks are unlimited there is nothing to choose: x[n] is unique.) No servers take turns
-        then: neither ``order`` nor ``seed`` goes with it.
+        Choose among all PS-DSF allocations one that maximises sum_n prefer[n] x[n] (prefer[n] of any sign), or the mean utilization of the
+        resources. (Under time division with unlimited tasks x[n] is unique, and there is nothing to choose.) Servers do not take turns
+        then, so neither ``order`` nor ``seed`` can be given.
 
     Raises
     ------
     Unsupported
-        For an option that is none of these, or that the others leave without a meaning.
+        For an unknown option, or options that exclude each other.
 
     >>> PSDSF(prefer="utilization", order="random")
     Traceback (most recent call last):
@@ -117,7 +120,7 @@ class PSDSF(ShareNotion):
     name = "psdsf"
     title = "Per-server dominant-share fairness"
     source = "Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar and Zhao (2017), definition 5"
-    satisfies: ClassVar = {  # under both divisions; Pareto optimality and strategy-proofness only where time is divided
+    satisfies: ClassVar = {  # proved for both divisions; Pareto optimality and strategy-proofness are proved for time division only
         Property.SHARING_INCENTIVE: _THEOREM,
         Property.ENVY_FREENESS: f"{_THEOREM}; of what others hold on the servers where one may run",
         Property.BOTTLENECK_FAIRNESS: _THEOREM,
@@ -127,7 +130,7 @@ class PSDSF(ShareNotion):
     share_is_part = True
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """Bottleneck fairness is proved where one resource is dominant for every user on every server where it may run."""
+        """Return the citation; for bottleneck fairness only if one resource is dominant for every user on every eligible server."""
         if wanted is Property.BOTTLENECK_FAIRNESS:
             parts = [safe_ratio(d[:, None], c[None]) for d, c in zip(instance.demands.T, instance.capacities.T, strict=True)]
             largest = np.maximum.reduce(parts) * (1 - 1e-9)
@@ -152,16 +155,16 @@ class PSDSF(ShareNotion):
 
     @property
     def merge_alpha(self) -> float | None:
-        """Identical users need not get the same where one allocation is preferred."""
+        """Return None, so that nothing is merged, where an allocation is preferred: it may treat identical users differently."""
         return 1.0 if self.prefer is None else None
 
     def restricted(self, users: IntArray | None = None, servers: IntArray | None = None) -> PSDSF:
-        """Take the preference along."""
+        """Return the notion with the preference of these users."""
         prefer = restricted_preference(self.prefer, users)
         return self if prefer is self.prefer else dataclasses.replace(self, prefer=prefer)
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse a market or a preference where there is none, as well as what every notion refuses."""
+        """Refuse the market under resource division, a bad preference and limited parallelism, and what every notion refuses."""
         super().check(instance, sharing)
         if instance.limited.any():
             n = int(instance.limited.argmax())
@@ -178,32 +181,32 @@ class PSDSF(ShareNotion):
         check_preference(self.prefer, instance, self.name)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """1 / gamma[n,i], (users, servers); inf where n may not run, which has no column."""
+        """Return 1 / gamma[n,i], (users, servers); inf for pairs that are not eligible, which have no column."""
         return safe_ratio(1.0, instance.rates)
 
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray:
-        """s[n,i] / phi[n], (users, servers): all tasks of n in the eyes of i; 0 where n may not run."""
+        """Return s[n,i] / phi[n], (users, servers): all tasks of n, measured at server i; 0 where n may not run."""
         held, gamma = tasks.sum(axis=1)[:, None], instance.weights[:, None] * instance.rates
         virtual: FloatArray = np.divide(held, gamma, out=np.zeros(tasks.shape), where=gamma > 0)
         return virtual
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """What it could run alone, server by server; all its tasks count at each."""
+        """Return the measure as text: all tasks of the user, against what it could run alone on each server."""
         alone = alone_on_each(instance, user)
         return f"all its tasks, wherever they run, at each server against those that it could run there alone: {alone}"
 
     def goal(self, weights: FloatArray) -> Goal:
-        """Return the leximin of each server, given the others; or the market's sum."""
+        """Return the equilibrium, or the goal of the market."""
         if self.formulation == "market":
             return AlphaFair(1.0, weights)
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
 
     def criterion(self, instance: Instance) -> Criterion:
-        """x[n] / gamma[n,i] for progressive filling, gamma that of one server of the row."""
+        """Return x[n] / gamma[n,i] for progressive filling, with gamma[n,i] that of one server of the row."""
         return Criterion(safe_ratio(instance.counts, instance.rates), Measure.SERVER)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare the equilibrium, the market, or where one is preferred the set of all."""
+        """Return the program: the equilibrium, the market, or with ``prefer`` the union of all PS-DSF allocations."""
         program = super().formulate(instance, sharing=sharing, integral=integral)
         if self.formulation == "market":  # its U[n] is x[n]: a task counts the same wherever it runs
             return dataclasses.replace(program, utilities=np.ones(program.n_pairs))
@@ -214,7 +217,7 @@ class PSDSF(ShareNotion):
 
 
 def _all_allocations(program: Program, weights: FloatArray, preference: FloatArray) -> Disjunctive:
-    """Write the set of all PS-DSF allocations as clauses over (x, L); L[j] is in parts of the largest level that can matter to limit j."""
+    """Return the set of all PS-DSF allocations as clauses over (x, L), where L[j] is divided by the largest level possible at limit j."""
     limits, pairs = program.limits, program.n_pairs
     rows = np.flatnonzero(limits.of_servers)
     tasks = {int(limits.keys[j, 0]): j for j in np.flatnonzero(limits.kinds == LimitKind.TASKS)}
@@ -233,7 +236,7 @@ def _all_allocations(program: Program, weights: FloatArray, preference: FloatArr
         return sp.csr_array((np.broadcast_to(np.asarray(values, float), where.shape), (np.zeros(where.size, int), where)), shape=(1, width))
 
     def ahead(p: int, j: int) -> sp.csr_array:
-        """Row of s[p] - L[j], in units of L[j]'s largest."""
+        """Return the row of s[p] - L[j], divided by the largest level at limit j."""
         columns = own[program.pair_users[p]]
         return row_of(np.append(np.full(columns.size, per_task[p] / upper[j]), -1.0), np.append(columns, pairs + j))
 

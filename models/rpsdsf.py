@@ -1,12 +1,13 @@
 """Residual per-server dominant shares (rPS-DSF), a criterion of progressive filling.
 
-PS-DSF compares what a user has with what it could run on a whole server, this criterion with what it could run on what is left of it:
+PS-DSF divides the tasks of a user by the number that it could run on the empty server. This criterion divides by the number that it could
+run on what is left of the server:
 
     s[n,i] = x[n] max_r d[n,r] / (phi[n] (c[i,r] - sum_m x[m,i] d[m,r])).
 
-A user is sent where the largest number of its own tasks would still fit, so that servers fill up evenly. Kesidis, Shan, Jain, Urgaonkar,
-Khamse-Ashari and Lambadaris (2018), section VI. It depends on the order in which tasks come, so it is the criterion of a schedule and not
-a notion with an optimum: `solve` does not know it.
+A user goes to the server on which most of its own tasks would still fit, so servers fill up evenly. Source: Kesidis, Shan, Jain, Urgaonkar,
+Khamse-Ashari and Lambadaris (2018), section VI. The criterion depends on the order of placements. It defines a schedule, not an optimum,
+and `solve` refuses it.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])
@@ -36,13 +37,13 @@ class ResidualPSDSF(Notion):
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), section VI"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Refuse: it has no program."""
+        """Refuse: the criterion has no program."""
         raise Unsupported('"rpsdsf" is the criterion of a schedule and has no optimum; use fairopt.schedule, or the notion "psdsf"')
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """What is left of a server."""
+        """Return the measure as text."""
         return "all its tasks, at each server against those that would still fit there"
 
     def criterion(self, instance: Instance) -> Criterion:
-        """Return 1 for each user: the rest is what is left of the servers."""
+        """Return 1 for each user: progressive filling itself divides by what is left of the servers."""
         return Criterion(np.ones(instance.n_users), Measure.RESIDUAL)

@@ -1,25 +1,26 @@
-"""The half that the two families of trade-offs share: f[beta, lambda] of Joe-Wong, Sen, Lan and Chiang, over any utilities U[n].
+"""The base class of trade-offs between fairness and efficiency: f[beta, lambda] of Joe-Wong, Sen, Lan and Chiang, of any utilities U[n].
 
     f(U) = sgn(1 - beta) ( sum_n phi[n] (U[n] / S)^(1 - beta) )^(1 / beta)  S^lambda,      S = sum_n U[n]
 
-The first factor depends on the fractions U[n] / S alone, a measure of fairness that beta makes strict; the second is efficiency. Weights
-multiply, as in the weighted form of Lan, Kao, Chiang and Sabharwal (2010), and S is of U itself: then for lambda = (1 - beta) / beta, where
-S cancels, f grows with sum_n phi[n] U[n]^(1 - beta) / (1 - beta), the weighted `proportional` goal of alpha = beta.
+The first factor depends only on the fractions U[n] / S. It measures fairness, the more strictly the larger beta is. The second factor is
+efficiency. The weights multiply the terms, as in the weighted form of Lan, Kao, Chiang and Sabharwal (2010), and S is not weighted. So for
+lambda = (1 - beta) / beta, where S cancels, f is an increasing function of sum_n phi[n] U[n]^(1 - beta) / (1 - beta), the weighted
+`proportional` goal with alpha = beta.
 
-*In one scale.* With the power mean M(U) = (sum_n phi[n] U[n]^(1 - beta))^(1 / (1 - beta)),
+*On a logarithmic scale.* With the power mean M(U) = (sum_n phi[n] U[n]^(1 - beta))^(1 / (1 - beta)),
 
-    log |f| / lambda = (1 - e) log M(U) + e log S,      e = 1 - (1 - beta) / (beta lambda),
+    log |f| / lambda = (1 - e) log M(U) + e log S,      e = 1 - (1 - beta) / (beta lambda).
 
-and maximising f is maximising this, for either sign of 1 - beta, if lambda has it too: |f(U)|^(1/lambda) is the geometric mean of a mean
-that looks at the poor and of the total. e = 0 is alpha-fairness, and as e tends to 1 (|lambda| to infinity), the largest total.
+If lambda has the sign of 1 - beta, maximising f is the same as maximising this. |f(U)|^(1/lambda) is a weighted geometric mean of M, which
+emphasises small utilities, and of the total S. e = 0 is alpha-fairness. As e tends to 1 (|lambda| to infinity), the largest total results.
 
-*Which lambda.* |lambda| >= |(1 - beta) / beta|, with the sign of 1 - beta, is 0 <= e < 1. That is when f grows with every U[n], whatever
-the others have, so that its maximum is Pareto efficient (theorem of that paper), and exactly then log |f| / lambda is concave: M is a
-concave function, the logarithm is concave and grows. Elsewhere e < 0 (or both signs differ): more for a user who has much lowers f, as it
-makes the fractions less equal, and log S enters with a negative sign, which is convex. Such a lambda is refused.
+*Which lambda.* 0 <= e < 1 means that lambda has the sign of 1 - beta and |lambda| >= |(1 - beta) / beta|. Exactly then f increases with
+every U[n], so that its maximum is Pareto efficient (theorem of that paper), and log |f| / lambda is concave, because M is concave and the
+logarithm is concave and increasing. For other lambda (e < 0, or opposite signs), more tasks for a user with a large U[n] can lower f,
+because the fractions become less equal, and the term in log S is convex. Such a lambda is refused.
 
-*beta = 1* is no member: at a fixed lambda the limit is S^lambda alone, the largest total, and where lambda tends to 0 with beta the limit
-depends on how. The useful ones have names: `efficiency`, and `proportional`, to which lambda = (1 - beta) / beta leads.
+*beta = 1* is refused: at a fixed lambda the limit is S^lambda, the largest total; if lambda tends to 0 with beta, the limit depends on how
+it does. The two useful limits have names: `efficiency`, and `proportional`, the limit for lambda = (1 - beta) / beta.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class TradeoffNotion(ShareNotion):
     Parameters
     ----------
     beta : float
-        > 0, other than 1: how much the poor count.
+        > 0, other than 1. The larger beta, the more small utilities count.
     lam : float, optional
-        lambda, of the sign of 1 - beta and with |lambda| >= |(1 - beta) / beta|: how much the total counts. The default is twice
-        (1 - beta) / beta, where both count alike, e = 1/2.
+        lambda, with the sign of 1 - beta and |lambda| >= |(1 - beta) / beta|. The larger |lambda|, the more the total counts. The default
+        is 2 (1 - beta) / beta, for which fairness and total count alike, e = 1/2.
     """
 
     beta: float = 2.0
@@ -69,7 +70,7 @@ class TradeoffNotion(ShareNotion):
             )
         least = (1 - beta) / beta
         lam = 2 * least if self.lam is None else _number(self.lam, "lam", "a number, or leave it out for 2 (1 - beta) / beta")
-        if abs(lam - least) <= _ROUNDING * abs(least):  # as written in decimals
+        if abs(lam - least) <= _ROUNDING * abs(least):  # equal to the bound but for rounding of decimals
             lam = least
         if lam * least < 0 or abs(lam) < abs(least):
             sign = ">=" if least > 0 else "<="
@@ -83,18 +84,18 @@ class TradeoffNotion(ShareNotion):
 
     @property
     def merge_alpha(self) -> float:
-        """Identical users divide by phi^(1/beta): the total does not mind who of them runs a task."""
+        """Return beta: merged users divide their tasks in proportion to phi^(1/beta); the total does not depend on how."""
         return self.beta
 
     def goal(self, weights: FloatArray) -> Goal:
-        """f, in the scale of its logarithm."""
+        """Return log |f| / lambda."""
         assert self.lam is not None
         return Tradeoff(self.beta, self.lam, weights)
 
 
 def _number(value: Any, name: str, rule: str) -> float:
     try:
-        if isinstance(value, bool | np.bool_):  # would be 0 or 1: hardly what was meant
+        if isinstance(value, bool | np.bool_):  # float() would take it for 0 or 1
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,19 +1,20 @@
 """Task share fairness (TSF).
 
-Like CDRF, but a user is measured against what it could run alone *as if it had no placement constraints*:
+Like CDRF, but a user is compared with what it could run alone *without placement constraints*:
 
-    s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
+    s[n] = x[n] / (phi[n] sum_i gamma0[n,i]),    gamma0[n,i] = counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r].
 
-so that declaring fewer eligible servers cannot raise anybody's share; nor can declaring less parallelism, which is no part of gamma0
-either. Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et
-al. (2017), section II-B. Without placement constraints it is CDRF, and on one server DRF. It is a leximin of `fairopt.models.notion`:
-x[n] is unique, and Pareto optimal.
+gamma0 depends on demands and capacities only. So a user cannot raise its share by declaring fewer eligible servers or less parallelism.
 
-*Properties.* Wang et al. prove Pareto optimality, freedom from envy, strategy-proofness (in demands and in declared servers) and a
-sharing incentive. Measured against the slice of *every server* (`uniform`) the last holds without placement constraints only. Two
-users may run only on the first of two servers, (1, 2) and (5, 2), with demands (2, 2) and (4, 2): gamma0 sums to 1.5 and 1.25, the
-first server's cpu stops both at s = 1/8, x = (0.1875, 0.15625), and half of that server is 0.25 tasks of the first. Nor is it
-bottleneck fair (Khamse-Ashari et al.): in the example below all three users want memory, and weights 1, 1, 2 would give them 3, 3, 6.
+*Source.* Wang, Li, Liang and Li (2016), as restated by Khamse-Ashari et al. (2017), section II-B. Without placement constraints it is CDRF,
+and on one server DRF. As a leximin it is Pareto optimal and x[n] is unique (`fairopt.models.notion`).
+
+*Properties.* Wang et al. prove Pareto optimality, envy-freeness, strategy-proofness (in demands and in declared servers) and a sharing
+incentive. With the slice of *every server* (`uniform`) as the reference, the sharing incentive holds only without placement constraints. A
+counterexample: capacities (1, 2) and (5, 2), two users with demands (2, 2) and (4, 2), both eligible on the first server only. Then gamma0
+sums to 1.5 and 1.25. The cpu of the first server stops both users at s = 1/8, x = (0.1875, 0.15625), but half of that server would run 0.25
+tasks of the first user. TSF is not bottleneck fair either (Khamse-Ashari et al.): in the example below memory is the bottleneck of all
+three users, and weights 1, 1, 2 would give them 3, 3 and 6 tasks.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
@@ -50,17 +51,17 @@ class TSF(ShareNotion):
     share_is_part = True
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
-        """With placement constraints, the slice of every server is not promised."""
+        """Return the citation; for the sharing incentive only without placement constraints."""
         if wanted is Property.SHARING_INCENTIVE and not Condition.EVERYWHERE.met(instance, sharing):
             return None
         return super().promise(wanted, instance, sharing)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
-        """1 / sum_i gamma0[n,i]."""
+        """Return 1 / sum_i gamma0[n,i]."""
         return safe_ratio(1.0, instance.unconstrained_rates.sum(axis=1))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """The tasks that it could run alone, without constraints."""
+        """Return the tasks that it could run alone without constraints, as text."""
         alone = float(instance.unconstrained_rates[user].sum())
         part = percent(float(safe_ratio(1.0, alone)))
         return f"the {figure(alone)} tasks that it could run alone, if it were free to use every server: each counts {part}"

@@ -1,20 +1,20 @@
-"""The uniform slice: what every user would have if nothing were shared.
+"""The uniform slice: what every user would have if each server were divided in advance.
 
-Every server is cut by weight, and user n may fill phi[n] / sum_m phi[m] of each resource of *every* server where it may run, and
-nothing else:
+Every server is divided in proportion to the weights. User n may use the part phi[n] / sum_m phi[m] of each resource of *every* server on
+which it is eligible, and nothing else:
 
     maximise sum_n x[n]   subject to   x[n,i] <= min_r  phi[n] / (sum_m phi[m]) * counts[i] c[i,r] / d[n,r],     sum_i x[n,i] <= T[n].
 
-With weights per resource the slice of resource r is phi[n,r] / sum_m phi[m,r]. Under time division the slice is of each server's time,
-which is the same number of tasks. A server where a user may not run is cut all the same, and that slice stays unused (Khamse-Ashari et
-al. 2017, sections II-A and III-B).
+With weights per resource the slice of resource r is phi[n,r] / sum_m phi[m,r]. Under time division the slice is a part of each server's
+time, which gives the same number of tasks. A user's slice of a server on which it is not eligible stays unused (Khamse-Ashari et al. 2017,
+sections II-A and III-B).
 
-It is the baseline of the *sharing incentive*: a notion gives one if nobody receives less than its slice. No pair shares a limit with
-another user's, so the optimum is read off: x[n] = min(T[n], sum of the bounds on x[n,i]), which is unique.
+The uniform slice is the reference of the *sharing incentive*: a notion has it if no user receives less than its slice. No two users share
+a limit, so the optimum is x[n] = min(T[n], sum of the bounds on x[n,i]), which is unique.
 
-*Properties.* Free of envy, as what m holds, scaled by phi[n] / phi[m], fits into the slice of n. Strategy-proof, as a report changes
-nothing but what is put into one's own slice. Not Pareto optimal, which is why one shares: in figure 1 of the PS-DSF paper the slices
-are 1.5, 1.5 and 6 tasks and leave a quarter of the memory, which "psdsf" fills with 3, 3 and 6.
+*Properties.* Envy-free: what m holds, scaled by phi[n] / phi[m], fits into the slice of n. Strategy-proof: a report changes only how a
+user's own slice is filled. Not Pareto optimal: in figure 1 of the PS-DSF paper the slices run 1.5, 1.5 and 6 tasks and leave a quarter of
+the memory unused, which "psdsf" fills with 3, 3 and 6 tasks.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]])
@@ -42,7 +42,7 @@ _SOURCE = "by definition: everybody has exactly its slice"
 
 
 class Uniform(Notion):
-    """The 1/N slice (by weight) of every server: the sharing-incentive baseline."""
+    """A slice of every server in proportion to the weight, the reference of the sharing incentive."""
 
     name = "uniform"
     title = "Uniform slice of every server"
@@ -55,7 +55,7 @@ class Uniform(Notion):
     weights_per_resource = True
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
-        """Refuse weights per resource under time division, as well as what every notion refuses."""
+        """Refuse weights per resource under time division, and what every notion refuses."""
         super().check(instance, sharing)
         if sharing == "tdm" and instance.weights.ndim == 2:
             raise Unsupported(
@@ -64,12 +64,12 @@ class Uniform(Notion):
             )
 
     def describe_measure(self, instance: Instance, user: int) -> str:
-        """Its slice."""
+        """Return its slice as text."""
         part = (instance.weights / instance.weights.sum(axis=0))[user]
         return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of every server"
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
-        """Declare one limit per pair, its slice, and the total of the tasks as the goal."""
+        """Return the program: one limit per pair, its slice, and the total number of tasks as the goal."""
         users, servers = eligible_pairs(instance)
         part = instance.weights / instance.weights.sum(axis=0)
         if part.ndim == 1:
@@ -79,8 +79,8 @@ class Uniform(Notion):
             for r in range(instance.n_resources):
                 demand = instance.demands[users, r]
                 asks = demand > 0
-                whole = instance.row_capacity[servers[asks], r] / demand[asks]
-                bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * whole)
+                alone = instance.row_capacity[servers[asks], r] / demand[asks]
+                bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * alone)
         slices = Limits.of(LimitKind.SLICE, sp.eye_array(users.size, format="csr"), bounds, np.column_stack([users, servers]))
         return Program(
             name=self.name,
