@@ -111,16 +111,15 @@ class BBF(Notion):
         super().check(instance, sharing)
         if instance.counts.sum() != 1:
             raise Unsupported(
-                f'the notion "bbf" is of one pool, but the instance has {instance.counts.sum():g} servers; '
-                "instance.pooled() is one server with everything"
+                f'the notion "bbf" is defined on one pool, but the instance has {instance.counts.sum():g} servers; '
+                "instance.pooled() makes one server of them"
             )
         if sharing == "tdm":
-            raise Unsupported('the notion "bbf" divides resources, and there is none but time with sharing="tdm"; leave sharing out')
+            raise Unsupported('the notion "bbf" divides resources, not time; leave sharing="tdm" out')
         if instance.limited.any():
             raise Unsupported(
-                f'the notion "bbf" knows no limit of a user but its request, and the parallelism of '
-                f'"{instance.users[int(instance.limited.argmax())]}" is less than the pool; '
-                "make its request smaller, and leave parallelism out"
+                f'the notion "bbf" limits a user only by its request, but user "{instance.users[int(instance.limited.argmax())]}" has a '
+                "parallelism smaller than the pool; give the user fewer tasks, and leave parallelism out"
             )
         check_preference(self.prefer, instance, self.name)
 

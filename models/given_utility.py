@@ -1,6 +1,6 @@
 """The base class of notions whose utilities the caller gives: u[n,i] > 0 is the worth of a task of user n on server i.
 
-    U[n] = sum_i u[n,i] x[n,i].        The default is u = 1: U[n] = x[n], the number of tasks.
+U[n] = sum_i u[n,i] x[n,i].        The default is u = 1: U[n] = x[n], the number of tasks.
 """
 
 from __future__ import annotations

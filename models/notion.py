@@ -195,7 +195,7 @@ class Notion(ABC):
             If the notion equalises no share.
         """
         raise Unsupported(
-            f'"{self.name}" equalises no share of a user, so it cannot say whose turn it is; '
+            f'"{self.name}" equalises no share of the users, so it cannot be the criterion of a schedule; '
             'use a max-min notion such as "drfh", or "psdsf"'
         )
 
@@ -237,7 +237,7 @@ class ShareNotion(Notion):
             n, i = users[valueless[0]], servers[valueless[0]]
             raise InvalidInstance(
                 f'a task of user "{instance.users[n]}" on "{instance.servers[i]}" is worth a share of {utilities[valueless[0]]:g} under '
-                f'"{self.name}", which cannot be equalised; give the user a demand > 0, or use "max-min" with a utility of your own'
+                f'"{self.name}", but shares must be > 0; give the user a demand > 0, or use "max-min" with a utility of your own'
             )
         return Program(
             name=self.name,

@@ -146,7 +146,7 @@ class PSDSF(ShareNotion):
         for name, value in (("seed", self.seed), ("delay", self.delay)):
             check_whole_number(f"the {name} of psdsf", value, 0, below=_END)
         if self.delay and self.order != "asynchronous":
-            raise Unsupported('only servers that act asynchronously have a delay, in actions of others; use order="asynchronous"')
+            raise Unsupported('only asynchronous servers have a delay, in actions of others; use order="asynchronous"')
         turns = self.order != "sequential" or self.seed != 0
         if self.formulation == "market" and (turns or self.prefer is not None):
             raise Unsupported('formulation="market" is one program, without turns of servers or a choice; leave order, seed and prefer out')
@@ -169,9 +169,9 @@ class PSDSF(ShareNotion):
         if instance.limited.any():
             n = int(instance.limited.argmax())
             raise Unsupported(
-                f'psdsf compares users server by server, and user "{instance.users[n]}" is limited to {instance.parallelism[n]:g} servers '
-                'in all, of which no server knows; use "proportional", which with sharing="tdm" is PS-DSF where nobody is limited, or '
-                "leave parallelism out"
+                f'psdsf decides server by server, and no server can check that user "{instance.users[n]}" is on at most '
+                f'{instance.parallelism[n]:g} servers in total; leave parallelism out, or use "proportional" (with sharing="tdm" it is the same '
+                "as psdsf if no user is limited)"
             )
         if self.formulation == "market" and sharing == "rdm":
             raise Unsupported(

@@ -65,8 +65,8 @@ class TradeoffNotion(ShareNotion):
             raise InvalidInstance(f"beta is {beta:g}; give a number > 0 other than 1")
         if beta == 1:
             raise InvalidInstance(
-                "at beta = 1 the family has no limit of its own: it is the largest total for a fixed lambda, and anything up to "
-                'proportional fairness for one that tends to 0; use "efficiency", "proportional", or a beta near 1'
+                "beta is 1, where the family has no single limit: for a fixed lambda it is the largest total, and if lambda tends to 0, "
+                'anything up to proportional fairness; use "efficiency", "proportional", or a beta near 1'
             )
         least = (1 - beta) / beta
         lam = 2 * least if self.lam is None else _number(self.lam, "lam", "a number, or leave it out for 2 (1 - beta) / beta")
@@ -76,8 +76,8 @@ class TradeoffNotion(ShareNotion):
             sign = ">=" if least > 0 else "<="
             raise InvalidInstance(
                 f"lam is {exactly(lam)}, but at beta = {exactly(beta)} only lam {sign} (1 - beta) / beta = {exactly(least)} can be "
-                "maximised: beyond it more tasks for a user can lower the goal, so its maximum need not be Pareto efficient, and the goal "
-                "is not concave"
+                "maximised: for other lam the goal is not concave, and more tasks of a user can lower it, so its maximum need not be "
+                "Pareto efficient"
             )
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "lam", lam)

@@ -1,8 +1,8 @@
-"""What a simulation of whole tasks is told: jobs of tasks that come and end, users who come and go, servers that come and go (`Work`).
+"""The input of a simulation of whole tasks: jobs, and users and servers that come and go over time (`Work`).
 
-Beside a `fairopt.program.filling.Filling`, which says who fits where and whose turn it is. Each "user" of that filling is here a
-*stream*: the
-jobs of one user (its owner) whose tasks are alike. A share is the owner's: the sum over its running tasks, each counted as its stream says.
+The simulation also reads a `fairopt.program.filling.Filling`, which has the servers, the demands and the criterion. A "user" of that
+filling is here a *stream*: the jobs of one user, its *owner*, whose tasks have the same demand. Shares are those of owners: the sum over
+all running tasks of an owner, each weighted as its stream says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Change", "Work"]
 
 
 class Change(IntEnum):
-    """What happens at a time besides the ends of tasks, in the order in which it does (numbers, because compiled code reads them)."""
+    """What happens at a time besides the ends of tasks. At one time, changes happen in this order. (Numbers, for compiled code.)"""
 
     LEAVE = 0
     JOIN = 1
@@ -27,25 +27,25 @@ class Change(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """Jobs, and what else changes over time.
+    """Jobs, and the other changes over time.
 
     Attributes
     ----------
     stream : int array (jobs,)
-        Jobs in the order of their submission; -1 for one that takes no part.
+        Stream of each job, in order of submission; -1 for a job that is left out.
     tasks : int array (jobs,)
     durations : array (jobs,) or (tasks,)
-        Of each task of a job, or of all tasks one by one; inf for one that never ends.
+        One duration for all tasks of a job, or one for each task; inf for a task that never ends.
     owner : int array (streams,)
     rank : int array (streams,)
-        Order in which ties between shares are broken; within a rank the stream whose next job was submitted first.
+        Order in which ties between shares are broken; of equal ranks, the stream whose next job was submitted first.
     present : bool array (owners,)
-        Who is there at the beginning.
+        Which owners are there at the beginning.
     servers : int array (rows,)
-        Servers of each row that are there at the beginning, of those that the filling counts.
+        How many servers of each row are there at the beginning, at most as many as in the filling.
     times, changes, subjects, amounts : arrays (events,)
-        In order of time, and at one time in order of `Change`: of a job (SUBMIT), an owner (JOIN, LEAVE) or a row (ADD, REMOVE), of which
-        ``amounts`` servers are concerned.
+        The events in order of time, and at one time in order of `Change`. The subject is a job (SUBMIT), an owner (JOIN, LEAVE) or a row
+        (ADD, REMOVE); ``amounts`` is the number of servers added or removed.
     """
 
     stream: IntArray

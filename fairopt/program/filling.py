@@ -1,17 +1,17 @@
-"""What progressive filling is told: whose turn it is (a `Criterion`), and the arrays that it fills (a `Filling`).
+"""The input of progressive filling: the share that chooses the next user (a `Criterion`), and the servers and users (a `Filling`).
 
-Progressive filling gives one whole task at a time to the user with the smallest share. A criterion is that share, in data. With w the
-share of one task, weights included, x[n,i] the tasks of user n on server i and x[n] their sum, it is one of
+Progressive filling gives one task at a time to the user with the smallest share. A criterion defines this share. With w the share of one
+task, divided by the weight, x[n,i] the tasks of user n on server i and x[n] = sum_i x[n,i], it is one of
 
-    OWN        s[n]   = sum_i w[n,i] x[n,i]                                  the same in the eyes of every server
-    SERVER     s[n,i] = w[n,i] x[n]                                          server-specific
-    RESIDUAL   s[n,i] = w[n] x[n] max_r d[n,r] / (c[i,r] - usage[i,r])       server-specific, against what is left of the server
+    OWN        s[n]   = sum_i w[n,i] x[n,i]                                  one share for all servers
+    SERVER     s[n,i] = w[n,i] x[n]                                          one share for each server
+    RESIDUAL   s[n,i] = w[n] x[n] max_r d[n,r] / (c[i,r] - usage[i,r])       one share for each server, relative to what is left of it
 
-Numbers are binary and data are decimal, so two comparisons have room for rounding, and no others: a task fits on a server where
+Decimal data are rounded to binary numbers. So exactly two comparisons have a tolerance: a task fits on a server if
 
     usage[i,r] + d[n,r] <= c[i,r] (1 + FITS)      for each resource r,
 
-and shares within a part ``TIE`` of the smallest are equal to it.
+and two shares are equal if they differ relatively by at most ``TIE``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIE = 1e-12
 
 
 class Measure(IntEnum):
-    """Which of the three shares above (a number, because compiled code reads it)."""
+    """Which of the three shares above. (Numbers, for compiled code.)"""
 
     OWN = 0
     SERVER = 1
@@ -36,12 +36,12 @@ class Measure(IntEnum):
 
 
 class Rule(IntEnum):
-    """How a server is chosen for a user's task, among those that it fits on."""
+    """How a server is chosen for a task, among the servers on which it fits."""
 
     FIRST = 0
     RANDOM = 1
     SMALLEST_SHARE = 2
-    # The smallest score, of equals the first:
+    # The smallest score; of equal scores the first server:
     L1 = 3
     L2 = 4
     COSINE = 5
@@ -53,12 +53,12 @@ class Rule(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Criterion:
-    """The share that progressive filling compares, before weights.
+    """The share that progressive filling compares, not divided by the weight.
 
     Attributes
     ----------
     per_task : array (users,) or (users, servers)
-        w: the share that one task is worth (on *one* server of the row). > 0 and finite wherever the user may run.
+        The share of one task (on *one* server of the row), > 0 and finite for every eligible pair.
     measure : Measure
     """
 
@@ -68,24 +68,24 @@ class Criterion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filling:
-    """Servers to fill, users who want to, and in which order. Rows may stand for several servers; tasks lie on single ones.
+    """Servers to fill and the users' tasks. A row may stand for several servers; a task runs on one of them.
 
     Attributes
     ----------
     capacities : array (rows, resources)
-        Of one server of the row. Under time division the one resource is time.
+        Capacity of one server of the row. Under time division the only resource is time.
     counts : int array (rows,)
     demands : array (users, 1, resources) or (users, rows, resources)
-        Of one task; of one task on that row where they differ, as time does.
+        Demand of one task; per row if it differs between rows, as time does.
     eligibility : bool array (users, rows)
     tasks : int array (users,)
-        How many tasks each user may have; 0 for one who takes no part.
+        Largest number of tasks of each user; 0 for a user that takes no part.
     criterion : Criterion
-        With the weights in it.
+        Divided by the weights.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
     held : int array (users, single servers), optional
-        Tasks that run already, and go on running; default none. They count in the shares and in ``tasks``.
+        Tasks that already run, and go on running; default none. They count in the shares and in ``tasks``.
     """
 
     capacities: FloatArray

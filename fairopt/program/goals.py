@@ -1,4 +1,4 @@
-"""What a program maximises: plain data over the utilities U[n] of its users."""
+"""The goals of programs, as plain data about the utilities U[n] of the users."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AlphaFair:
     weights: FloatArray
 
     def log_worth(self, utilities: FloatArray) -> FloatArray:
-        """Return the logarithm of what one more unit of each U[n] is worth, weights[n] U[n]^-alpha, (users,); inf where U[n] = 0."""
+        """Return the logarithm of the gradient with respect to U[n], weights[n] U[n]^-alpha, (users,); inf where U[n] = 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.weights) - self.alpha * np.log(utilities))
 
@@ -51,9 +51,9 @@ class AlphaFair:
 class Tradeoff:
     """Maximise (1 - e) log M(U) + e log sum U[n], with the power mean M(U) = (sum of weights[n] U[n]^(1 - beta))^(1 / (1 - beta)).
 
-    It is the logarithm of a power of f = sgn(1 - beta) (sum of weights[n] (U[n] / S)^(1 - beta))^(1 / beta) S^lam, S = sum U[n], where
-    e = 1 - (1 - beta) / (beta lam), 0 <= e < 1. beta > 0, beta != 1. e = 0 is `AlphaFair` with alpha = beta. Users whose U[n] is 0 in
-    every allocation are in neither sum.
+    This is log |f| / lam for f = sgn(1 - beta) (sum of weights[n] (U[n] / S)^(1 - beta))^(1 / beta) S^lam with S = sum U[n], and
+    e = 1 - (1 - beta) / (beta lam), where 0 <= e < 1, beta > 0 and beta != 1. e = 0 is `AlphaFair` with alpha = beta. Users whose U[n] is 0
+    in every allocation are left out of both sums.
     """
 
     beta: float
@@ -62,11 +62,11 @@ class Tradeoff:
 
     @property
     def efficiency(self) -> float:
-        """e, the part of the total in the goal."""
+        """e, the weight of the total in the goal."""
         return max(0.0, 1.0 - (1.0 - self.beta) / (self.beta * self.lam))
 
     def log_total_worth(self, utilities: FloatArray) -> float:
-        """Return log kappa: by how much a unit of the total is worth more than the power mean's part, weights[n] U[n]^-beta, says."""
+        """Return log kappa, where the gradient of the goal is proportional to weights[n] U[n]^-beta + kappa; kappa is the total's part."""
         e, held = self.efficiency, utilities > 0
         if e == 0 or not held.any():
             return -np.inf
@@ -74,7 +74,7 @@ class Tradeoff:
         return float(np.log(e / (1 - e)) + np.logaddexp.reduce(powers) - np.log(utilities.sum()))
 
     def log_worth(self, utilities: FloatArray) -> FloatArray:
-        """Return the logarithm of the gradient, weights[n] U[n]^-beta + kappa, up to a constant, (users,); inf where U[n] = 0."""
+        """Return the logarithm of weights[n] U[n]^-beta + kappa, the gradient up to a factor, (users,); inf where U[n] = 0."""
         with np.errstate(divide="ignore"):
             own = np.log(self.weights) - self.beta * np.log(utilities)
         return np.asarray(np.logaddexp(own, self.log_total_worth(utilities)))
@@ -82,14 +82,14 @@ class Tradeoff:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equilibrium:
-    """Every server maximises, in its own columns, the leximin of u[n,i] (sum over all servers j of x[n,j]) / weights[n].
+    """Every server i maximises over its own columns the leximin of u[n,i] (sum over all servers j of x[n,j]) / weights[n].
 
-    A fixed point: server i's problem counts what users have elsewhere, and no server can improve on its own. u[n,i] is the worth of
-    a task of n, wherever it runs, in the eyes of server i.
+    The problem of server i counts the tasks that users run on other servers. At an equilibrium no server can improve by changing its own
+    columns. u[n,i] is the worth of a task of n as server i measures it, wherever the task runs.
 
-    Any such point is an answer; where there are several, how servers take turns chooses: ``order`` is "sequential" (always the given
-    order), "random" (a new order each sweep) or "asynchronous" (each acts at times of its own, on what it saw up to ``delay`` actions of
-    others ago), drawn from ``seed``. An engine that does not take turns may ignore it.
+    Any equilibrium is an answer. If there are several, the way in which servers take turns decides: ``order`` is "sequential" (always the
+    given order), "random" (a new order each sweep) or "asynchronous" (each server acts at random times, on information up to ``delay``
+    actions of others old). ``seed`` is that of the random numbers. An engine in which servers do not take turns may ignore all three.
     """
 
     weights: FloatArray
@@ -100,7 +100,7 @@ class Equilibrium:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alternative:
-    """Rows lower <= matrix @ (x, auxiliary columns) <= upper, all of which hold where this alternative is chosen."""
+    """Rows lower <= matrix @ (x, auxiliary columns) <= upper, all of which must hold if this alternative is chosen."""
 
     matrix: sp.csr_array
     lower: FloatArray
@@ -109,9 +109,9 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Disjunctive:
-    """Maximise preference @ x over a union of polytopes: of every clause at least one alternative holds.
+    """Maximise preference @ x over a union of polytopes: at least one alternative of every clause must hold.
 
-    Alternatives may use auxiliary columns behind the pairs, each between 0 and its upper bound.
+    Alternatives may use auxiliary columns, which follow the pairs. Each is between 0 and its upper bound.
     """
 
     preference: FloatArray
@@ -121,7 +121,7 @@ class Disjunctive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Separate:
-    """Every server pursues the goal for itself, in order, seeing only its own columns (and the tasks that earlier servers left)."""
+    """Every server, in order, pursues the goal over its own columns, within the limits on tasks that earlier servers leave."""
 
     goal: Leximin
 

@@ -1,4 +1,4 @@
-"""Limits of a program: named sparse rows <= bound."""
+"""The limits of a program: named sparse rows, matrix @ x <= bounds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["LimitKind", "Limits"]
 class LimitKind(IntEnum):
     """What a limit row bounds, and what its two keys mean."""
 
-    CAPACITY = 0  # (server, resource): use of the resource
+    CAPACITY = 0  # (server, resource): usage of the resource
     TIME = 1  # (server, -1): sum of x[n,i] / gamma[n,i]
     TASKS = 2  # (user, -1): tasks that the user has
-    SLICE = 3  # (user, server): the part of a server that is set aside for a user
-    PARALLELISM = 4  # (user, -1): sum of x[n,i] / (tasks of n on one server of i), the servers that the user is on at once
+    SLICE = 3  # (user, server): the part of a server reserved for a user
+    PARALLELISM = 4  # (user, -1): sum of x[n,i] / rho[n,i], the number of servers that the user is on at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Rows ``matrix @ x <= bounds``; row j is of kind ``kinds[j]`` and belongs to ``keys[j]``."""
+    """Rows ``matrix @ x <= bounds``. Row j is of kind ``kinds[j]``, and ``keys[j]`` names its server, user or resource (`LimitKind`)."""
 
     matrix: sp.csr_array
     bounds: FloatArray
@@ -36,7 +36,7 @@ class Limits:
 
     @classmethod
     def of(cls, kind: LimitKind, matrix: sp.csr_array, bounds: npt.ArrayLike, keys: npt.ArrayLike) -> Limits:
-        """Build rows of one kind; ``keys`` has one or two columns. Rows without an entry are dropped."""
+        """Return limits of one kind; ``keys`` has one or two columns. Rows without an entry are dropped."""
         matrix = sp.csr_array(matrix)
         pairs = np.full((matrix.shape[0], 2), -1, dtype=np.int64)
         given = np.asarray(keys, dtype=np.int64)
@@ -47,7 +47,7 @@ class Limits:
 
     @classmethod
     def stack(cls, blocks: Iterable[Limits]) -> Limits:
-        """Put blocks of rows over the same columns below each other."""
+        """Stack blocks of rows over the same columns."""
         blocks = list(blocks)
         parts = [block for block in blocks if len(block)] or blocks[:1]
         if len(parts) == 1:
@@ -60,14 +60,14 @@ class Limits:
         )
 
     def select(self, rows: npt.NDArray[np.bool_] | IntArray) -> Limits:
-        """Keep some rows."""
+        """Return some of the rows."""
         if rows.dtype == bool and rows.all():
             return self
         return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
 
     @property
     def of_servers(self) -> npt.NDArray[np.bool_]:
-        """Which rows bound what a server gives, (rows,); the others bound what a user takes wherever it runs."""
+        """Which rows are limits of servers, (rows,). The others limit a user's tasks or parallelism, over all servers."""
         own: npt.NDArray[np.bool_] = (self.kinds != LimitKind.TASKS) & (self.kinds != LimitKind.PARALLELISM)
         return own
 

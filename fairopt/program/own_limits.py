@@ -1,10 +1,10 @@
-"""What the limits of a user's own (its tasks, its parallelism) let its level be.
+"""Upper bounds ("caps") on the level of a user that follow from its own limits, on tasks and on parallelism.
 
-A limit of user n alone, sum_i a[n,i] x[n,i] <= b with a > 0, bounds the level s[n] = sum_i u[n,i] x[n,i] / phi[n] whatever the others do:
+A limit of user n alone, sum_i a[n,i] x[n,i] <= b with a > 0, bounds the level s[n] = sum_i u[n,i] x[n,i] / phi[n], whatever other users do:
 
-    s[n] <= b max_i u[n,i] / (phi[n] a[n,i])
+    s[n] <= b max_i u[n,i] / (phi[n] a[n,i]).
 
-and while only some pairs are free of charge, a level above the same bound, taken over these pairs alone, has to be paid for elsewhere.
+If only some pairs have price 0 ("free" pairs), the same bound over these pairs is the level up to which the user pays nothing.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _SAME = 1e-15
 
 
 class OwnLimits:
-    """The limits of single users, and the caps on levels that follow from them.
+    """The limits of single users, and the caps that follow from them.
 
     Parameters
     ----------
     program : Program
     per_level : array (pairs,)
-        Level of the user per task on the pair.
+        u[n,i] / phi[n]: the level of the user per task on the pair.
 
     Attributes
     ----------
     rows : int array (own,)
-        Positions of the limits that belong to one user.
+        Positions of the limits of single users among those of the program.
     users : int array (own,)
-        That user.
+        The user of each.
     """
 
     def __init__(self, program: Program, per_level: FloatArray) -> None:
@@ -46,7 +46,7 @@ class OwnLimits:
         self.number = len(program.users)
         self.bounds = limits.bounds[self.rows]
         entries = np.diff(limits.matrix.indptr)
-        here = np.repeat(own, entries)  # by hand: slicing would cost more than all the rest, at each of the events of a simulation
+        here = np.repeat(own, entries)  # not by slicing the matrix: simulations come here at every event, and slicing takes longest
         self.row: IntArray = np.repeat(np.arange(self.rows.size), entries[self.rows])
         self.pair, self.use = limits.matrix.indices[here], limits.matrix.data[here]
         self.worth = per_level[self.pair] / self.use  # level per unit of the limit
@@ -56,7 +56,7 @@ class OwnLimits:
 
     @cached_property
     def even(self) -> BoolArray:
-        """Which limits are nothing but a cap on the level, (own,): all pairs of the user take the same of them for the same level."""
+        """Which limits are equivalent to a cap, (own,): a unit of level uses the same amount of them on every pair of the user."""
         low, high = self._extremes(np.ones(self.row.size, bool))
         return self._covers(np.ones(self.n_pairs, bool)) & (high <= low * (1 + _SAME))
 
@@ -67,32 +67,34 @@ class OwnLimits:
         return low, high
 
     def _covers(self, free: BoolArray) -> BoolArray:
-        """Does each limit bound all the free pairs of its user?"""
+        """Which limits have an entry for every free pair of their user, (own,)?"""
         pairs = np.bincount(self.pair_users[free], minlength=self.number)
         return np.asarray(np.bincount(self.row[free[self.pair]], minlength=self.rows.size) == pairs[self.users])
 
     def caps(self, free: BoolArray | None = None) -> tuple[FloatArray, IntArray]:
-        """Return the level that each user cannot pass on its free pairs (default: all), and which of ``rows`` says so.
+        """Return the cap of each user over its free pairs (default: all pairs), and which of ``rows`` it comes from.
 
-        Both have shape (users,); inf and -1 where no limit does, or where the user has no free pair: what stops it then are prices.
+        Both have shape (users,). They are inf and -1 for a user whose own limits give no cap, or that has no free pair.
         """
         free = np.ones(self.n_pairs, bool) if free is None else free
         _, high = self._extremes(free[self.pair])
-        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)  # who has no free pair buys all, and has no cap
+        bound = np.where(self._covers(free) & (high > 0), self.bounds * high, np.inf)  # no free pair: no cap
         cap, which = np.full(self.number, np.inf), np.full(self.number, -1)
         order = np.flatnonzero(np.isfinite(bound))
-        order = order[np.argsort(-bound[order], kind="stable")]  # of several of a user the smallest comes last, and stays
+        order = order[np.argsort(-bound[order], kind="stable")]  # the smallest cap of a user comes last, and overwrites the others
         cap[self.users[order]], which[self.users[order]] = bound[order], order
         return cap, which
 
     def price_beyond(self, k: int, cost: FloatArray, free: BoolArray) -> float:
-        """Return the largest price of limit ``rows[k]`` at which its user's cheapest level is still that of its free pairs.
+        """Return the largest price of limit ``rows[k]`` at which its user's free pairs are still its cheapest; inf if there is none.
 
-        ``cost`` (pairs,) is what the shared limits cost; beyond its cap the user has to buy at that price. inf: nothing is left to buy.
+        ``cost`` (pairs,) is the cost of a task at the prices of the other limits. Beyond its cap the user has to use other pairs, which use
+        less of this limit: it pays this price for the difference.
         """
         span = slice(*np.searchsorted(self.row, [k, k + 1]))
         pairs, use = self.pair[span], self.use[span]
         worth = self.per_level[pairs]
-        saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use  # of the limit, per task there instead of on the free pairs
+        # Use of the limit per task: on the free pairs for the same level, minus that on the pair.
+        saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use
         dearer = saved > _SAME * use
         return float((cost[pairs][dearer] / saved[dearer]).min(initial=np.inf))

@@ -1,8 +1,8 @@
-"""How many servers a user is on at once, and what it can run on so many.
+"""Parallelism: how many servers a user is on at once, and how many tasks it can run on a limited number of servers.
 
-x[n,i] tasks of user n on row i are worth x[n,i] / rho[n,i] servers, rho[n,i] being what n runs on *one* server of the row: min c/d, or the
-rate that was given. Under time division that is a part of the time of a server, and under division of resources the part that the user's
-dominant resource there takes. With limited parallelism P[n],
+x[n,i] tasks of user n on row i count as x[n,i] / rho[n,i] servers, where rho[n,i] is the number of tasks that n runs alone on *one* server
+of the row: min c/d, or the rate given. Under time division this is a fraction of a server's time. Under resource division it is the
+fraction of its dominant resource there. With limited parallelism P[n],
 
     sum_i x[n,i] / rho[n,i] <= P[n].
 
@@ -24,16 +24,17 @@ __all__ = ["fastest_first", "servers_at_once", "tasks_within"]
 
 
 def servers_at_once(instance: Instance, tasks: FloatArray) -> FloatArray:
-    """Return sum_i x[n,i] / rho[n,i], the servers that each user's tasks, (users, servers), are worth, (users,)."""
+    """Return sum_i x[n,i] / rho[n,i], (users,), for tasks x of shape (users, servers)."""
     rho = instance.rates_of_one
     worth: FloatArray = np.divide(tasks, rho, out=np.zeros_like(tasks), where=(rho > 0) & np.isfinite(rho)).sum(axis=1)
     return worth
 
 
 def tasks_within(instance: Instance, possible: FloatArray) -> FloatArray:
-    """Return how many of so many possible tasks, (users, servers), each user can run, (users,): on its fastest servers first.
+    """Return how many of its possible tasks, (users, servers), each user can run within its parallelism, (users,).
 
-    With ``possible`` = gamma it is what each runs alone in the whole cluster, whether it has as many tasks or not.
+    It uses its fastest servers first. With ``possible`` = gamma this is what each user could run alone in the cluster (limits on tasks are
+    ignored).
     """
     total: FloatArray = possible.sum(axis=1)
     some = np.flatnonzero(instance.limited)
@@ -43,11 +44,11 @@ def tasks_within(instance: Instance, possible: FloatArray) -> FloatArray:
 
 
 def fastest_first(possible: FloatArray, rho: FloatArray, parallelism: npt.ArrayLike) -> FloatArray:
-    """Return how many of the possible tasks, (..., servers), run on so many servers at once; rho is those of one server.
+    """Return how many of the possible tasks, (..., servers), run on ``parallelism`` servers at once; rho is the rate on one server.
 
-    max sum_i x[i] subject to x[i] <= possible[i] and sum_i x[i] / rho[i] <= parallelism: a knapsack of divisible things, filled by rho.
+    max sum_i x[i] subject to x[i] <= possible[i] and sum_i x[i] / rho[i] <= parallelism: a continuous knapsack, filled by decreasing rho.
 
-    >>> float(fastest_first(np.array([4.0, 6.0]), np.array([2.0, 3.0]), 3.0))   # two servers of 3 each, and one of 2
+    >>> float(fastest_first(np.array([4.0, 6.0]), np.array([2.0, 3.0]), 3.0))   # two servers at rate 3, one at rate 2
     8.0
     """
     order = np.argsort(-rho, axis=-1, kind="stable")

@@ -1,14 +1,14 @@
 """The optimisation model that a notion of fairness declares and that an engine solves.
 
-A small closed vocabulary, not a modelling language: with one column x[p] >= 0 for each eligible pair p = (user, server),
+This is a small fixed vocabulary, not a modelling language. There is one column x[p] >= 0 for each eligible pair p = (user, server), and
 
     U[n] = sum over the pairs p of n of u[p] x[p]          utilities, sparse: one coefficient a pair
     A x <= b,  A >= 0, b >= 0                              limits, named rows
     one goal over the U[n]                                 Leximin, Equalize, Total, AlphaFair, Tradeoff, Separate, Equilibrium,
                                                            Disjunctive
 
-Nothing but the eligible pairs is ever allocated. All limits have coefficients >= 0 (resources are only used up), which engines and
-certificates rely on: giving less is always feasible. ``print(program)`` is the mathematics.
+Pairs that are not eligible have no column. All coefficients of limits are >= 0, so reducing x keeps it feasible; engines and certificates
+rely on this. ``print(program)`` shows the program as mathematics.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Feature", "Program", "Solution", "Stage"]
 
 
 class Feature(Enum):
-    """What a program needs of an engine; its value completes the sentence "this program has ..."."""
+    """What an engine must support to solve a program. The value completes the sentence "this program has ..."."""
 
     LEXIMIN = "a lexicographic max-min goal"
     EQUALIZE = "a goal of one equal level for all"
@@ -62,23 +62,23 @@ _FEATURE_OF_GOAL = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A notion of fairness applied to an instance.
+    """The program of a notion of fairness for one instance.
 
     Attributes
     ----------
     name, title : str
-        Of the notion.
+        Name and title of the notion.
     users, servers, resources : tuples of str
         Labels.
     pair_users, pair_servers : int arrays (pairs,)
-        The columns, sorted by user, then by server.
+        User and server of each column, sorted by user, then by server.
     utilities : array (pairs,)
         u[p] > 0.
     limits : Limits
     goal : Goal
-        Its weights are (users,); users without a pair are in no goal.
+        Its weights are (users,). Users without a column are not in the goal.
     integral : bool
-        Whole tasks only.
+        Whether x must be integral: whole tasks only.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Program:
     limits: Limits
     goal: Goal
     integral: bool = False
-    _largest: FloatArray | None = field(default=None, init=False, repr=False)  # of `largest`; a changed program (`replace`) has none yet
+    _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
 
     @property
     def n_pairs(self) -> int:
@@ -101,16 +101,16 @@ class Program:
 
     @property
     def members(self) -> IntArray:
-        """The users who have a column, and so are in the goal."""
+        """The users that have a column, and so are in the goal; positions, ascending."""
         return self.pair_users[np.diff(self.pair_users, prepend=-1) > 0]
 
     @property
     def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
-        """The goal, or the one that every server pursues for itself."""
+        """The goal; of `Separate`, the goal of each server."""
         return self.goal.goal if isinstance(self.goal, Separate) else self.goal
 
     def features(self) -> frozenset[Feature]:
-        """Return what an engine must be able to do to solve this."""
+        """Return what an engine must support to solve this program."""
         goal = self.inner_goal
         needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
@@ -121,15 +121,15 @@ class Program:
 
     @property
     def is_market(self) -> bool:
-        """Is it an equilibrium that a convex program has as well, that of Eisenberg and Gale, with no turns that somebody asked for?
+        """Is it an equilibrium that the convex program of Eisenberg and Gale solves, with the default order of turns?
 
-        It is where servers divide their time and tasks have no end; `fairopt.models.psdsf` has the proof.
+        True if the only limits are those on servers' time (`fairopt.models.psdsf` has the proof).
         """
         goal = self.goal
         return isinstance(goal, Equilibrium) and goal.order == "sequential" and bool((self.limits.kinds == LimitKind.TIME).all())
 
     def per_user(self, values: FloatArray) -> FloatArray:
-        """Sum a value per pair over the pairs of each user, (users,)."""
+        """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
         return np.bincount(self.pair_users, weights=values, minlength=len(self.users)).astype(np.float64)
 
     def largest(self) -> FloatArray:
@@ -151,14 +151,14 @@ class Program:
         return ScaledColumns.of(self)
 
     def part(self, server: int, x: FloatArray) -> tuple[Program, IntArray]:
-        """Return the program of one server's own columns when x is given elsewhere, and which columns those are."""
+        """Return the program over one server's columns, with x fixed elsewhere, and the positions of these columns."""
         assert isinstance(self.goal, Separate)
         columns = np.flatnonzero(self.pair_servers == server)
         rest = x.copy()
         rest[columns] = 0.0
         matrix = sp.csr_array(self.limits.matrix[:, columns])
         left = self.limits.bounds - self.limits.matrix @ rest
-        left[left < 1e-12 * self.limits.bounds] = 0.0  # rounding leaves no tasks
+        left[left < 1e-12 * self.limits.bounds] = 0.0  # what is left is only rounding
         limits = Limits(matrix, left, self.limits.kinds, self.limits.keys).select(np.diff(matrix.indptr) > 0)
         part = replace(
             self,
@@ -173,12 +173,15 @@ class Program:
     # Mathematics ---------------------------------------------------------------------------------------------------------------
 
     def limit_name(self, row: int) -> str:
-        """Name a limit: ``cpu @ server-3``, ``tasks of alice``, ``time of channel-2``, ``slice of alice @ server-3``,
-        ``servers of alice`` (its parallelism)."""
+        """Return the name of a limit.
+
+        ``cpu @ server-3``, ``time of channel-2``, ``tasks of alice``, ``servers of alice`` (its parallelism), or ``slice of alice @
+        server-3``.
+        """
         return limit_name(self, row)
 
     def to_text(self, lines: int | None = None, terms: int | None = None) -> str:
-        """Write the program as mathematics; ``lines`` a block and ``terms`` a sum at most (default: all)."""
+        """Return the program as mathematics, with at most ``lines`` lines in a block and ``terms`` terms in a sum (default: all)."""
         return "\n".join(lines_of(self, lines, terms)) + "\n"
 
     def __str__(self) -> str:
@@ -194,9 +197,9 @@ class Program:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One level of a leximin: these users' U[n] / weights[n] cannot exceed ``value`` without lowering somebody at or below it.
+    """One level of a leximin: U[n] / weights[n] of these users cannot exceed ``value`` without lowering a user at or below it.
 
-    ``prices`` (limits,) are the multipliers that prove it: see ``fairopt.certificate.levels``; None for whole tasks, where there are none.
+    ``prices`` (limits,) are the dual prices that prove it (``fairopt.certificate.levels``); None for whole tasks.
     """
 
     value: float
@@ -213,21 +216,21 @@ class Solution:
     x : array (pairs,)
     stages : of Leximin and Equalize, in ascending order
     prices : array (limits,), or None
-        Multipliers of the limits, of Total, AlphaFair and Tradeoff
+        Dual prices of the limits, for Total, AlphaFair and Tradeoff
     gap : float, or None
-        For whole tasks: the largest relative gap between incumbent and bound that the engine reports of its stages
+        For whole tasks: the largest relative gap between incumbent and bound over the MILPs solved
     bound : float, or None
-        For whole tasks and Total: the engine's bound on the goal (on the smallest level, of Leximin)
+        For whole tasks and Total: the engine's bound on the goal (for Leximin, on the smallest level)
     iterations : int
-        Of the engine, in its own units
+        Number of iterations, in the engine's own units
     programs_solved : int
-        LPs or MILPs solved
+        Number of LPs or MILPs solved
     auxiliary : array, or None
         Values of the auxiliary columns of Disjunctive
     trace : object
-        A record of the way there, of engines that keep one
+        A record of the iterations, from engines that keep one
     seconds : mapping
-        Parts of the engine's time that it tells apart, such as ``compile``
+        Parts of the engine's time that it reports separately, such as ``compile``
     """
 
     x: FloatArray

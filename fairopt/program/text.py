@@ -1,4 +1,4 @@
-"""A program as mathematics, in text: what ``print(program)`` shows."""
+"""A program as text: the mathematics that ``print(program)`` shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def limit_name(program: Program, row: int) -> str:
 
 
 def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator[str]:
-    """Yield the lines of the mathematics; ``lines`` a block and ``terms`` a sum at most."""
+    """Yield the lines of the text, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
     yield f"{program.name}: {program.title}"
     yield ""
     yield f"maximise    {_goal_text(program)}"
@@ -43,7 +43,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     rows = [(f"U[{program.users[n]}]", own) for n, own in zip(program.members, columns, strict=True)]
     width = max((len(name) for name, _ in rows), default=0)
     for name, own in rows[:lines]:
-        if isinstance(program.goal, Equilibrium):  # a task has another worth in the eyes of each server
+        if isinstance(program.goal, Equilibrium):  # the worth of a task differs between the servers that measure it
             total = _sum_text(program, np.ones(own.size), own, terms)
             seen = ", ".join(f"{program.utilities[p]:.6g} at {program.servers[program.pair_servers[p]]}" for p in own[:terms])
             yield f"  {name:<{width}} = u ({total}), u = {seen}"

@@ -153,8 +153,8 @@ def test_the_summary_says_that_efficiency_is_by_weight(page: Page) -> None:
 
 
 def test_a_study_that_fails_says_so_and_the_rest_stands(page: Page) -> None:
-    """Bbf is of one pool."""
-    assert 'This could not be computed: the notion "bbf" is of one pool' in page.text
+    """Bbf is defined on one pool."""
+    assert 'This could not be computed: the notion "bbf" is defined on one pool' in page.text
     assert page.data["notions"] == ["drfh", "tsf"]
 
 
