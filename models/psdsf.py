@@ -170,8 +170,8 @@ class PSDSF(ShareNotion):
             n = int(instance.limited.argmax())
             raise Unsupported(
                 f'psdsf decides server by server, and no server can check that user "{instance.users[n]}" is on at most '
-                f'{instance.parallelism[n]:g} servers in total; leave parallelism out, or use "proportional" (with sharing="tdm" it is the same '
-                "as psdsf if no user is limited)"
+                f"{instance.parallelism[n]:g} servers in total; leave parallelism out, or use the notion proportional with sharing='tdm', "
+                "which is the same as psdsf if no user is limited"
             )
         if self.formulation == "market" and sharing == "rdm":
             raise Unsupported(
