@@ -78,10 +78,10 @@ def test_the_house_is_drawn_as_it_stands() -> None:
     assert solvers == [*reversed(plan["SHARED"]), *plan["ENGINES"]]
 
 
-def test_the_house_points_to_what_is_there() -> None:
-    """Files and folders that the page names, from the root of the repository."""
-    page = (DOCS / "reference" / "house.md").read_text()
-    named = re.findall(r"`([a-z_]+/[\w./]*)`", page)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/reference/house.md"])
+def test_paths_that_a_page_names_exist(page: str) -> None:
+    """Files and folders, from the root of the repository."""
+    named = re.findall(r"`((?:[a-z_]+/)+[\w./]*)`", (ROOT / page).read_text())
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
 
