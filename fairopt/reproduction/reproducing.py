@@ -33,7 +33,7 @@ from fairopt.precomputed import precomputed_drf
 from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
 from fairopt.reproduction.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
 from fairopt.reproduction.trace_trials import drfh_trace, number_of_simulations
-from fairopt.reproduction.trials import Row, Run, Verdict, Z, interval, note_of, sample, verdict_of
+from fairopt.reproduction.trials import Row, Run, Verdict, Z, compared, interval, sample
 from fairopt.scheduling import schedule
 from fairopt.solvers import fill_lowest_first, precompute
 from fairopt.solving import solve
@@ -148,17 +148,16 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
             )
             continue
         as_published = None if result.published is None else _equal(ours, result.published, result.tolerance)
-        verdict = verdict_of(as_published, result.ours is not None and _equal(ours, result.ours, result.tolerance))
-        yield Row(
+        yield compared(
             id=result.id,
             what=result.what,
             citation=result.citation,
             published=None if result.published is None else result.published.tolist(),
             ours=ours.tolist(),
             tolerance=result.tolerance,
-            mean=False,
-            verdict=verdict,
-            note=note_of(verdict, result.differs),
+            holds=as_published,
+            as_known=result.ours is not None and _equal(ours, result.ours, result.tolerance),
+            differs=result.differs,
         )
 
 
@@ -181,8 +180,7 @@ def _pdrf_trials(run: Run) -> Iterator[Row]:
             width = interval(values, deviation, trials["repetitions"])
             known = setting.get("ours", {}).get(quantity)
             as_known = known is not None and abs(ours - known[0]) <= interval(values, known[1], trials["repetitions"])
-            verdict = verdict_of(abs(ours - mean) <= width, as_known)
-            yield Row(
+            yield compared(
                 id=f"{setting['id']}-{quantity}",
                 what=f"{setting['what']}, {quantity}",
                 citation=f"{setting['what'].partition(',')[0]}: mean number of users with {quantity} tasks than by DRF",
@@ -190,8 +188,9 @@ def _pdrf_trials(run: Run) -> Iterator[Row]:
                 ours=[ours],
                 tolerance=width,
                 mean=True,
-                verdict=verdict,
-                note=note_of(verdict, setting.get("differs", "")),
+                holds=abs(ours - mean) <= width,
+                as_known=as_known,
+                differs=setting.get("differs", ""),
             )
 
 
@@ -213,8 +212,7 @@ def _drfh_table_1(run: Run) -> Iterator[Row]:
     for name, column, published in zip(table["resources"], columns, table["published"], strict=True):
         mean = table["drawn"] * float(part @ column)
         width = Z * float(np.sqrt(table["drawn"] * (part @ column**2 - (part @ column) ** 2)))
-        verdict = verdict_of(abs(mean - published) <= width, False)
-        yield Row(
+        yield compared(
             id=f"drfh-table-1-{name.lower()}",
             what=f"{name} of {table['drawn']} servers of table I",
             citation="figure 4: what 100 servers drawn from table I hold",
@@ -222,8 +220,7 @@ def _drfh_table_1(run: Run) -> Iterator[Row]:
             ours=[mean],
             tolerance=width,
             mean=True,
-            verdict=verdict,
-            note=note_of(verdict, ""),
+            holds=abs(mean - published) <= width,
         )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.generators import google, google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
-from fairopt.reproduction.trials import Row, Run, Z, deviation_interval, interval, note_of, sample, verdict_of
+from fairopt.reproduction.trials import Row, Run, Z, compared, deviation_interval, interval, sample
 from fairopt.scheduling import schedule
 from fairopt.solving import solve
 
@@ -59,8 +59,7 @@ def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[st
     for table, (which, ours) in zip(tables, found.items(), strict=True):
         width = np.array(widths[which]) + 0.005 + 1e-9  # half a unit of the last digit printed
         as_known = which in known and bool((np.abs(ours - known[which]) <= width).all())
-        verdict = verdict_of(bool((np.abs(ours - published[which]) <= width).all()), as_known)
-        yield Row(
+        yield compared(
             id=f"{setting['id']}-{quantity}-{which}",
             what=f"table {table}, {setting['what']}",
             citation=f"table {table}: {which} over {trials} trials",
@@ -68,8 +67,9 @@ def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[st
             ours=ours.tolist(),
             tolerance=float(width.max()),
             mean=True,
-            verdict=verdict,
-            note=note_of(verdict, setting.get("differs", "")),
+            holds=bool((np.abs(ours - published[which]) <= width).all()),
+            as_known=as_known,
+            differs=setting.get("differs", ""),
         )
 
 
@@ -82,8 +82,7 @@ def drfh_figure_4(run: Run) -> Iterator[Row]:
     outcomes = sample(partial(_one_after_another, figure), "drfh-figure-4", figure["quick" if run.quick else "repetitions"], run)
     for number, (published, values) in enumerate(zip(figure["published"], outcomes.T, strict=True), start=1):
         width = 0.5 + Z * float(values.std(ddof=1))  # of a draw, not of the mean: the paper has one
-        verdict = verdict_of(bool(abs(values.mean() - published) <= width), False)
-        yield Row(
+        yield compared(
             id=f"drfh-figure-4-{number}",
             what=f"users 1 to {number}, %" if number > 1 else "user 1 alone, %",
             citation="section VI, figure 4: dominant share under best-fit DRFH",
@@ -91,8 +90,7 @@ def drfh_figure_4(run: Run) -> Iterator[Row]:
             ours=[float(values.mean())],
             tolerance=width,
             mean=True,
-            verdict=verdict,
-            note=note_of(verdict, ""),
+            holds=bool(abs(values.mean() - published) <= width),
         )
 
 
@@ -119,8 +117,7 @@ def drfh_placements(run: Run) -> Iterator[Row]:
     for better, worse in (("best-fit", "first-fit"), ("first-fit", finest)):
         gain = used[better] - used[worse]
         width = Z * float(gain.std(ddof=1) / np.sqrt(gain.size))
-        verdict = verdict_of(float(gain.mean()) > width, False)  # an order is all that the paper says and we can compare
-        yield Row(
+        yield compared(
             id=f"drfh-placements-{better}-over-{worse.replace(', ', '-')}",
             what=f"{better} over {worse}: points, > 0",
             citation="section VI, figure 5: higher at all times",
@@ -128,8 +125,7 @@ def drfh_placements(run: Run) -> Iterator[Row]:
             ours=[float(gain.mean())],
             tolerance=width,
             mean=True,
-            verdict=verdict,
-            note=note_of(verdict, ""),
+            holds=float(gain.mean()) > width,  # an order is all that the paper says and that can be compared
         )
 
 
@@ -138,8 +134,7 @@ def _study_row(what: str, values: FloatArray, known: list[float], published: lis
     deviation = values.std(axis=0, ddof=1)
     width = np.array([interval(x, s, trials) for x, s in zip(values.T, deviation, strict=True)]) + 0.005
     as_known = bool((np.abs(values.mean(axis=0) - known) <= width).all())
-    verdict = verdict_of(None if published is None else False, as_known)
-    return Row(
+    return compared(
         id="drfh-placements-" + what.partition(", %")[0].replace(", ", "-").replace(": ", "-").replace(" ", "-").lower(),
         what=what,
         citation="section VI, table II" if published else "section VI: the paper prints no numbers",
@@ -147,8 +142,9 @@ def _study_row(what: str, values: FloatArray, known: list[float], published: lis
         ours=values.mean(axis=0).tolist(),
         tolerance=float(width.max()),
         mean=True,
-        verdict=verdict,
-        note=note_of(verdict, differs),
+        holds=None if published is None else False,
+        as_known=as_known,
+        differs=differs,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.generators import google_servers
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
-from fairopt.reproduction.trials import Row, Run, Z, note_of, sample, verdict_of
+from fairopt.reproduction.trials import Row, Run, Z, compared, sample
 from fairopt.simulation.simulating import simulate
 from fairopt.trace import Trace
 
@@ -33,9 +33,8 @@ def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
     for number, (published, values) in enumerate(zip(figure["published"], outcomes.transpose(1, 0, 2), strict=True), start=1):
         least = values[:, :number].min(axis=1)  # what is left when the others are blocked goes to somebody: the least is the level
         width = 0.5 + Z * float(least.std(ddof=1))  # of a draw, not of the mean: the paper has one
-        verdict = verdict_of(bool(abs(least.mean() - published) <= width), False)
         low, high = figure["between"][number - 1]
-        yield Row(
+        yield compared(
             id=f"drfh-figure-4-over-time-{number}",
             what=f"users 1 to {number}, {low}-{high} s, %" if number > 1 else f"user 1 alone, {low}-{high} s, %",
             citation="section VI, figure 4: global dominant share over time under best-fit DRFH",
@@ -43,8 +42,7 @@ def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
             ours=[float(least.mean())],
             tolerance=width,
             mean=True,
-            verdict=verdict,
-            note=note_of(verdict, ""),
+            holds=bool(abs(least.mean() - published) <= width),
         )
 
 
@@ -73,20 +71,15 @@ def psdsf_figure_6(run: Run) -> Iterator[Row]:
         used[entry["name"]] = _at_moments(figure, user_away(entry["name"]))
         ours, published = used[entry["name"]][0, figure["classes"], 0], entry.get("published")
         known = entry.get("ours")
-        verdict = verdict_of(
-            None if published is None else bool(np.allclose(ours, published, atol=0.05)),
-            known is not None and bool(np.allclose(ours, known, atol=0.005)),
-        )
-        yield Row(
+        yield compared(
             id=f"psdsf-figure-6-{entry['name']}",
             what=f"{entry['title']}: CPU of C, D, %",
             citation="section V, figure 6, while user 4 is there" + (", by table IV" if published else ": no numbers"),
             published=published,
             ours=ours.tolist(),
             tolerance=0.05,
-            mean=False,
-            verdict=verdict,
-            note=note_of(verdict, ""),
+            holds=None if published is None else bool(np.allclose(ours, published, atol=0.05)),
+            as_known=known is not None and bool(np.allclose(ours, known, atol=0.005)),
         )
     run.draw("psdsf-figure-6", _figure)
     yield from _claims(figure, used)
@@ -134,31 +127,28 @@ def _servers(figure: dict[str, Any]) -> Iterator[Row]:
         title, reason = f"{setting['title']}, {entry['title']}", entry.get("differs", "")
         ours = _at_moments(figure, found)[0, figure["classes"], 0]
         periods = found.settling[f"distance_{setting['tolerance']:g}"].dropna().to_numpy()
-        verdict = verdict_of(bool(np.allclose(ours, setting["published"], atol=0.05)), bool(reason) and not periods.size)
-        yield Row(
+        yield compared(
             id=f"psdsf-figure-6-{entry['name']}",
             what=f"{title}: CPU of C, D, %",
             citation="section V, figure 6: servers that act every second, while user 4 is there",
             published=setting["published"],
             ours=ours.tolist(),
             tolerance=0.05,
-            mean=False,
-            verdict=verdict,
-            note=note_of(verdict, reason),
+            holds=bool(np.allclose(ours, setting["published"], atol=0.05)),
+            as_known=bool(reason) and not periods.size,
+            differs=reason,
         )
         if "ours" in entry:
             known = periods.shape == np.shape(entry["ours"]) and bool(np.allclose(periods, entry["ours"], atol=5e-5))
-            verdict = verdict_of(None, known)
-            yield Row(
+            yield compared(
                 id=f"psdsf-figure-6-{entry['name']}-periods",
                 what=f"{title}: periods to settle",
                 citation='section V: "promptly converges when changes occur", at the start, as user 4 leaves and as it is back: no numbers',
                 published=None,
                 ours=periods.tolist(),
                 tolerance=5e-5,
-                mean=False,
-                verdict=verdict,
-                note=note_of(verdict, ""),
+                holds=None,
+                as_known=known,
             )
 
 
@@ -200,15 +190,14 @@ def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row
         ("memory", "least use of memory, %", memory, 100.0, ""),
         ("cpu", "least use of CPU of A, B, %", cpu, 100.0, figure["differs"]),
     ):
-        verdict = verdict_of(ours >= least - 1e-6, bool(reason) and ours <= figure["bound"])
-        yield Row(
+        yield compared(
             id=f"psdsf-figure-6-{id}",
             what=what,
             citation="section V: what the text says of figure 6",
             published=[least],
             ours=[ours],
             tolerance=1e-6,
-            mean=False,
-            verdict=verdict,
-            note=note_of(verdict, reason),
+            holds=ours >= least - 1e-6,
+            as_known=bool(reason) and ours <= figure["bound"],
+            differs=reason,
         )

@@ -24,7 +24,7 @@ from fairopt.imports import trace_google2011
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.plots import plot_completion_ratios, plot_completion_times, plot_utilization_over_time
-from fairopt.reproduction.trials import Row, Run, note_of, verdict_of
+from fairopt.reproduction.trials import Row, Run, compared
 from fairopt.simulation import Simulation
 from fairopt.simulation.completion import completion_ratios, reduction_by_size
 from fairopt.simulation.simulating import simulate
@@ -156,17 +156,16 @@ class _Comparison:
             holds = bool(np.allclose(np.atleast_1d(ours), published, rtol=0, atol=0.05))
         known = self.settings["ours"][self.kind].get(id, [])
         as_known = len(known) == len(values) and bool(np.allclose(values, known, rtol=0, atol=self.settings["tolerance"]))
-        verdict = verdict_of(holds, as_known)
-        return Row(
+        return compared(
             id=f"{_NAME}-{id}",
             what=what,
             citation=citation,
             published=published,
             ours=values,
             tolerance=0.05,
-            mean=False,
-            verdict=verdict,
-            note=note_of(verdict, self.settings["differs"][self.kind.partition("-")[0]]),
+            holds=holds,
+            as_known=as_known,
+            differs=self.settings["differs"][self.kind.partition("-")[0]],
         )
 
 

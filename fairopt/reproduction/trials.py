@@ -21,7 +21,7 @@ from fairopt.instance import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Row", "Run", "Verdict", "Z", "deviation_interval", "interval", "note_of", "sample", "verdict_of"]
+__all__ = ["Row", "Run", "Verdict", "Z", "compared", "deviation_interval", "interval", "sample"]
 
 Z = 3.2905267314918945  # 99.9 % of a normal distribution are within so many standard deviations: some 50 means are compared at once
 _BATCH = 25  # trials that a worker takes at a time
@@ -93,18 +93,41 @@ class Run:
     draw: Callable[[str, Callable[[], Figure]], object] = lambda name, figure: None
 
 
-def verdict_of(as_published: bool | None, as_known: bool) -> Verdict:
-    """Return the verdict: is it as published (None: nothing is), and if not, is it what is known to come out?"""
-    if as_published:
-        return Verdict.AGREES
-    if as_known:
-        return Verdict.SILENT if as_published is None else Verdict.KNOWN
-    return Verdict.DIFFERS
+def compared(
+    id: str,
+    what: str,
+    citation: str,
+    *,
+    published: list[Any] | None,
+    ours: list[Any],
+    tolerance: float,
+    mean: bool = False,
+    holds: bool | None,
+    as_known: bool = False,
+    differs: str = "",
+) -> Row:
+    """Return the row of a result, with its verdict.
 
+    Parameters
+    ----------
+    holds : bool or None
+        Is the result as the paper says? None where the paper gives no number.
+    as_known : bool
+        If not: is it what is known to come out?
+    differs : str
+        Why it is known to differ; printed below the table where it does.
 
-def note_of(verdict: Verdict, reason: str) -> str:
-    """Return what is printed below the table: the reason, where it differs for that reason."""
-    return reason if verdict is Verdict.KNOWN else "Unexpected: please report it." if verdict is Verdict.DIFFERS else ""
+    >>> compared("a", "tasks", "table I", published=[3], ours=[4], tolerance=0.5, holds=False, as_known=True, differs="A tie.").note
+    'A tie.'
+    """
+    if holds:
+        verdict = Verdict.AGREES
+    elif as_known:
+        verdict = Verdict.SILENT if holds is None else Verdict.KNOWN
+    else:
+        verdict = Verdict.DIFFERS
+    note = {Verdict.KNOWN: differs, Verdict.DIFFERS: "Unexpected: please report it."}.get(verdict, "")
+    return Row(id, what, citation, published, ours, tolerance, mean, verdict, note)
 
 
 def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials: int, run: Run, batch_size: int = _BATCH) -> FloatArray:
