@@ -1,8 +1,7 @@
 """The command line: ``fairopt solve cluster.yaml --notion drfh``.
 
-Exit status: 0, or 1 where a published result is not reproduced and nobody knows why, 2 for bad input (the file, an option, an engine that
-is not installed), 3 where there is no solution to give, 130 after Ctrl-C. Messages and progress go to stderr, so that what a command
-prints on stdout can be piped.
+Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference; 2 for bad input (a file, an option, an engine that is not
+installed); 3 if there is no solution; 130 after Ctrl-C. Messages and progress go to stderr, so that stdout can be piped.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _INTERRUPTED = 130
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are one message on stderr and an exit status."""
+    """Commands that turn an error into one message on stderr and an exit status."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -47,7 +46,7 @@ class _Commands(TyperGroup):
         except fo.FairoptError as error:
             say("error", str(error))
             raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
-        except BrokenPipeError:  # the reader of a pipe has seen enough
+        except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
             say("error", ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
@@ -69,13 +68,13 @@ def main() -> None:
     """Run the command line; the console script."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a label that the terminal's encoding lacks is no reason to stop
+            stream.reconfigure(errors="backslashreplace")  # print labels that the terminal's encoding lacks as escapes
     try:
         app()
     except SystemExit as leaving:
         if leaving.code == _INTERRUPTED:
             sys.stdout.flush()
-            os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, and cannot be asked to stop
+            os._exit(_INTERRUPTED)  # an engine may still be computing in its thread, which cannot be stopped
         raise
 
 
@@ -92,7 +91,7 @@ def _start(
     pass
 
 
-_PANELS = {  # of the help; every command is in one
+_PANELS = {  # sections of the help; every command is in one
     "Allocate": (
         (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
         (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),

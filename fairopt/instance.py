@@ -42,7 +42,7 @@ from fairopt.validation import (
     restore_read_only,
     unique_labels,
 )
-from fairopt.wording import did_you_mean, plural, some
+from fairopt.wording import did_you_mean, figure, joined, plural
 
 __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance", "safe_ratio"]
 
@@ -297,7 +297,7 @@ class Instance:
             return self.users.index(user)
         except ValueError:
             hint = did_you_mean(user, self.users) if isinstance(user, str) else ""
-            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {some(self.users)}') from None
+            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
 
@@ -401,7 +401,7 @@ class Instance:
         servers = plural(self.counts.sum(), "server")
         if (self.counts != 1).any():
             servers += f" in {plural(self.n_servers, 'row')}"
-        totals = [f"{total:,.6g} {name}" for total, name in zip(self.total_capacity, self.resources, strict=True)]
+        totals = [f"{figure(total, 6)} {name}" for total, name in zip(self.total_capacity, self.resources, strict=True)]
         if len(totals) > 6:
             totals = [*totals[:5], f"{len(totals) - 5} more"]
         notes = [f"{plural(self.n_users, 'user')}, {servers}, {plural(self.n_resources, 'resource')}: {', '.join(totals)}"]

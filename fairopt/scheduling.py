@@ -40,7 +40,7 @@ from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Filled, Placement, fill
 from fairopt.solving import checked, notion_of
 from fairopt.validation import check_whole_number
-from fairopt.wording import did_you_mean, some
+from fairopt.wording import did_you_mean, figure, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,7 +155,7 @@ def schedule(
         )
     check_single_servers(instance)
     if instance.unservable:
-        log.warning("no server is eligible for %s: no tasks there", some(instance.unservable))
+        log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     filling, too_large = filling_of(seen, chosen, how, ties, stop == "first-block")
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has a single slot
@@ -167,7 +167,7 @@ def schedule(
         made = {"ties": ties, "seed": seed, "stop": stop}
         usual = {"ties": "index", "seed": 0, "stop": "exhausted"}
         words = [f"{word}={value}" for word, value in (options | made).items() if np.ndim(value) == 0 and value != usual.get(word)]
-        log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), some(fits_nowhere), why)
+        log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), joined(fits_nowhere, 5), why)
     formulated = time.perf_counter()
 
     filled = fill(filling, how_placed, random_ties=ties == "random", seed=int(seed), first_block=stop == "first-block")
@@ -212,7 +212,7 @@ def check_single_servers(instance: Instance) -> None:
     """Refuse far more servers than can be filled one by one."""
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
-            f"the instance has {instance.counts.sum():,.0f} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
+            f"the instance has {figure(instance.counts.sum())} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
             "ask about a part of the cluster, or use solve, which merges rows"
         )
 

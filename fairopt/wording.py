@@ -1,12 +1,29 @@
-"""Words that messages share."""
+"""How fairopt writes numbers, names and lists, in messages, tables, pictures and reports alike."""
 
 from __future__ import annotations
 
 import difflib
+import math
 import reprlib
 from collections.abc import Iterable, Sequence
 
-__all__ = ["contrast", "did_you_mean", "exactly", "figure", "found", "joined", "named", "percent", "plural", "printable", "some"]
+__all__ = [
+    "contrast",
+    "did_you_mean",
+    "duration",
+    "exactly",
+    "figure",
+    "figures",
+    "found",
+    "joined",
+    "named",
+    "percent",
+    "plural",
+    "printable",
+    "residual",
+]
+
+_SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -19,36 +36,6 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     """
     close = difflib.get_close_matches(word, list(words), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
-
-
-def plural(number: float, word: str) -> str:
-    """Return a number with its noun.
-
-    >>> plural(1, "user"), plural(12583, "server")
-    ('1 user', '12,583 servers')
-    """
-    return f"{number:,.0f} {word}{'' if number == 1 else 's'}"
-
-
-def some(labels: Sequence[str], most: int = 5) -> str:
-    """Return a list of labels that is never too long.
-
-    >>> some(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    rest = len(labels) - most
-    return ", ".join(map(printable, labels[:most])) + (f" and {rest} more" if rest > 0 else "")
-
-
-def printable(text: str, keep: str = "") -> str:
-    """Return text with control characters (but those to keep) as their escapes, so that it cannot drive a terminal.
-
-    >>> printable("\\x1b[31mred"), printable("two\\nlines", keep="\\n") == "two\\nlines"
-    ('\\\\x1b[31mred', True)
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def found(value: object) -> str:
@@ -68,17 +55,33 @@ def found(value: object) -> str:
     return reprlib.repr(value)
 
 
-def joined(words: Sequence[str]) -> str:
-    """Return words as a sentence lists them.
+# Names and lists ------------------------------------------------------------------------------------------------------------------
 
-    >>> joined(["a"]), joined(["a", "b", "c"])
-    ('a', 'a, b and c')
+
+def joined(words: Sequence[str], most: int | None = None) -> str:
+    """Return words as a sentence lists them, printable; with ``most``, only so many of them, and how many more there are.
+
+    >>> joined(["a"]), joined(["a", "b", "c"]), joined(["a", "b", "c", "d"], 2)
+    ('a', 'a, b and c', 'a, b and 2 more')
     """
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+    if most is not None and len(words) > most:
+        words = [*words[:most], f"{len(words) - most:,} more"]
+    return printable(" and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))))
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return text with control characters (but those to keep) as escapes, so that it cannot drive a terminal.
+
+    >>> printable("\\x1b[31mred"), printable("two\\nlines", keep="\\n") == "two\\nlines"
+    ('\\\\x1b[31mred', True)
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def named(label: str) -> str:
-    """Return a label as a sentence can hold it: in quotes where it is not one plain word, control characters as escapes.
+    """Return a label as a sentence can hold it: printable, and in quotes where it is not one plain word.
 
     >>> named("node-1.rack"), named("the red team")
     ('node-1.rack', '"the red team"')
@@ -88,17 +91,46 @@ def named(label: str) -> str:
     return shown if plain else f'"{shown}"'
 
 
-def figure(value: float) -> str:
-    """Return a number in three digits, all of them before the point.
+# Numbers --------------------------------------------------------------------------------------------------------------------------
+
+
+def figure(value: float | None, digits: int = 3, missing: str = "") -> str:
+    """Return a number in so many significant digits, and all of its digits before the point.
 
     >>> [figure(value) for value in (12583.4, 21.6667, 0.0123456, 3.0)]
     ['12,583', '21.7', '0.0123', '3']
+    >>> figure(1 / 3, 6), figure(1451.8, 4), figure(None), figure(float("nan"), missing="-")
+    ('0.333333', '1,452', '', '-')
     """
-    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+    if value is None or math.isnan(value):
+        return missing
+    value = float(value) + 0.0  # no "-0"
+    return f"{value:,.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:,.{digits}g}"
+
+
+def figures(values: Iterable[float]) -> list[str]:
+    """Return a column of numbers with the same decimals: 6 significant digits of the largest, no needless zeros.
+
+    Numbers of very different size are written each by itself.
+
+    >>> figures([2.608695652, 3.130434783, 6.260869565])
+    ['2.60870', '3.13043', '6.26087']
+    >>> figures([0.0, 210.0, 12345.5]), figures([3.0, float("inf")]), figures([1e-9, 5.0])
+    (['0', '210.0', '12,345.5'], ['3', 'inf'], ['1e-09', '5'])
+    """
+    numbers = [float(value) for value in values]
+    sizes = [abs(value) for value in numbers if value and math.isfinite(value)]
+    if not sizes or max(sizes) / min(sizes) >= _SIZES or not 1e-4 <= max(sizes) < 1e9:
+        return [figure(value, 6) for value in numbers]
+    decimals = max(0, 5 - math.floor(math.log10(max(sizes))))
+    texts = [f"{value:,.{decimals}f}" if value else "0" for value in numbers]
+    fractions = [text.partition(".")[2] for text in texts]
+    needless = min((len(zeros) - len(zeros.rstrip("0")) for zeros in fractions if zeros), default=0)
+    return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
 
 
 def exactly(value: float) -> str:
-    """Return a number in six digits, or in as many as it takes to tell it from every other: what is wrong with it must be seen.
+    """Return a number in six digits, or in as many as it takes to tell it from every other number.
 
     >>> [exactly(value) for value in (2.0, 0.1, 0.99999999, 1e60, 1.0000001e60, 16777217.0)]
     ['2', '0.1', '0.99999999', '1e+60', '1.0000001e+60', '16777217']
@@ -120,10 +152,40 @@ def contrast(value: float, limit: float, form: str = "g", digits: int = 6) -> tu
         digits += 1
 
 
-def percent(part: float) -> str:
-    """Return a part in percent, in three digits.
+def percent(part: float | None, decimals: int | None = None, missing: str = "") -> str:
+    """Return a part of a whole in percent: in three digits, or, for a column of a table, with so many decimals.
 
-    >>> percent(5 / 7), percent(1.0)
-    ('71.4 %', '100 %')
+    >>> percent(5 / 7), percent(1.0), percent(1.0, 1), percent(-1e-17, 1), percent(None)
+    ('71.4 %', '100 %', '100.0 %', '0.0 %', '')
     """
-    return f"{figure(100 * part)} %"
+    if part is None or math.isnan(part):
+        return missing
+    return f"{figure(100 * part) if decimals is None else f'{round(100 * float(part), decimals) + 0.0:,.{decimals}f}'} %"
+
+
+def plural(number: float, one: str, many: str | None = None, digits: int = 6) -> str:
+    """Return a number with its noun, or with its noun and verb.
+
+    >>> plural(1, "user"), plural(12583, "server"), plural(2.5, "task"), plural(2, "user has", "users have")
+    ('1 user', '12,583 servers', '2.5 tasks', '2 users have')
+    """
+    text = figure(number, digits)
+    return f"{text} {one if text == '1' else many or one + 's'}"
+
+
+def residual(value: float) -> str:
+    """Return an error of rounding by its order of magnitude.
+
+    >>> residual(1.23e-16), residual(0.0)
+    ('1.2e-16', '0')
+    """
+    return f"{value:.1e}" if value else "0"
+
+
+def duration(seconds: float) -> str:
+    """Return a time.
+
+    >>> duration(0.01234), duration(75.0)
+    ('12.3 ms', '75 s')
+    """
+    return f"{figure(seconds)} s" if seconds >= 1 else f"{figure(1000 * seconds)} ms"

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from fairopt.errors import NoSolution, SolverUnavailable, Unsupported
 from fairopt.program import Feature, Program, Solution, Stage
-from fairopt.wording import plural
+from fairopt.wording import figure, plural
 
 __all__ = ["Backend", "Deadline", "Status", "Way", "final_levels"]
 
@@ -45,9 +45,9 @@ class Deadline:
         found = ""
         if isinstance(levels, list) and levels:
             were = "was" if len(levels) == 1 else "were"
-            found = f"; {plural(len(levels), 'level')} {were} final by then, the last {levels[-1]:.6g}"
+            found = f"; {plural(len(levels), 'level')} {were} final by then, the last {figure(levels[-1], 6)}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
-            found = f"; {value:.6g} was reached by then, and {bound:.6g} is a bound"
+            found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)
 
 

@@ -28,7 +28,7 @@ from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
-from fairopt.wording import did_you_mean, plural, some
+from fairopt.wording import did_you_mean, joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,12 +108,12 @@ class Audit(Mapping[str, Verdict]):
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.allocation.sharing}"
         ]
         for name, verdict in self.verdicts.items():
-            size = f"{verdict.violation:.4g} tasks" if verdict.holds is False else ""
+            size = plural(verdict.violation, "task", digits=4) if verdict.holds is False else ""
             lines.append(f"{name:<{width}}  {_WORDS[verdict.holds]:<8}  {size:<14}  {verdict.statement}".rstrip())
             if verdict.witness is not None:
                 lines.append(f"{'':<{width}}  {verdict.witness.text}")
         if self.violations:
-            lines.append(f"The allocation exceeds {some([str(violation) for violation in self.violations], 3)}.")
+            lines.append(f"The allocation exceeds {joined([str(violation) for violation in self.violations], 3)}.")
         return "\n".join(lines)
 
 

@@ -43,6 +43,7 @@ from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check, check_time_limit, numbers, require_labels
+from fairopt.wording import percent
 
 if TYPE_CHECKING:
     pass
@@ -232,7 +233,7 @@ class _Work:
                 if found.best_found:
                     note = (
                         f"regret against the best whole tasks that were found for {against.name} within the time limit, "
-                        f"which reach a bound up to {100 * found.gap:.2g} %: a lower bound"
+                        f"which reach a bound up to {percent(found.gap)}: a lower bound"
                     )
                 return found, note
             except FairoptError as error:

@@ -14,7 +14,7 @@ from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.regrets import Regret
 from fairopt.drawing import draw
 from fairopt.instance import FloatArray, Instance
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,7 +196,7 @@ class Comparison:
                 | ({} if own is None else {"level": np.nan if own.level is None else own.level})
             )
         frame = pd.DataFrame(lines, index=[row.name for row in self.rows])
-        table = frame.to_string(float_format=lambda value: f"{value:.3g}", na_rep="", line_width=None) if lines else "nothing to compare"
+        table = frame.to_string(float_format=figure, na_rep="", line_width=None) if lines else "nothing to compare"
         text = [
             f"Comparison of {plural(len(self.rows), 'allocation')}: {plural(instance.n_users, 'user')}, "
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.sharing}",

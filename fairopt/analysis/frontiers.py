@@ -60,7 +60,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
-from fairopt.wording import did_you_mean, exactly, plural
+from fairopt.wording import did_you_mean, exactly, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,11 +204,11 @@ class Frontier:
             if point.allocation is not None
         ]
         names = [point.name for point in self.points if point.allocation is not None]
-        table = pd.DataFrame(lines, index=names).to_string(float_format=lambda value: f"{value:.3g}", na_rep="") if lines else "no points"
+        table = pd.DataFrame(lines, index=names).to_string(float_format=figure, na_rep="") if lines else "no points"
         text = [
             f"Frontier of {plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {self.sharing}: "
             f"{len(self.vertices)} {'vertex' if len(self.vertices) == 1 else 'vertices'}, "
-            f"up to {self.largest_total:.6g} tasks and a smallest share of {self.largest_share:.6g}",
+            f"up to {plural(self.largest_total, 'task')} and a smallest share of {figure(self.largest_share, 6)}",
             *(line.rstrip() for line in table.splitlines()),
             *(f"{point.name}: {point.message}" for point in self.points if point.message),
         ]

@@ -62,6 +62,7 @@ from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total, Tradeoff
 from fairopt.solving import best_found, checked, solve
+from fairopt.wording import figure
 
 __all__ = ["Regret", "regret", "shortfall"]
 
@@ -124,7 +125,7 @@ class Regret:
             value = getattr(self, name)
             if value is not None:
                 where = f" at position {self.position} of {self.members}" if name == "leximin" and self.position else ""
-                parts.append(f"{name} {value:.3g}{where}")
+                parts.append(f"{name} {figure(value)}{where}")
         gap = f"; gap {self.gap:.1e}" if self.gap else ""
         against = "best found of whole" if self.best_found else "whole" if self.whole else "divisible"
         return f"Regret({self.notion}, {against} tasks: {', '.join(parts)}{gap})"

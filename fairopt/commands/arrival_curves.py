@@ -1,4 +1,4 @@
-"""``fairopt arrivals``: how much of a resource is given out as tasks arrive."""
+"""``fairopt arrivals``: how much of a resource is allocated as tasks arrive."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ from fairopt.wording import percent, plural
 
 __all__ = ["arrivals", "print_arrivals"]
 
-_POINTS = (0.6, 0.8, 1.0)  # of the table, and the last
+_POINTS = (0.6, 0.8, 1.0)  # columns of the table, and the last point
 
 
 def arrivals(
     file: File,
-    resource: Annotated[str, typer.Option(metavar="NAME", help="Whose allocation ratio it is.", show_default=False)],
+    resource: Annotated[str, typer.Option(metavar="NAME", help="The resource whose allocation ratio is measured.", show_default=False)],
     placements: Annotated[
-        str, typer.Option(metavar="ID,...", help="Greedy; options as in best-fit:metric=tightest. See: fairopt placements.")
+        str, typer.Option(metavar="ID,...", help="Greedy placements; options as in best-fit:metric=tightest. See: fairopt placements.")
     ] = "first-fit,best-fit",
     cards: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The resource that comes in cards: a task's part of one lies on a single card.")
+        str | None,
+        typer.Option(metavar="NAME", help="A resource that comes in cards: a task that needs part of a card gets it from a single card."),
     ] = None,
-    until: Annotated[float, typer.Option(metavar="PART", help="Demand that arrives, in parts of the capacity.")] = 1.3,
-    step: Annotated[float, typer.Option(metavar="PART", help="Between two points.")] = 0.01,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds 0 to N - 1, each an order of arrival.")] = 10,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1 for one on each core.")] = -1,
+    until: Annotated[float, typer.Option(metavar="PART", help="Demand that arrives, as a part of the capacity.")] = 1.3,
+    step: Annotated[float, typer.Option(metavar="PART", help="Demand between two points, as a part of the capacity.")] = 0.01,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Random orders of arrival (seeds 0 to N - 1).")] = 10,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
     output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """Let the tasks of FILE arrive in random order, and say how much of a resource each placement gives out.
+    """Let the tasks of FILE arrive in random order, and measure how much of a resource each placement allocates.
 
-    Beside the fluid bound: the most that any allocation of the tasks that have arrived could give, exact for divisible tasks.
+    The fluid bound is the most that any allocation of the arrived tasks could reach; it is exact for divisible tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
@@ -75,7 +76,7 @@ def arrivals(
 
 
 def print_arrivals(console: Console, found: fo.Arrivals) -> None:
-    """Print ratios at a few points, and where each placement leaves the bound."""
+    """Print ratios at a few points, and the demand at which each placement leaves the bound."""
     size = f"{plural(found.instance.counts.sum(), 'server')}, {plural(len(found.seeds), 'order')} of arrival"
     cards = f"; {found.cards} in cards" if found.cards else ""
     console.print(Text(f"Allocation ratio of {found.resource} on {size}{cards}\n"))
@@ -91,15 +92,15 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
     console.print(table)
     console.print(
         Text(
-            "\nMedians over the orders of arrival. Placements are greedy. The bound is exact for divisible tasks, a relaxation"
-            + (", and adds up parts of cards" if found.cards else "")
-            + ": no scheduler can be above it. leaves at: where it is first more than 1 % of the capacity below.",
+            "\nMedians over the orders of arrival. Placements are greedy.\nfluid bound: exact for divisible tasks"
+            + (" (parts of different cards add up)" if found.cards else "")
+            + "; no scheduler can exceed it.\nleaves at: the demand at which a placement first is more than 1 % of the capacity below it.",
             style="dim",
         )
     )
 
 
 def _median(points: np.ndarray) -> str:
-    """Return the median, where at least half of the seeds have a point."""
+    """Return the median; "nowhere" if more than half of the seeds have no point."""
     middle = float(np.median(np.where(np.isnan(points), np.inf, points)))
     return percent(middle) if np.isfinite(middle) else "nowhere"

@@ -1,4 +1,4 @@
-"""``fairopt audit``: which properties an allocation has, by how many tasks it misses the others, and what shows it."""
+"""``fairopt audit``: which properties hold; if one fails, by how many tasks, with an example."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -19,12 +18,12 @@ from fairopt.commands.console import as_text, choose_form, deliver, show, work
 from fairopt.commands.options import File, Json, JsonOutput, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import plural
+from fairopt.wording import figure, plural
 
 __all__ = ["audit"]
 
 _MARKS = {True: ("holds", "green"), False: ("violated", "bold red"), None: ("-", "dim")}
-_LINES = 3  # limits that are listed
+_LINES = 3  # exceeded limits that are listed
 
 
 def audit(
@@ -37,35 +36,36 @@ def audit(
         str | None, typer.Option(metavar="ID:ID", help="Audit a schedule, criterion:placement; options as in drfh:best-fit:metric=l2.")
     ] = None,
     allocation: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Audit one of your own: columns user, server, tasks, or user and one a server.")
+        Path | None,
+        typer.Option(metavar="CSV", help="Audit your own allocation: columns user, server, tasks, or user and a column per server."),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
     sharing: Sharing = None,
     properties: Annotated[
-        str | None, typer.Option(metavar="ID,...", help=f"Only these; there are {', '.join(CHECKS)}.", show_default=False)
+        str | None, typer.Option(metavar="ID,...", help=f"Check only these: {', '.join(CHECKS)}.", show_default=False)
     ] = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="Lies that are tried, and users made to leave, at most.")] = 200,
+    effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in the two searches.")] = 200,
     seed: Annotated[
-        int, typer.Option(metavar="N", help="Of the lies; the verdict is the same for a seed, with any number of workers.")
+        int, typer.Option(metavar="N", help="Seed of the random lies; the same seed gives the same verdicts with any number of workers.")
     ] = 0,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Of the solve, and of each property; default: a minute for each search.")
+        float | None, typer.Option(metavar="SECONDS", help="For the solve, and for each property; default: one minute for each search.")
     ] = None,
     as_json: Json = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also say why the properties hold that hold.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also explain the properties that hold.")] = False,
     output: JsonOutput = None,
 ) -> None:
-    """Audit an allocation of FILE: sharing incentive, envy, Pareto optimality and seven more, each violation in tasks with what proves it.
+    """Audit an allocation of FILE: which of ten properties hold; if one fails, by how many tasks, with an example.
 
-    A lie that pays is searched for: none found is no proof that there is none.
+    Strategy-proofness is tested by trying lies: to find none that pays does not prove that there is none.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
     sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
     if len(sources) > 1:
-        raise typer.BadParameter("one allocation is audited at a time; choose one of them", param_hint=" and ".join(sources))
+        raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
     if integral and sources not in ([], ["--notion"]):
-        raise typer.BadParameter("only exact allocations can be asked for in whole tasks", param_hint="--integral")
+        raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     wanted = None if properties is None else words(properties)
     instance = work(f"reading {file}", lambda: fo.load(file))
     make, what = _maker(instance, notion or "drfh", schedule, allocation, integral, sharing, time_limit)
@@ -100,7 +100,7 @@ def _maker(
     sharing: str | None,
     time_limit: float | None,
 ) -> tuple[Callable[[], fo.Allocation], str]:
-    """Return what makes the allocation, after what can be said without making it, and what that is."""
+    """Return a function that makes the allocation, and a description of it. Bad options are refused here, before anything is solved."""
     how: str = sharing or ("rdm" if instance.rates_per_server is None else "tdm")
     if allocation is not None:
         from fairopt.formats.allocations import read
@@ -121,7 +121,7 @@ def _maker(
 
 
 def _print(console: Console, found: fo.Audit, everything: bool) -> None:
-    """Print the verdicts, then what shows the violations and why some could not be judged."""
+    """Print the verdicts, then the witnesses of violations and why some properties could not be judged."""
     made = found.allocation
     instance = made.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {made.sharing}"
@@ -132,13 +132,13 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     add_numbers(table, "tasks")
     table.add_column(Text("promised"), overflow="fold")
     for name, verdict in found.items():
-        size = "" if np.isnan(verdict.violation) else f"{verdict.violation:.4g}"
+        size = figure(verdict.violation, 4)
         table.add_row(Text(name), Text(*_MARKS[verdict.holds]), size, label(verdict.promised or ""))
     console.print(table)
     for limit in found.violations[:_LINES]:
         console.print(Text.assemble(("\nnot feasible: ", "bold red"), label(str(limit))))
     if len(found.violations) > _LINES:
-        console.print(Text(f"and {len(found.violations) - _LINES:,} more limits that it exceeds"))
+        console.print(Text(f"and {len(found.violations) - _LINES:,} more limits that are exceeded"))
     for name, verdict in found.items():
         if verdict.holds and not everything and verdict.searched is None:
             continue
@@ -148,5 +148,5 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     if any(verdict.promised for verdict in found.values()):
         console.print()
         console.print(
-            Text("tasks: the size of the violation. promised: where it is proved of the notion, under the conditions of that source.")
+            Text("tasks: size of the violation.\npromised: the source that proves the property for this notion, under its own conditions.")
         )

@@ -1,4 +1,4 @@
-"""``fairopt compare``: exact allocations, schedules and the caller's own in one table."""
+"""``fairopt compare``: exact allocations, schedules and allocations from files in one table."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ def compare(
     schedules: Schedules = "",
     allocation: Annotated[
         list[Path] | None,
-        typer.Option(metavar="CSV", help="Your own: columns user, server, tasks, or user and one a server. Several times, if you like."),
+        typer.Option(
+            metavar="CSV", help="Your own allocation: columns user, server, tasks, or user and a column per server. Can be repeated."
+        ),
     ] = None,
-    integral: Annotated[bool, typer.Option("--integral", help="Also the best allocation of whole tasks, and regret against that.")] = False,
+    integral: Annotated[
+        bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
+    ] = False,
     reference: Annotated[
-        str | None, typer.Option(metavar="ID", help="Notion that all regrets are against; default: each schedule's own.")
+        str | None, typer.Option(metavar="ID", help="Measure every regret against this notion; default: each schedule's own.")
     ] = None,
     sharing: Sharing = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw them: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the comparison: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """Compare exact allocations of FILE, schedules and your own in one table.
+    """Compare exact allocations of FILE, schedules and your own allocations in one table.
 
-    A row that cannot be computed says why; the exit status is 3 where none can.
+    If a row cannot be computed, the output says why. Exit status 3: no row could be computed.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))

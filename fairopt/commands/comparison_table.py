@@ -1,4 +1,4 @@
-"""A comparison as text: who gets what, what it is measured by, how far it is from the optimum, and what could not be done."""
+"""A comparison as text: tasks, measures, regrets, and why a row is missing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,29 @@ from rich.text import Text
 
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.wording import plural
+from fairopt.wording import figure, percent, plural
 
-__all__ = ["print_comparison"]
+__all__ = ["MEASURES", "print_comparison"]
 
 _GAP = 2  # between columns
 _QUANTILES = {"lowest": 0.0, "median": 0.5, "highest": 1.0}
-_LINES = 3  # violations that are listed of one allocation
+MEASURES = """\
+efficiency: weighted tasks, in % of the most possible with divisible tasks.
+low share: smallest weighted dominant share.
+envy: the largest, in tasks."""
+_REGRETS = {
+    "level": "level: of the lowest share.",
+    "leximin": "leximin: sort both share lists; the gap at the first difference (its position in brackets).",
+    "largest": "largest: the largest gap in those lists.",
+    "goal": "goal: of the power mean that the notion maximises.",
+    "condition": "condition: largest violation of the theorem that defines the equilibrium.",
+    "total": "total: of all tasks (negative: more tasks than the exact allocation).",
+}
+_LINES = 3  # violations listed for one allocation
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Print tasks, measures, regrets, and what there is to say of single rows."""
+    """Print tasks, measures and regrets of all rows, then remarks on single rows."""
     instance = comparison.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
@@ -38,54 +50,46 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             console.print(Text.assemble((f"{label(row.name).plain}: ", "bold"), line))
 
 
-def _short(value: float) -> str:
-    """Write a number in 4 digits, all digits before the point.
+def _percent(part: float | None) -> str:
+    """Write a part with one decimal, and one that this would round to 0 by its order of magnitude.
 
-    >>> [_short(value) for value in (0.123456, 21.66667, 339999.6, 0.0)]
-    ['0.1235', '21.67', '340,000', '0']
+    >>> _percent(0.0312), _percent(0.0), _percent(2e-7), _percent(None)
+    ('3.1 %', '0.0 %', '2e-05 %', '')
     """
-    if np.isnan(value):
-        return ""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _percent(value: float | None) -> str:
-    if value is None or np.isnan(value):
-        return ""
-    return f"{100 * value:.1f} %" if abs(value) >= 5e-4 or value == 0 else f"{100 * value:.0e} %"
+    return f"{100 * part:.0e} %" if part and abs(part) < 5e-4 else percent(part, 1)
 
 
 def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
-    """Return kind, tasks of each user where there is room, else how they are spread, all tasks, and seconds."""
+    """Return kind, tasks of each user (their quantiles if the columns do not fit), total and seconds."""
     users = comparison.instance.users
     held = np.array([row.allocation.tasks_per_user for row in rows if row.allocation is not None])
-    cells = [[_short(value) for value in per_user] for per_user in held.tolist()]
-    kinds = [row.kind.replace(", whole tasks", "").replace("whole tasks, ", "") for row in rows]  # whole tasks are in the name
+    cells = [[figure(value, 4) for value in per_user] for per_user in held.tolist()]
+    kinds = [row.kind.replace(", whole tasks", "").replace("whole tasks, ", "") for row in rows]  # the name says "whole tasks"
     room = width - max(len(row.name) for row in rows) - max(map(len, kinds)) - 2 * (8 + _GAP) - 2 * _GAP
     widths = [max(len(user), *(len(line[n]) for line in cells)) + _GAP for n, user in enumerate(users)]
     columns = [label(user).plain for user in users]
     if sum(widths) > room:
         columns = list(_QUANTILES)
-        cells = [[_short(value) for value in np.quantile(per_user, list(_QUANTILES.values()))] for per_user in held]
+        cells = [[figure(value, 4) for value in np.quantile(per_user, list(_QUANTILES.values()))] for per_user in held]
     table = simple_table("tasks", "kind")
     add_numbers(table, *columns, "all", "seconds")
     for row, kind, line in zip(rows, kinds, cells, strict=True):
-        table.add_row(label(row.name), kind, *line, _short(row.tasks), "" if np.isnan(row.seconds) else f"{row.seconds:.3g}")
+        table.add_row(label(row.name), kind, *line, figure(row.tasks, 4), figure(row.seconds))
     return table
 
 
 def _measures(comparison: Comparison, rows: list[Row]) -> Table:
-    """Return the use of each resource, and one number for each measure."""
+    """Return the part of each resource in use, and the measures."""
     table = simple_table("measures")
     things = list(rows[0].use)
     add_numbers(table, *(label(thing).plain for thing in things), "efficiency", "low share", "Jain", "envy")
     for row in rows:
-        envy = "" if row.envy is None else _short(row.envy.tasks)
+        envy = "" if row.envy is None else figure(row.envy.tasks, 4)
         table.add_row(
             label(row.name),
             *(_percent(row.use[thing]) for thing in things),
             _percent(row.efficiency),
-            _short(row.smallest_share),
+            figure(row.smallest_share, 4),
             f"{row.jain:.3f}",
             envy,
         )
@@ -93,7 +97,7 @@ def _measures(comparison: Comparison, rows: list[Row]) -> Table:
 
 
 def _regrets(rows: list[Row]) -> Table | None:
-    """Return the shortfalls of the rows that were compared with an exact one; only columns that apply to one of them."""
+    """Return the regrets; only columns that apply to one of the rows."""
     compared = [(row, row.regret) for row in rows if row.regret is not None]
     if not compared:
         return None
@@ -115,31 +119,24 @@ def _regrets(rows: list[Row]) -> Table | None:
 
 
 def _legend(rows: list[Row]) -> str:
-    """Explain the columns that are there."""
+    """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
-    lines = [
-        "efficiency: weighted tasks, of the most that divisible tasks allow. low share: smallest weighted dominant share. envy: in tasks.",
-    ]
+    lines = [MEASURES]
     if regrets:
         lines.append(
-            "regret: relative shortfall from the exact allocation, whole: of whole tasks; else of divisible ones, a bound. level: of the "
-            "lowest share. leximin: of the first share, from the lowest, that differs (which). largest: over all. total: of all tasks; "
-            "negative: more."
+            "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."
         )
+    lines += [text for name, text in _REGRETS.items() if any(getattr(regret, name) is not None for regret in regrets)]
     if any(regret.best_found for regret in regrets):
         lines.append(
-            "best found: of whole tasks within the time limit, no optimum: a lower bound of the regret. gap: how far the lowest share (the "
-            "goal) of what was found lies below a proved bound."
+            "best found: the best allocation of whole tasks within the time limit, not proved optimal; the regret is a lower bound.\n"
+            "gap: how far its lowest share (or goal) lies below a proved bound."
         )
-    if any(regret.goal is not None for regret in regrets):
-        lines.append("goal: of the power mean that a sum maximises.")
-    if any(regret.condition is not None for regret in regrets):
-        lines.append("condition: largest violation of the theorem that defines an equilibrium.")
-    return " ".join(lines)
+    return "\n".join(lines)
 
 
 def _remarks(row: Row, comparison: Comparison) -> list[str]:
-    """Return why a row has no allocation or no regret (unless a row of its own says so), and what it exceeds."""
+    """Return why a row has no allocation or no regret (unless another row says so), and the limits that it exceeds."""
     lines = [row.message] if row.message else []
     if row.note and not any(other.message and row.note.endswith(other.message) for other in comparison):
         lines.append(row.note)

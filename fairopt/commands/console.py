@@ -1,4 +1,4 @@
-"""What the commands share: messages, progress, work that Ctrl-C can end, and results that are printed or written whole."""
+"""What the commands share: messages, progress, work that Ctrl-C can end, and output to the terminal or to files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rich.status import Status
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands import tables
+from fairopt.commands.allocation_table import print_allocation
 from fairopt.files import write_files
 from fairopt.formats import DOCUMENTS, spreadsheets
 from fairopt.wording import printable
@@ -46,17 +46,17 @@ __all__ = [
 T = TypeVar("T")
 Form: TypeAlias = Literal["json", "csv", "parquet", "page"]
 
-# What json leaves as it is, though it drives a terminal or turns the direction of what is printed; all of it is inside strings.
+# Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_PATIENCE = 2.0  # seconds after which a terminal is told what is going on
+_PATIENCE = 2.0  # seconds after which a terminal shows progress
 
 
 def choose_form(
     output: Path | None, plot: Path | None = None, *, as_json: bool = False, as_csv: bool = False, kinds: tuple[Form, ...] = ("json", "csv")
 ) -> Form:
-    """Return how a result is printed or written, by the options or by the name of its file.
+    """Return the form of a result: as the options say, else by the ending of its file.
 
-    What could not be written is refused before anything is computed.
+    A file that cannot be written is refused here, before anything is computed.
     """
     if as_json and as_csv:
         raise typer.BadParameter("choose one of --json and --csv", param_hint="--csv")
@@ -78,7 +78,7 @@ def check_folder(path: Path | None, option: str) -> None:
     if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
         raise typer.BadParameter(f"there is no folder {path.parent}; make it first", param_hint=option)
     if path is not None and not os.access(path.resolve().parent, os.W_OK):
-        raise typer.BadParameter(f"nothing can be written into the folder {path.parent}", param_hint=option)
+        raise typer.BadParameter(f"the folder {path.parent} is not writable", param_hint=option)
 
 
 def check_file(path: Path | None, option: str) -> None:
@@ -101,7 +101,7 @@ def check_csv(path: Path | None, option: str) -> None:
     """Refuse a table in a file whose name says that it is something else."""
     check_file(path, option)
     if path is not None and path.suffix.lower() not in ("", ".csv") and not _is_device(path):
-        raise typer.BadParameter(f"{path} is to hold CSV; end its name in .csv", param_hint=option)
+        raise typer.BadParameter(f"{path} would hold CSV; end its name in .csv", param_hint=option)
 
 
 def check_instance(path: Path | None, option: str) -> None:
@@ -112,7 +112,7 @@ def check_instance(path: Path | None, option: str) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether it is a pipe or a device, which nothing can take the place of."""
+    """Return whether the path is a pipe or a device, which cannot be replaced by a file."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
@@ -132,7 +132,7 @@ def present(
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
         lambda: spreadsheets.to_csv(allocation.to_frame()),
-        lambda console: tables.print_allocation(console, allocation, seconds, everything=everything),
+        lambda console: print_allocation(console, allocation, seconds, everything=everything),
         form,
         output,
     )
@@ -182,7 +182,7 @@ def say(kind: str, message: str) -> None:
 
 
 class _Listener(logging.Handler):
-    """Shows warnings as they come, and progress where somebody is waiting for it."""
+    """Prints each warning once, and shows progress on a terminal."""
 
     status: Status | None = None
 
@@ -192,7 +192,7 @@ class _Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
-            if (message := record.getMessage()) not in self.said:  # several solves of one instance have the same to say
+            if (message := record.getMessage()) not in self.said:  # several solves of one instance give the same warning
                 self.said.add(message)
                 say("warning", message)
         elif self.status is not None:
@@ -200,14 +200,14 @@ class _Listener(logging.Handler):
 
 
 def work(what: str, task: Callable[[], T], progress: Progress | None = None, ended: threading.Event | None = None) -> T:
-    """Run a task in a thread of its own, so that Ctrl-C is heard while an engine computes, and show progress once it takes long.
+    """Run a task in a thread of its own, so that Ctrl-C works while an engine computes, and show progress if it takes long.
 
-    With a ``progress`` that the task advances, its bar is shown; else what is done, and what the engines say. With ``ended``, Ctrl-C sets
-    it and the task has an answer all the same; so does SIGTERM then, by which batch systems say that time is up.
+    With ``progress``, its bar is shown, which the task advances; otherwise ``what``, and what the engines log. With ``ended``, Ctrl-C and
+    SIGTERM (by which batch systems announce that time is up) set it, and the task returns what it has.
     """
     results: list[T] = []
     errors: list[BaseException] = []
-    finished = threading.Event()  # a thread whose join() was interrupted counts as ended (Python 3.11): it is not asked
+    finished = threading.Event()  # not join(): after an interrupted join(), Python 3.11 takes a thread for ended
 
     def run() -> None:
         try:
@@ -241,7 +241,7 @@ def work(what: str, task: Callable[[], T], progress: Progress | None = None, end
                 say("interrupted", "there is no result, and no file was changed")
                 raise
             ended.set()
-            say("interrupted", "what there is so far comes in a moment; Ctrl-C once more ends it at once")
+            say("interrupted", "the results so far come in a moment; press Ctrl-C again to stop at once")
             finished.wait()
     finally:
         if keeps:
@@ -260,7 +260,7 @@ def as_text(data: Any) -> str:
 
 
 def deliver(text: str, output: Path | None) -> None:
-    """Print, or write a file that is either complete or as it was."""
+    """Print, or write a file: completely, or not at all."""
     if output is None:
         typer.echo(text, nl=False)
     elif _is_device(output):

@@ -1,4 +1,4 @@
-"""``fairopt explain``: why a user gets what it gets, and what would help."""
+"""``fairopt explain``: why a user gets what it gets, and what would give it more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS = 12  # of a table
 
 def explain(
     file: File,
-    user: Annotated[str, typer.Option(metavar="NAME", help="Whose allocation.")],
+    user: Annotated[str, typer.Option(metavar="NAME", help="The user to explain.")],
     notion: Annotated[
         str | None,
         typer.Option(
@@ -37,35 +37,39 @@ def explain(
         ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(metavar="ID:ID", help="Of a greedy schedule instead, criterion:placement. See: fairopt placements.")
+        str | None, typer.Option(metavar="ID:ID", help="Explain a greedy schedule instead, criterion:placement. See: fairopt placements.")
     ] = None,
     allocation: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Of your own tasks instead: columns user, server, tasks, or user and one a server."),
+        typer.Option(
+            metavar="CSV", help="Explain your own allocation instead: columns user, server, tasks, or user and a column per server."
+        ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="User to compare with; default: with whose holdings it could run most.")
+        str | None, typer.Option(metavar="NAME", help="User to compare with; default: the one whose resources would let it run most tasks.")
     ] = None,
-    integral: Annotated[bool, typer.Option("--integral", help="Of the exact allocation of whole tasks.")] = False,
-    resolves: Annotated[int, typer.Option(metavar="N", help="How many changes are solved, at most.")] = 6,
+    integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
+    resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,
     sharing: Sharing = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Of the allocation, and of all that is solved to explain it.")
+        float | None, typer.Option(metavar="SECONDS", help="For the allocation, and again for everything that is solved to explain it.")
     ] = None,
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
-    """Explain what a user of FILE gets, what stops it, and what would help.
+    """Explain what a user of FILE gets, what stops it, and what would give it more.
 
-    With --allocation, --notion says which exact allocation it is compared with.
+    With --allocation, --notion names the exact allocation to compare with.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
     if schedule is not None and (notion is not None or allocation is not None):
-        raise typer.BadParameter("a schedule is a question of its own; leave --notion and --allocation out", param_hint="--schedule")
+        raise typer.BadParameter(
+            "only one allocation can be explained at a time; leave --notion and --allocation out", param_hint="--schedule"
+        )
     if integral and (schedule is not None or allocation is not None):
-        raise typer.BadParameter("only exact allocations are asked for in whole tasks", param_hint="--integral")
+        raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     instance = work(f"reading {file}", lambda: fo.load(file))
-    instance.index(user)  # said before anything is solved
+    instance.index(user)  # an unknown name is refused before anything is solved
     if against is not None:
         instance.index(against)
 
@@ -97,7 +101,7 @@ def explain(
 
 
 def _print(console: Console, explanation: fo.Explanation) -> None:
-    """Print the sentences, what leaves no room, and the changes."""
+    """Print the sentences, the full resources, and the changes."""
     for sentence in explanation.sentences:
         console.print(label(sentence))
     if explanation.blockers:
@@ -130,7 +134,7 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
     if len(blockers) > _ROWS:
         console.print(Text(f"and {len(blockers) - _ROWS:,} more; --json has all"))
     if not all(each.bottleneck for each in blockers):
-        console.print(Text("stops it: no, where those who hold it have larger shares (or it has no price), and would make way."))
+        console.print(Text('stops it: "no" if its holders have larger shares and would give way, or if its price is 0.'))
 
 
 def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
@@ -147,8 +151,8 @@ def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
     if priced:
         console.print(
             Text(
-                "by price: how far the prices let its level rise, a bound of the level, and right for small changes where prices are "
-                "unique. by solving: the allocation of the changed cluster. Empty: not solved; more with --resolves."
+                "by price: estimated from the dual prices; an upper bound on its level, exact for small changes if prices are unique.\n"
+                "by solving: the allocation of the changed cluster. Empty: not solved; --resolves N solves more."
             )
         )
 

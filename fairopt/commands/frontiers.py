@@ -1,11 +1,10 @@
-"""``fairopt frontier``: efficiency against fairness, and what each notion costs of either."""
+"""``fairopt frontier``: the trade-off between efficiency and fairness, and where each notion lies."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
@@ -16,7 +15,7 @@ from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import File, Json, Output, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
-from fairopt.wording import plural
+from fairopt.wording import figure, percent, plural
 
 __all__ = ["frontier"]
 
@@ -26,25 +25,25 @@ _VERTICES = 8  # listed one by one
 def frontier(
     file: File,
     alphas: Annotated[
-        str, typer.Option(metavar="A,...", help="Alpha-fair allocations, from 0 (largest total) to inf (max-min).")
+        str, typer.Option(metavar="A,...", help="Alpha-fair allocations to compute, from 0 (largest total) to inf (max-min).")
     ] = "0,0.5,1,2,5,inf",
-    of: Annotated[str, typer.Option(metavar="tasks|shares", help="What those are fair in.")] = "tasks",
+    of: Annotated[str, typer.Option(metavar="tasks|shares", help="Quantity in which those are fair.")] = "tasks",
     notions: Annotated[
-        str | None, typer.Option(metavar="ID,...", help="Exact allocations; default: every notion. See: fairopt notions.")
+        str | None, typer.Option(metavar="ID,...", help="Exact allocations to compute; default: every notion. See: fairopt notions.")
     ] = None,
     fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
     gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",
     schedules: Schedules = "",
     sharing: Sharing = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
 ) -> None:
-    """Compute the exact frontier of total and smallest share of FILE, and what notions cost of either.
+    """Compute the exact trade-off of FILE between the total of tasks and the smallest share, and where each notion lies.
 
-    A point that cannot be computed says why; the exit status is 3 where none can.
+    If a point cannot be computed, the output says why. Exit status 3: no point could be computed.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
@@ -76,7 +75,7 @@ def frontier(
 
 
 def print_frontier(console: Console, found: fo.Frontier) -> None:
-    """Print the vertices, the points with their prices, and why some are missing."""
+    """Print the vertices, the points with their prices, and why points are missing."""
     instance = found.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {found.sharing}"
     console.print(Text.assemble(("Frontier", "bold"), f" of {size}"))
@@ -86,7 +85,7 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
     listed = found.vertices if len(found.vertices) <= _VERTICES else found.vertices[[0, -1]]
     for j, (total, share) in enumerate(listed):
         where = "largest share" if j == 0 else "largest total" if j == len(listed) - 1 else ""
-        table.add_row("both" if len(listed) == 1 else where, _short(total), _short(share))
+        table.add_row("both" if len(listed) == 1 else where, figure(total, 4), figure(share, 4))
         if j == 0 and len(listed) < len(found.vertices):
             table.add_row(f"{len(found.vertices) - 2} vertices between", "", "")
     console.print(table)
@@ -95,17 +94,25 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
         console.print()
         table = simple_table("points", "kind")
         table.columns[0].no_wrap = True
-        add_numbers(table, "tasks", "low\nshare", "price of\nfairness", "price of\nefficiency", "below")
+        add_numbers(table, "tasks", "low\nshare", "price of\nfairness", "price of\nefficiency", "room")
         for point in done:
             prices = (point.price_of_fairness, point.price_of_efficiency, point.below)
-            table.add_row(label(point.name), point.kind, _short(point.total), _short(point.smallest_share), *map(_percent, prices))
+            table.add_row(
+                label(point.name),
+                point.kind,
+                figure(point.total, 4),
+                figure(point.smallest_share, 4),
+                *(percent(price, 1) for price in prices),
+            )
         console.print(table)
         console.print()
         console.print(
             Text(
-                "low share: smallest weighted dominant share. price of fairness: part of the largest total that is missing. price of "
-                "efficiency: part of the largest low share. below: how much larger the low share could be with as many tasks, in parts "
-                f"of the largest. alpha: fair in {found.of} for a unit of weight. greedy: a schedule, no optimum; all others are exact."
+                "low share: smallest weighted dominant share.\n"
+                "price of fairness: tasks lost, in % of the most possible.\n"
+                "price of efficiency: low share lost, in % of the best possible.\n"
+                "room: how much the low share could rise without losing tasks, in % of the best possible.\n"
+                f"kind: alpha is alpha-fair in {found.of} per unit of weight; greedy is a schedule, not an optimum; all others are exact."
             )
         )
     for point in found:
@@ -117,7 +124,7 @@ def _number(text: str, option: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f'"{text}" is no number; write digits, as in 0.5', param_hint=option) from None
+        raise typer.BadParameter(f'"{text}" is not a number; write digits, such as 0.5', param_hint=option) from None
 
 
 def _members(text: str, option: str) -> list[tuple[float, float]]:
@@ -125,14 +132,6 @@ def _members(text: str, option: str) -> list[tuple[float, float]]:
     for word in words(text):
         beta, sign, lam = word.partition(":")
         if not sign:
-            raise typer.BadParameter(f'"{word}" is no pair; write BETA:LAMBDA, as in 2:-1', param_hint=option)
+            raise typer.BadParameter(f'"{word}" is not a pair; write BETA:LAMBDA, such as 2:-1', param_hint=option)
         pairs.append((_number(beta, option), _number(lam, option)))
     return pairs
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def _percent(value: float) -> str:
-    return "" if np.isnan(value) else f"{100 * value:.1f} %"

@@ -1,4 +1,4 @@
-"""``fairopt generate``: a random instance as a file, or what there is to draw."""
+"""``fairopt generate``: write a random instance, or list the generators."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ __all__ = ["generate"]
 
 def generate(
     spec: Annotated[
-        str | None, typer.Argument(metavar="SPEC", help="Such as google:users=50:servers=100; none lists what there is.")
+        str | None, typer.Argument(metavar="SPEC", help="Such as google:users=50:servers=100; without it, list the generators.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same instance for the same seed.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same instance.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="A .yaml or .json file, or a folder of CSV tables; needed with SPEC."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The .yaml or .json file, or the folder of CSV tables, to write; needed with SPEC."
+        ),
     ] = None,
 ) -> None:
-    """Draw a random instance and write it."""
+    """Draw a random instance and write it; without SPEC, list the generators."""
     if spec is None:
         _list(Console(highlight=False))
         return
@@ -54,7 +56,7 @@ def _list(console: Console) -> None:
             for each in parameters
             if each.kind is not each.VAR_KEYWORD
         ]
-        more = ["those of the other"] if any(each.kind is each.VAR_KEYWORD for each in parameters) else []
+        more = ["those of that generator"] if any(each.kind is each.VAR_KEYWORD for each in parameters) else []
         what = (inspect.getdoc(draw) or "").partition("\n")[0].replace("`", "")
         table.add_row(Text(name, "bold"), Text(what), Text(", ".join(named + more)))
     console.print(table)

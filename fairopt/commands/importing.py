@@ -1,4 +1,4 @@
-"""``fairopt import KIND``: an instance from the exports of a cluster, with an account of what was read and what was left out."""
+"""``fairopt import KIND``: an instance from the exports of a cluster, and a summary of what was read and what was left out."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ import fairopt as fo
 from fairopt.commands.console import as_text, check_csv, check_instance, deliver, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.wording import plural
+from fairopt.wording import figure, percent, plural
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Make an instance of the exports of a real cluster.", no_args_is_help=True)
+app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True)
 
 _ROWS = 20  # owners that are shown
 _LINES = 12  # reasons that are listed
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json or a folder.")]
-Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write what the running work holds, for: compare --allocation.")]
-Weights = Annotated[list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner. Several times, if you like.")]
+Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write the tasks that run now, for: fairopt compare --allocation.")]
+Weights = Annotated[list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner. Can be repeated.")]
 Mode = Literal["shapes", "mean"]
-_MODE = "A user for each owner and shape of its tasks (exact), or one an owner: the mean of its tasks (approximate)."
+_MODE = "shapes: a user per owner and shape of task (exact). mean: a user per owner, with its mean task (approximate)."
 Shapes = Annotated[Mode, typer.Option("--tasks", "--demand", help=_MODE)]
 Demand = Annotated[Mode, typer.Option("--demand", help=_MODE)]  # where --tasks is a file
-Lenient = Annotated[bool, typer.Option("--lenient", help="Leave bad records out and count them.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help="Skip bad records and count them.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every owner, however many there are.")]
 
 
@@ -42,10 +42,10 @@ def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 @_example("kubernetes --nodes nodes.json --pods pods.json -o cluster.yaml --current held.csv")
 def kubernetes(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="kubectl get nodes -o json")],
-    pods: Annotated[list[Path] | None, typer.Option(metavar="JSON", help="kubectl get pods -A -o json. Several, if you like.")] = None,
+    pods: Annotated[list[Path] | None, typer.Option(metavar="JSON", help="kubectl get pods -A -o json. Can be repeated.")] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: namespace, label:KEY or priority.")] = "namespace",
     daemonsets: Annotated[
-        Literal["reserve", "tasks"], typer.Option(help="Take DaemonSet and static pods off their nodes, or see them as tasks.")
+        Literal["reserve", "tasks"], typer.Option(help="Subtract DaemonSet and static pods from their nodes, or treat them as tasks.")
     ] = "reserve",
     weight: Weights = None,
     tasks: Shapes = "shapes",
@@ -68,7 +68,7 @@ def kubernetes(
 def slurm(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="scontrol show nodes --json")],
     jobs: Annotated[Path, typer.Option(metavar="JSON", help="squeue --json")],
-    associations: Annotated[Path | None, typer.Option(metavar="JSON", help="slurmrestd: their shares_raw are weights.")] = None,
+    associations: Annotated[Path | None, typer.Option(metavar="JSON", help="Answer of slurmrestd; shares_raw become weights.")] = None,
     partitions: Annotated[Path | None, typer.Option(metavar="JSON", help="scontrol show partitions --json")] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
     weight: Weights = None,
@@ -90,8 +90,8 @@ def slurm(
 
 @_example("yarn --nodes nodes.json --apps apps.json --users queue -o cluster.yaml")
 def yarn(
-    nodes: Annotated[Path, typer.Option(metavar="JSON", help="What the ResourceManager answers to /ws/v1/cluster/nodes")],
-    apps: Annotated[Path, typer.Option(metavar="JSON", help="What it answers to /ws/v1/cluster/apps")],
+    nodes: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/nodes")],
+    apps: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/apps")],
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of applications: queue or user.")] = "queue",
     weight: Weights = None,
     tasks: Shapes = "shapes",
@@ -112,8 +112,8 @@ def yarn(
 def openb(
     nodes: Annotated[Path, typer.Option(metavar="CSV", help="Nodes, one by one or by configuration.")],
     pods: Annotated[Path, typer.Option(metavar="CSV", help="Pods, one by one or by class.")],
-    users: Annotated[str, typer.Option(metavar="WORD", help="A user is a class or a qos.")] = "class",
-    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only pods that there were at this time; default: all.")] = None,
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: class or qos.")] = "class",
+    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Only pods that existed at this time; default: all.")] = None,
     weight: Weights = None,
     tasks: Shapes = "shapes",
     lenient: Lenient = False,
@@ -122,7 +122,7 @@ def openb(
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
-    """Import the Alibaba GPU cluster of 2023. Parts of cards add up, so the optimum is a relaxation."""
+    """Import the Alibaba GPU cluster of 2023. Parts of different GPUs add up, so the optimum is a relaxation."""
     _run(
         lambda: fo.import_openb(nodes, pods, users=users, at=at, weights=_weights(weight), demand=tasks, lenient=lenient),
         *(output, current, as_json, everything),
@@ -133,7 +133,7 @@ def openb(
 def google2011(
     machines: Annotated[Path, typer.Option(metavar="CSV", help="Configurations with their counts, or events.")],
     tasks: Annotated[Path, typer.Option(metavar="CSV", help="Rows of identical tasks: user, cpu, mem, n_tasks.")],
-    at: Annotated[float, typer.Option(metavar="SECONDS", help="The machines at this time, of events.")] = 0.0,
+    at: Annotated[float, typer.Option(metavar="SECONDS", help="If the machines are a table of events: take them at this time.")] = 0.0,
     weight: Weights = None,
     demand: Demand = "shapes",
     lenient: Lenient = False,
@@ -152,11 +152,13 @@ def google2011(
 @_example("swf log.swf --at 864000 -o cluster.yaml --current held.csv")
 def swf(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="A log in the Standard Workload Format, or that in .gz.")],
-    at: Annotated[float | None, typer.Option(metavar="SECONDS", help="Moment; default: most processors are asked for.")] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Moment to import; default: when most processors are asked for.")
+    ] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: user, group or queue.")] = "user",
-    nodes: Annotated[int | None, typer.Option(metavar="N", help="Instead of MaxNodes.")] = None,
-    processors: Annotated[int | None, typer.Option(metavar="N", help="Instead of MaxProcs.")] = None,
-    memory: Annotated[float | None, typer.Option(metavar="GIB", help="Of one node; without it memory is no resource.")] = None,
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Number of nodes, instead of MaxNodes in the log.")] = None,
+    processors: Annotated[int | None, typer.Option(metavar="N", help="Number of processors, instead of MaxProcs in the log.")] = None,
+    memory: Annotated[float | None, typer.Option(metavar="GIB", help="Memory of one node; without it, memory is not a resource.")] = None,
     weight: Weights = None,
     tasks: Shapes = "shapes",
     lenient: Lenient = False,
@@ -185,7 +187,7 @@ def swf(
 @_example("gavel throughputs.csv --gpus k80=36 --gpus v100=36 --jobs jobs.csv -o cluster.yaml")
 def gavel(
     throughputs: Annotated[Path, typer.Argument(metavar="CSV", help="Columns job_type, scale, worker, thr (steps per second).")],
-    gpus: Annotated[list[str], typer.Option(metavar="KIND=N", help="How many accelerators of a kind (worker). Once for each kind.")],
+    gpus: Annotated[list[str], typer.Option(metavar="KIND=N", help="Number of accelerators of a kind (worker). Repeat for each kind.")],
     jobs: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Columns job_type, scale_factor, priority_weight; default: one job of each.")
     ] = None,
@@ -195,7 +197,7 @@ def gavel(
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
-    """Import jobs whose throughput on each kind of accelerator was measured: rates, and as many accelerators at once as a job is on."""
+    """Import jobs with measured throughputs on each kind of accelerator: throughput becomes rates, the scale of a job its parallelism."""
     numbers = {kind: int(number) if number.is_integer() else number for kind, number in _assigned(gpus, "KIND", "--gpus", "v100=8").items()}
     _run(
         lambda: fo.import_gavel(throughputs, numbers, jobs, weights=_weights(weight), lenient=lenient),  # type: ignore[arg-type]
@@ -225,13 +227,13 @@ def _assigned(given: list[str], what: str, option: str, example: str) -> dict[st
 
 
 def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | None, as_json: bool, everything: bool) -> None:
-    """Import, write the files that were asked for, and say what was read."""
+    """Import, write the files, and print a summary."""
     check_instance(output, "--output")
     check_csv(current, "--current")
     imported = work("reading the exports", read)
     held = imported.current_csv()
     if current is not None and held is None:
-        raise fo.InvalidInstance(f"{current} cannot be written: the exports do not say where the running work runs; leave out --current")
+        raise fo.InvalidInstance(f"{current} cannot be written: the exports do not say where tasks run; leave --current out")
     if output is not None:
         work(f"writing {output}", lambda: fo.save(imported.instance, output))
     if current is not None and held is not None:
@@ -250,22 +252,22 @@ def _print(console: Console, imported: fo.Import, everything: bool) -> None:
     data = imported.to_dict()
     instance = imported.instance
     summary = {key: value for key, value in imported.summary.items() if isinstance(value, int | float)}
-    counts = ", ".join(f"{key} {value:,.10g}" for key, value in summary.items() if key not in ("owners", "at"))
+    counts = ", ".join(f"{key} {figure(value, 10)}" for key, value in summary.items() if key not in ("owners", "at"))
     console.print(Text.assemble((imported.kind, "bold"), f": {counts}"))
     for key, value in imported.summary.items():
         if isinstance(value, dict):
-            console.print(Text(f"{key}: {', '.join(f'{name} {number:,.6g}' for name, number in value.items())}"))
+            console.print(Text(f"{key}: {', '.join(f'{name} {figure(number, 6)}' for name, number in value.items())}"))
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
     users = f"{plural(len(data['owners']), 'owner')}, {plural(instance.n_users, 'user')}"
     console.print(f"Instance: {users}, {plural(instance.counts.sum(), 'server')}{rows}\n")
 
-    endless = bool(np.isinf(instance.tasks).all())  # so that nobody asks for a part of the cluster, or holds one
+    endless = bool(np.isinf(instance.tasks).all())  # then nobody asks for, or holds, a definite part of the cluster
     table = simple_table("resource", "unit")
     add_numbers(table, "capacity", *(() if endless else ("asked", "", "held", " ")))
     for name, each in data["resources"].items():
         parts = [(each[key], each[key] / each["capacity"] if each["capacity"] else 0.0) for key in ("asked", "held")]
-        cells = [text for value, part in parts for text in (f"{value:,.6g}", f"{100 * part:.1f} %")]
-        table.add_row(label(name), each["unit"], f"{each['capacity']:,.6g}", *(() if endless else cells))
+        cells = [text for value, part in parts for text in (figure(value, 6), percent(part, 1))]
+        table.add_row(label(name), each["unit"], figure(each["capacity"], 6), *(() if endless else cells))
     console.print(table)
     console.print()
 
@@ -274,15 +276,15 @@ def _print(console: Console, imported: fo.Import, everything: bool) -> None:
     table = simple_table("owner")
     add_numbers(table, "weight", "users", "tasks", *(() if endless else ("running", "asks", "holds")))
     for owner in shown:
-        number = "no limit" if owner["tasks"] is None else f"{owner['tasks']:,.6g}"
-        cells = [f"{owner['running']:,.6g}", *(f"{100 * owner[key]:.2f} %" for key in ("asks", "holds"))]
-        table.add_row(label(owner["owner"]), f"{owner['weight']:.6g}", f"{owner['users']:,}", number, *(() if endless else cells))
+        number = "no limit" if owner["tasks"] is None else figure(owner["tasks"], 6)
+        cells = [figure(owner["running"], 6), *(percent(owner[key], 2) for key in ("asks", "holds"))]
+        table.add_row(label(owner["owner"]), figure(owner["weight"], 6), f"{owner['users']:,}", number, *(() if endless else cells))
     console.print(table)
     if len(shown) < len(owners):
         less = "more" if endless else "that ask for less"
         console.print(Text(f"and {plural(len(owners) - len(shown), 'owner')} {less} (--all shows them)"))
     if not endless:
-        console.print(Text("asks, holds: the largest part of any resource of the cluster, over all tasks of the owner"))
+        console.print(Text("asks, holds: for all tasks of the owner together, the largest part of any resource of the cluster"))
     _print_account(console, data)
 
 

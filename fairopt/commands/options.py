@@ -32,36 +32,47 @@ __all__ = [
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
 Notions = Annotated[
-    str, typer.Option(metavar="ID,...", help="Exact allocations; options as in proportional:alpha=2. See: fairopt notions.")
+    str, typer.Option(metavar="ID,...", help="Exact allocations to compute; options as in proportional:alpha=2. See: fairopt notions.")
 ]
 Schedules = Annotated[
     str,
     typer.Option(
-        metavar="ID:ID,...", help="Greedy ones, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
+        metavar="ID:ID,...", help="Greedy schedules, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
     ),
 ]
-Sharing = Annotated[str | None, typer.Option(metavar="rdm|tdm", help="Divide resources, or each server's time.")]
+Sharing = Annotated[
+    str | None,
+    typer.Option(metavar="rdm|tdm", help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON, CSV or text by its ending.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to this file instead of stdout; its ending (.json, .csv, .txt) chooses the format."
+    ),
 ]
 JsonOutput = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of stdout: JSON or text by its ending.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write to this file instead of stdout; its ending (.json, .txt) chooses the format."
+    ),
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
 PlotPath = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Also draw the way to the answer: of --solver trajectory its path, of psdsf its sweeps.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Also draw how the answer was reached: the path of --solver trajectory, or the sweeps of psdsf."),
 ]
 PlotPolytope = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path in its polytope.")
+    Path | None,
+    typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path inside the feasible polytope."),
 ]
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a list with commas.
+    """Return the words of a comma-separated list.
 
     >>> words("drfh, tsf,")
     ['drfh', 'tsf']
@@ -70,7 +81,7 @@ def words(text: str) -> list[str]:
 
 
 def read_utility(path: Path, instance: fo.Instance) -> FloatArray:
-    """Read u[n,i], (users, servers): a column "user", then one for each server. Labels must match exactly, in any order."""
+    """Read u[n,i], (users, servers): a column "user", then a column per server. Labels must match exactly, in any order."""
     from fairopt.formats.cells import read_table
 
     rows = read_table(path, "user").aligned(instance.users, instance.servers)

@@ -1,21 +1,22 @@
-"""``fairopt notions | solvers | placements | schema``: what there is to choose from."""
+"""``fairopt notions | solvers | placements | schema``: the choices that other commands offer."""
 
 from __future__ import annotations
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands import tables
 from fairopt.commands.console import as_text
 from fairopt.commands.options import Json
+from fairopt.commands.tables import simple_table
 from fairopt.models.notion import Condition
 
 __all__ = ["notions", "placements", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
-    """List the placements of schedules, and the criteria that are no notions."""
+    """List the placements of schedules, and the criteria that are not notions."""
     entries = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     if as_json:
         listed = [
@@ -25,11 +26,11 @@ def placements(as_json: Json = False) -> None:
         ]
         typer.echo(as_text(listed), nl=False)
     else:
-        tables.print_placements(Console(highlight=False))
+        _print_placements(Console(highlight=False))
 
 
 def notions(as_json: Json = False) -> None:
-    """List the notions of fairness: what each is, what theory promises of it, where it comes from."""
+    """List the notions of fairness: what each is, what is proved of it, and its source."""
     if as_json:
         typer.echo(
             as_text(
@@ -47,11 +48,11 @@ def notions(as_json: Json = False) -> None:
             nl=False,
         )
     else:
-        tables.print_notions(Console(highlight=False))
+        _print_notions(Console(highlight=False))
 
 
 def solvers(as_json: Json = False) -> None:
-    """List the engines: what each can solve, and how to install it if it is not there."""
+    """List the engines: what each solves, and how to install a missing one."""
     if as_json:
         typer.echo(
             as_text(
@@ -69,7 +70,7 @@ def solvers(as_json: Json = False) -> None:
             nl=False,
         )
     else:
-        tables.print_solvers(Console(highlight=False))
+        _print_solvers(Console(highlight=False))
 
 
 def schema() -> None:
@@ -77,3 +78,33 @@ def schema() -> None:
     from fairopt.formats import schema as describe
 
     typer.echo(as_text(describe()), nl=False)
+
+
+def _print_notions(console: Console) -> None:
+    """Print a table of `NOTIONS`."""
+    table = simple_table("notion", "what it is, and its source", "promises", leading=1)
+    for name, notion in fo.NOTIONS.items():
+        what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
+        table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
+    console.print(table)
+
+
+def _print_placements(console: Console) -> None:
+    """Print a table of `PLACEMENTS`, and of the criteria that are not notions."""
+    for title, registry in (("placement", fo.PLACEMENTS), ("criterion", fo.CRITERIA)):
+        table = simple_table(title, "what it is, and its source", leading=1)
+        for name, entry in registry.items():
+            what = Text.assemble(getattr(entry, "title", "a function"), "\n", (getattr(entry, "source", ""), "dim"))
+            table.add_row(Text(name, "bold"), what)
+        console.print(table)
+        console.print()
+    console.print(Text("Every notion that equalises a share is a criterion, too. List them with: fairopt notions"))
+
+
+def _print_solvers(console: Console) -> None:
+    """Print a table of `SOLVERS`."""
+    table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1)
+    for name, engine in fo.SOLVERS.items():
+        abilities = "\n".join(sorted(feature.value for feature in engine.features))
+        table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
+    console.print(table)

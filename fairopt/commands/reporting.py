@@ -1,4 +1,4 @@
-"""``fairopt report``: everything that fairopt knows of a file, on one page that needs no network."""
+"""``fairopt report``: every analysis of a file on one HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ _NOTIONS = ",".join(NOTIONS)
 
 def report(
     file: File,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page; ends in .html.")] = Path("report.html"),
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; its name ends in .html.")] = Path(
+        "report.html"
+    ),
     notions: Notions = _NOTIONS,
     schedules: Schedules = "",
-    explain: Annotated[
-        list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Several times, if you like.")
-    ] = None,
+    explain: Annotated[list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Can be repeated.")] = None,
     sharing: Sharing = None,
-    effort: Annotated[int, typer.Option(metavar="N", help="Lies, and users who leave, that each audit tries.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the lies.")] = 0,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each allocation, each property and the frontier.")] = 60.0,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Of the page; default: the name of the file.")] = None,
+    effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in each audit.")] = 50,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random lies.")] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="For each allocation, each property and the frontier.")
+    ] = 60.0,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
 ) -> None:
-    """Write a report on FILE: one HTML page with interactive charts, tables for each of them, proofs, and how to reproduce it.
+    """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
 
-    A study that fails says so on the page, and the rest stands; the exit status is 3 where no notion has an allocation.
+    If a part fails, the page says why and shows the rest. Exit status 3: no notion has an allocation.
     """
     check_file(output, "--output")
     check_page(output)

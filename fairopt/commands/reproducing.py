@@ -1,52 +1,62 @@
-"""``fairopt reproduce``: what the papers print, beside what comes out here."""
+"""``fairopt reproduce``: published results beside our own."""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.text import Text
 
-from fairopt.commands import tables
 from fairopt.commands.console import as_text, work
 from fairopt.commands.options import Json
+from fairopt.commands.tables import simple_table
+from fairopt.wording import duration, figure, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from fairopt.reproduction.reproducing import Experiment, Row
+
 __all__ = ["reproduce"]
+
+_VERDICTS = {  # of fairopt.reproduction.reproducing: word and colour in a row, words in the summary
+    "agrees": ("agrees", "green", "agree"),
+    "known difference": ("known *", "yellow", "differ for a known reason"),
+    "not printed": ("not printed", "dim", "not printed"),
+    "not run": ("not run *", "yellow", "not run"),
+    "differs": ("DIFFERS *", "bold red", "differ UNEXPECTEDLY"),
+}
 
 
 def reproduce(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, such as bbf or pdrf-tables; default: all.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials: wider intervals. A part of a trace.")] = False,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the answer is the same with any number.")] = -1,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials (so wider intervals), and only a part of a trace.")] = False,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the results are the same with any number.")] = -1,
     data: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
             envvar="FAIROPT_DATA",
-            help="Public traces: drfh-trace takes google2011/google2011_task_groups_0-19.6h.csv.gz there, and a synthetic trace without.",
+            help="Folder of public traces: drfh-trace reads google2011/google2011_task_groups_0-19.6h.csv.gz, else a synthetic trace.",
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Also draw the figures of experiments that have some (drfh-trace, psdsf-figure-6), as .png, there."
-        ),
+        typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6 as .png files in this folder."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print what the papers publish beside what comes out here.
+    """Print published results beside our own.
 
     For example: fairopt reproduce drfh-trace --quick --plot figures
 
-    The exit status is 0 also where a number differs for a reason that is known and printed, and 1 where one differs unexpectedly.
+    Exit status 0: every result agrees, or differs for a known reason that is printed. Exit status 1: one differs unexpectedly.
     """
     from fairopt.reproduction.reproducing import EXPERIMENTS, Verdict
     from fairopt.reproduction.reproducing import reproduce as run
@@ -93,6 +103,33 @@ def reproduce(
         ]
         typer.echo(as_text({"quick": quick, "unexpected": unexpected, "experiments": experiments, "seconds": seconds}), nl=False)
     else:
-        tables.print_reproduction(Console(highlight=False), results, seconds)
+        _print(Console(highlight=False), results, seconds)
     if unexpected:
         raise typer.Exit(1)
+
+
+def _print(console: Console, results: Sequence[tuple[Experiment, list[Row]]], seconds: float) -> None:
+    """Print a table for each experiment, the reasons of differences, and a summary."""
+    for experiment, rows in results:
+        console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
+        table = simple_table("", "published", "ours", "")
+        for row in rows:
+            published = "" if row.published is None else _nested(row.published)
+            ours = f"{_nested(row.ours, 4)}\n± {figure(row.tolerance, 2)}" if row.mean else _nested(row.ours)
+            table.add_row(Text(row.what), published, ours, Text(*_VERDICTS[row.verdict.value][:2]))
+        console.print(table)
+        for note in dict.fromkeys(row.note for row in rows if row.note):
+            console.print(Text(f"* {note}"))
+        console.print()
+    if any(row.mean for _, rows in results for row in rows):
+        console.print(Text("±: 99.9 % confidence interval of the difference from the published mean, over random trials."))
+    found = [row.verdict.value for _, rows in results for row in rows]
+    parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
+    console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {duration(seconds)}"))
+
+
+def _nested(values: list[Any], digits: int = 6) -> str:
+    """Write numbers in a line, and rows of them in lines."""
+    if values and isinstance(values[0], list):
+        return "\n".join(_nested(part, digits) for part in values)
+    return ", ".join(figure(value, digits) for value in values)

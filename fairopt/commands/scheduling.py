@@ -1,4 +1,4 @@
-"""``fairopt schedule``: what a scheduler would do, greedily."""
+"""``fairopt schedule``: what a greedy scheduler would do."""
 
 from __future__ import annotations
 
@@ -21,24 +21,30 @@ def schedule(
         str,
         typer.Option(
             metavar="ID",
-            help="Whose turn it is: a notion that equalises a share, or rpsdsf; see: fairopt notions.",
+            help="Which user is next: a notion that equalises a share, or rpsdsf. See: fairopt notions.",
             autocompletion=lambda: [*fo.NOTIONS, *fo.CRITERIA],
         ),
     ] = "drfh",
     placement: Annotated[
-        str, typer.Option(metavar="ID", help="Which server; see: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS))
+        str,
+        typer.Option(
+            metavar="ID", help="Which server takes the task. See: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS)
+        ),
     ] = "first-fit",
-    metric: Annotated[str | None, typer.Option(metavar="l1|l2|cosine|dot|tightest", help="Of best-fit; l1 is the default.")] = None,
-    slots: Annotated[int | None, typer.Option(metavar="N", help="Of slots: how many the largest server has (14).")] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="WORD", help="For best-fit: compare servers by l1 (default), l2, cosine, dot or tightest.")
+    ] = None,
+    slots: Annotated[int | None, typer.Option(metavar="N", help="For slots: number of slots of the largest server (default 14).")] = None,
     utility: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Of max-min: worth of a task; a column user, then one a server.")
+        Path | None, typer.Option(metavar="CSV", help="For max-min: worth of a task; a column user, then a column per server.")
     ] = None,
     ties: Annotated[
-        str, typer.Option(metavar="index|largest-demand|random", help="Who is first of several with the smallest share.")
+        str, typer.Option(metavar="WORD", help="Which user is first if several have the smallest share: index, largest-demand or random.")
     ] = "index",
-    seed: Annotated[int, typer.Option(metavar="N", help="Of random ties and placements.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of random ties and placements.")] = 0,
     stop: Annotated[
-        str, typer.Option(metavar="exhausted|first-block", help="Stop when nothing fits, or when the task of the lowest user does not.")
+        str,
+        typer.Option(metavar="WORD", help="Stop when no task fits (exhausted), or as soon as the next user's task does not (first-block)."),
     ] = "exhausted",
     sharing: Sharing = None,
     as_json: Json = False,
@@ -50,7 +56,7 @@ def schedule(
 ) -> None:
     """Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.
 
-    Greedy: what comes of it is feasible, and is not the optimum that fairopt solve finds.
+    The result is greedy: it is feasible, but not the optimum that fairopt solve finds.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_envy, "--plot-envy")

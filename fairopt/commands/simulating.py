@@ -25,32 +25,35 @@ _USERS = 12  # listed one by one
 
 
 def simulate(
-    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs: .csv, .csv.gz or .parquet; or a log: .swf.")],
+    trace: Annotated[Path, typer.Argument(metavar="JOBS", help="A table of jobs (.csv, .csv.gz or .parquet) or a log (.swf).")],
     cluster: Annotated[
-        Path, typer.Option("--cluster", metavar="FILE", help="The servers, with weights of users: an instance file.", show_default=False)
+        Path, typer.Option("--cluster", metavar="FILE", help="The servers, and the weights of users: an instance file.", show_default=False)
     ],
     scheduler: Annotated[
         str,
         typer.Option(
             metavar="ID[:ID]",
-            help="Greedy, criterion:placement, as in drfh:best-fit; or exact and fluid at every event: a notion, as in drfh; "
-            "or servers that act by themselves every so many seconds: psdsf:period=1.",
+            help="Greedy: criterion:placement, such as drfh:best-fit. Exact at every event (divisible tasks): a notion, such as drfh. "
+            "Servers that act on their own, here every second: psdsf:period=1.",
         ),
     ] = "drfh:best-fit",
     events: Annotated[
         Path | None,
         typer.Option(
-            metavar="CSV", help="Users who join and leave, servers that come and go, in order of time: time_s, event, name, number."
+            metavar="CSV",
+            help="Users that join or leave, and servers that are added or removed: columns time_s, event, name, number, sorted by time.",
         ),
     ] = None,
-    until: Annotated[float | None, typer.Option(metavar="SECONDS", help="End there; default: when nothing happens any more.")] = None,
+    until: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Stop at this time; default: when nothing more can happen.")
+    ] = None,
     step: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Between samples; default: events, at most about a thousand.")
+        float | None, typer.Option(metavar="SECONDS", help="Time between samples; default: one per event, about a thousand at most.")
     ] = None,
     regret: Annotated[
-        int, typer.Option(metavar="TIMES", help="At so many times, compare what runs with the exact allocation of that moment.")
+        int, typer.Option(metavar="TIMES", help="Compare the running tasks with the exact allocation at this many moments.")
     ] = 0,
-    lenient: Annotated[bool, typer.Option("--lenient", help="Leave bad rows out and count them.")] = False,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each job.")] = False,
     output: Annotated[
@@ -59,22 +62,26 @@ def simulate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write there instead of stdout: the jobs if .csv, the samples if .parquet, .json, or text (.txt).",
+            help="Write to this file instead of stdout: the jobs (.csv), the samples (.parquet), all results (.json) or text (.txt).",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .svg, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
-    Greedy schedulers start whole tasks and take none back. The exact ones divide tasks and move them at no cost: the optimum that a
-    heuristic is compared with. Servers that act by themselves (psdsf:period=SECONDS, and :phases=random, sweep or at-once, :seed=N,
-    :sharing=rdm or tdm) approach it; how near they are is told beside. Ctrl-C, or SIGTERM, ends it and keeps what is known by then.
+    Greedy schedulers start whole tasks and never stop one.
+    Exact ones divide tasks and move them at no cost: the optimum to compare a heuristic with.
+    With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
+    Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
+    Ctrl-C or SIGTERM stops the simulation and keeps its results.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv, kinds=("json", "csv", "parquet"))
     instance = work(f"reading {cluster}", lambda: fo.load(cluster))
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
-        raise typer.BadParameter("a log in the Standard Workload Format has no table of events; leave it out", param_hint="--events")
+        raise typer.BadParameter(
+            "events cannot be combined with a log in the Standard Workload Format; leave --events out", param_hint="--events"
+        )
     jobs = work(
         f"reading {trace}",
         lambda: (
@@ -111,13 +118,13 @@ def simulate(
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:
-    """Print what came of it, user by user."""
+    """Print totals, then a row for each user."""
     data = found.to_dict()
     size = f"{plural(data['jobs'], 'job')} of {plural(len(found.users), 'user')}, {plural(found.cluster.counts.sum(), 'server')}"
     console.print(Text(f"{size}: {found.scheduler}, {found.kind}\n"))
     facts: list[tuple[str, str]] = [
         ("jobs that ended", f"{data['jobs_finished']:,} of {data['jobs']:,}"),
-        ("tasks that ended", f"{data['tasks_ended']:,.6g} of {data['tasks']:,}"),
+        ("tasks that ended", f"{figure(data['tasks_ended'], 6)} of {data['tasks']:,}"),
         ("completion time", f"mean {_seconds(data['completion_mean'])}, median {_seconds(data['completion_median'])}"),
         ("last job ended at", _seconds(data["makespan"])),
         ("mean utilization", ", ".join(f"{name} {percent(part)}" for name, part in data["utilization"].items() if part is not None) or "-"),
@@ -125,7 +132,7 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     if not found.complete:
         facts.append(("stopped at", _seconds(found.until)))
     if found.fits_nowhere:
-        facts.append(("fit on no server", f"{plural(len(found.fits_nowhere), 'job')}, as {found.fits_nowhere[0]}"))
+        facts.append(("fit on no server", f"{plural(len(found.fits_nowhere), 'job')}, such as {found.fits_nowhere[0]}"))
     for word, text in facts:
         console.print(Text(f"{word:<18} {text}"))
     console.print()
@@ -137,10 +144,10 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     for name, row in shown.iterrows():
         table.add_row(
             label(str(name)),
-            f"{row['weight']:g}",
-            f"{row['jobs']:,.0f}",
-            f"{row['finished']:,.0f}",
-            f"{row['tasks']:,.0f}",
+            figure(row["weight"], 6),
+            figure(row["jobs"], 6),
+            figure(row["finished"], 6),
+            figure(row["tasks"], 6),
             percent(row["completion_ratio"]),
             _seconds(row["mean_completion_s"]),
         )
@@ -151,7 +158,7 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
         _print_regret(console, found.regret, found.settling is None)
     if found.settling is not None:
         _print_settling(console, found.settling, found.details["period"])
-    notes = "ended: of the jobs. done: part of the tasks that ended. completion: mean time from submission to the end of a job."
+    notes = "ended: jobs that ended. done: part of the tasks that ended.\ncompletion: mean time from submission to end of a job."
     console.print(Text(f"\n{notes}", style="dim"))
 
 
@@ -164,12 +171,12 @@ def _print_regret(console: Console, regret: Any, bound: bool) -> None:
     console.print()
     console.print(table)
     console.print(
-        Text(f"of {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks{': a bound' if bound else ''}")
+        Text(f"over {plural(len(regret), 'moment')}, against the exact allocation of divisible tasks{' (an upper bound)' if bound else ''}")
     )
 
 
 def _print_settling(console: Console, settling: Any, period: float) -> None:
-    """Print how many periods after a change of the exact allocation the servers were near to it."""
+    """Print how many periods after a change of the exact allocation the servers came close to it."""
     table = simple_table("periods until")
     add_numbers(table, "median", "longest", "not before the next change")
     for column in settling.columns[3:]:
@@ -179,7 +186,11 @@ def _print_settling(console: Console, settling: Any, period: float) -> None:
         table.add_row(f"{word} within {float(tolerance):g}", *numbers, f"{len(settling) - len(values):,} of {len(settling):,}")
     console.print()
     console.print(table)
-    console.print(Text(f"of the allocation that is exact after a change; a period is {period:g} s. The servers are not exact."))
+    console.print(
+        Text(
+            f"Periods of {period:g} s from a change until the servers are this close to the new exact allocation, which they only approach."
+        )
+    )
 
 
 def _seconds(value: float | None) -> str:

@@ -36,11 +36,11 @@ _OF_NOTIONS = "Options of some notions"
 def solve(
     file: File,
     notion: Annotated[
-        str, typer.Option(metavar="ID", help="Notion of fairness; see: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
+        str, typer.Option(metavar="ID", help="Notion of fairness. See: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
     ] = "drfh",
     solver: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Engine; see: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
+        typer.Option(metavar="ID", help="Engine. See: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
     ] = None,
     sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
@@ -48,8 +48,8 @@ def solve(
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Of drfh: leximin (default), or equalize, one LP for one equal share. Of psdsf: equilibrium (default), or market, "
-            "the convex program of time division.",
+            help="For drfh: leximin (default), or equalize (one LP, one equal share). For psdsf: equilibrium (default), or market (the "
+            "convex program of time division).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
@@ -57,33 +57,35 @@ def solve(
         Path | None,
         typer.Option(
             metavar="CSV",
-            help="Of max-min, proportional: worth of a task; a column user, then one a server.",
+            help="For max-min, proportional: worth of a task; a column user, then a column per server.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     alpha: Annotated[
         float | None,
         typer.Option(
-            metavar="NUMBER", help="Of proportional: 0 is the largest total, 1 (default) proportional.", rich_help_panel=_OF_NOTIONS
+            metavar="NUMBER",
+            help="For proportional: 0 is the largest total, 1 (default) proportional fairness.",
+            rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="Of fds, gfj: how much the poor count, > 0 (default 2).", rich_help_panel=_OF_NOTIONS),
+        typer.Option(metavar="NUMBER", help="For fds, gfj: aversion to inequality, > 0 (default 2).", rich_help_panel=_OF_NOTIONS),
     ] = None,
     lam: Annotated[
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="Of fds, gfj: lambda, how much the total counts (default 2 (1 - beta) / beta).",
+            help="For fds, gfj: lambda, the weight of the total (default 2 (1 - beta) / beta).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     prefer: Annotated[
         str | None,
         typer.Option(
-            metavar="utilization|CSV",
-            help="Of bbf and psdsf: choose among all fair allocations; columns user, weight.",
+            metavar="CSV",
+            help="For bbf, psdsf: choose among all fair allocations: utilization, or a table with columns user, weight.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
@@ -91,24 +93,23 @@ def solve(
         str | None,
         typer.Option(
             metavar="WORD",
-            help="Of psdsf: how servers take turns: sequential (default), random or asynchronous.",
+            help="For psdsf: how servers take turns: sequential (default), random or asynchronous.",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Of psdsf: seed of the last two orders (default 0).", rich_help_panel=_OF_NOTIONS)
+        int | None,
+        typer.Option(metavar="N", help="For psdsf: seed of the orders random and asynchronous (default 0).", rich_help_panel=_OF_NOTIONS),
     ] = None,
     delay: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Of psdsf, asynchronous: a decision is carried out up to so many actions of others later (default 0).",
+            help="For psdsf, asynchronous: act on information up to N steps old (default 0).",
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
-    tolerance: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Largest relative residual of the certificate that is accepted.")
-    ] = 1e-8,
+    tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative error that the certificate may have.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -121,19 +122,19 @@ def solve(
 ) -> None:
     """Solve for the exact fair allocation of FILE and prove it.
 
-    The certificate that is printed is recomputed from the answer: an answer that fails it is an error, exit status 3.
+    The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     for path, option in ((plot_envy, "--plot-envy"), (plot_path, "--plot-path"), (plot_polytope, "--plot-polytope")):
         check_picture(path, option)
     if plot_path is not None and solver != "trajectory" and notion.partition(":")[0] != "psdsf":
         raise typer.BadParameter(
-            "only two engines keep the way to their answer; add --solver trajectory, or ask for psdsf", param_hint="--plot-path"
+            "only two engines record how they reach their answer; add --solver trajectory, or use --notion psdsf", param_hint="--plot-path"
         )
     if plot_path is not None and solver is None and formulation is None and prefer is None:
-        solver = "best-response"  # the other engine of psdsf, which takes large markets, keeps no way
+        solver = "best-response"  # the other engine of psdsf, for large markets, records no sweeps
     if plot_polytope is not None and solver != "trajectory":
-        raise typer.BadParameter("only one engine follows a path; add --solver trajectory", param_hint="--plot-polytope")
+        raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
     instance = work(f"reading {file}", lambda: fo.load(file))
     seconds = {"read": time.perf_counter() - started}
@@ -169,16 +170,14 @@ def solve(
 
 
 def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | None) -> None:
-    """Draw the way to the answer, and inside its polytope beside what DRF gives."""
+    """Draw the path to the answer, and the path inside its polytope beside the DRF allocation."""
     from fairopt.plots import save_figure
 
     trace = allocation.trace
     if trace is None:
         if allocation.tasks.any():
-            raise fo.Unsupported(f'the engine "{allocation.solver}" keeps no way to its answer; leave --plot-path out')
-        raise fo.InvalidInstance(
-            "there is no room for any task, so that there is no path to draw; leave --plot-path and --plot-polytope out"
-        )
+            raise fo.Unsupported(f'the engine "{allocation.solver}" does not record how it reaches its answer; leave --plot-path out')
+        raise fo.InvalidInstance("no task fits on any server, so there is no path to draw; leave --plot-path and --plot-polytope out")
     if path is not None:
         save_figure(trace.plot(), path)
     if polytope is not None:
@@ -186,11 +185,11 @@ def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | No
 
 
 def _beside(allocation: fo.Allocation) -> dict[str, FloatArray]:
-    """Return what DRF gives the pairs of a path, by name; nothing where identical users went the path as one."""
+    """Return the DRF tasks of the pairs of a path, by name; nothing if identical users were merged on the path."""
     instance, pairs = allocation.instance, allocation.trace.pairs
     if len(pairs) != instance.eligibility.sum():
         return {}
-    # Where no tasks are given, a request under bbf is one task.
+    # Under bbf, a user without a task limit asks for one task.
     tasks = np.where(np.isfinite(instance.tasks), instance.tasks, 1.0) if allocation.notion == "bbf" else instance.tasks
     drf = fo.solve(instance.replace(tasks=tasks), "drfh", sharing=allocation.sharing)  # type: ignore[arg-type]
     held = [drf.tasks[instance.users.index(user), instance.servers.index(server)] for user, server in pairs]

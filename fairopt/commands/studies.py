@@ -16,11 +16,12 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
+from fairopt.commands.comparison_table import MEASURES
 from fairopt.commands.console import as_text, choose_form, say, work
 from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
-from fairopt.wording import plural
+from fairopt.wording import figure, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["study"]
 
 _INTERRUPTED = 130
-_ROUNDED = 1e-12  # relative: standard errors below are of rounding
+_ROUNDED = 1e-12  # relative: smaller standard errors are rounding errors
 _LINES = 5  # messages that are printed
-_LEGEND = (
-    "± is the standard error over the seeds. efficiency: weighted tasks, of the most that divisible tasks allow. low share: smallest "
-    "weighted dominant share. envy: in tasks. regret: relative shortfall from the exact allocation, level: of the lowest share, worst: the "
-    "largest that applies."
-)
+_ERRORS = "±: standard error over the seeds.\n"
+_LEGEND = f"""\
+{MEASURES}
+regret: relative shortfall from the exact allocation.
+level: of the lowest share.
+worst: the largest gap between the sorted share lists; for other notions, the regret of the goal or of the condition."""
 
 
 def study(
@@ -44,29 +46,31 @@ def study(
     ] = None,
     generate: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Random ones too, as google:users=50:servers=100, drawn from each seed. See: fairopt generate."),
+        typer.Option(metavar="SPEC", help="Random instances, such as google:users=50:servers=100, one per seed. See: fairopt generate."),
     ] = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",
-    seeds: Annotated[
-        int, typer.Option(metavar="N", help="Seeds 0 to N - 1: of what is drawn, and of schedules that choose at random.")
-    ] = 1,
-    integral: Annotated[bool, typer.Option("--integral", help="Also the best allocation of whole tasks, and regret against that.")] = False,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Number of seeds (0 to N - 1), for random instances and random schedules.")] = 1,
+    integral: Annotated[
+        bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
+    ] = False,
     sharing: Sharing = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Of each exact allocation.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="Keep all rows there, a .parquet file or a folder, and go on from it."),
+        typer.Option("--output", "-o", metavar="PATH", help="Keep all rows in this .parquet file or folder, and continue from it."),
     ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1 for one on each core.")] = -1,
-    backend: Annotated[str, typer.Option(metavar="WORD", help="loky (processes), threading, dask or ray.")] = "loky",
-    address: Annotated[str | None, typer.Option(metavar="URL", help="Of the cluster, such as tcp://10.0.0.1:8786.")] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
+    backend: Annotated[str, typer.Option(metavar="WORD", help="Where workers run: loky (processes), threading, dask or ray.")] = "loky",
+    address: Annotated[
+        str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
+    ] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    Ctrl-C keeps what is there; the same command goes on from it. The exit status is 3 where no row has an allocation.
+    With --output, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an allocation.
     """
     from fairopt.studies.sweep import summary
 
@@ -124,7 +128,7 @@ def study(
 
 
 def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
-    """Print, for each instance, means over the seeds and their standard errors; then what failed, and why."""
+    """Print, for each instance, means over the seeds and their standard errors; then the rows that failed, and why."""
     seeds = frame["seed"].nunique()
     for name, part in means.groupby(level="instance", sort=False):
         rows = part.droplevel("instance")
@@ -142,9 +146,9 @@ def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
         ):
             console.print(_table(title, rows, numbers, percents))
             console.print()
-    console.print(Text(_LEGEND if seeds > 1 else _LEGEND.partition(". ")[2]))
+    console.print(Text(_ERRORS * (seeds > 1) + _LEGEND))
     if frame["kind"].eq(BEST_FOUND).any():
-        console.print(Text(f"{BEST_FOUND}: within the time limit, no optimum; regret against it is a lower bound."))
+        console.print(Text(f"{BEST_FOUND}: within the time limit, not proved optimal; the regret is a lower bound."))
     failed = frame[frame["tasks"].isna()]
     told = failed.drop_duplicates(["instance", "entry", "message"])
     for _, row in told.head(_LINES).iterrows():
@@ -154,7 +158,7 @@ def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
 
 
 def _table(title: str, rows: pd.DataFrame, numbers: dict[str, str], percents: dict[str, str]) -> Table:
-    """Return a table of these columns, by what they are called here; only those that apply to an entry."""
+    """Return a table of these columns (heading to name in the frame); only those that apply to an entry."""
     table = simple_table(title, *(("kind",) if title == "measures" else ()))
     chosen = {word: column for word, column in (numbers | percents).items() if rows[column].notna().any()}
     add_numbers(table, *(label(word).plain for word in chosen))
@@ -164,18 +168,16 @@ def _table(title: str, rows: pd.DataFrame, numbers: dict[str, str], percents: di
     return table
 
 
-def _mean(mean: float, error: float, percent: bool) -> str:
-    """Write a mean and its standard error, if it has one that is more than rounding, to two digits of that.
+def _mean(mean: float, error: float, is_part: bool) -> str:
+    """Write a mean and its standard error, to two digits of the error; without it if it is only rounding.
 
     >>> _mean(0.82891, 0.0123, True), _mean(45.061, 0.72, False), _mean(45.061, float("nan"), False), _mean(1451.8, 170.4, False)
     ('82.9 ± 1.2 %', '45.06 ± 0.72', '45.06', '1,450 ± 170')
     """
-    if np.isnan(mean):
-        return ""
-    unit, scale = (" %", 100.0) if percent else ("", 1.0)
+    if np.isnan(mean) or not error > _ROUNDED * abs(mean):
+        return percent(mean, 1) if is_part else figure(mean, 4)
+    unit, scale = (" %", 100.0) if is_part else ("", 1.0)
     mean, error = scale * mean, scale * error
-    if not error > _ROUNDED * abs(mean):
-        return (f"{mean:.1f}" if percent else f"{mean:,.4g}") + unit
     digits = 1 - math.floor(math.log10(error))
     shown = max(digits, 0)
     return f"{round(mean, digits):,.{shown}f} ± {round(error, digits):.{shown}f}{unit}"

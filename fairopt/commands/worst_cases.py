@@ -1,20 +1,25 @@
-"""``fairopt worst-case``: a search for the instance on which a schedule is worst."""
+"""``fairopt worst-case``: search for the instance on which a schedule is worst."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands import tables
 from fairopt.commands.console import as_text, check_instance, work
 from fairopt.commands.options import Json
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.wording import duration, figure, plural
 
 __all__ = ["worst_case"]
 
@@ -22,35 +27,46 @@ __all__ = ["worst_case"]
 def worst_case(
     schedule: Annotated[
         str,
-        typer.Argument(metavar="SCHEDULE", help="criterion:placement, such as drfh:best-fit, or with options drfh:best-fit:metric=cosine."),
+        typer.Argument(metavar="SCHEDULE", help="criterion:placement, such as drfh:best-fit; options as in drfh:best-fit:metric=cosine."),
     ],
     notion: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="What it is measured against; default: its criterion.", autocompletion=lambda: list(fo.NOTIONS)),
+        typer.Option(
+            metavar="ID", help="Notion to measure against; default: the schedule's criterion.", autocompletion=lambda: list(fo.NOTIONS)
+        ),
     ] = None,
-    users: Annotated[int, typer.Option(metavar="N", help="Users of an instance, before shrinking.")] = 3,
-    servers: Annotated[int, typer.Option(metavar="N", help="Servers.")] = 2,
-    resources: Annotated[int, typer.Option(metavar="N", help="Resources.")] = 2,
-    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Whole numbers that are drawn.")] = (8, 16),
-    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="The same of demands.")] = (0, 4),
-    vary: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Also weights, constraints, counts, tasks; one an option.")] = None,
-    measure: Annotated[str, typer.Option(metavar="WORD", help="worst, level, leximin, largest, goal, condition or total.")] = "worst",
-    divisible: Annotated[bool, typer.Option("--divisible", help="Against the optimum of divisible tasks, not of whole ones.")] = False,
-    keep: Annotated[float, typer.Option(metavar="PART", help="Shrink while this part of the regret is left.")] = 0.9,
+    users: Annotated[int, typer.Option(metavar="N", help="Users of each random instance.")] = 3,
+    servers: Annotated[int, typer.Option(metavar="N", help="Servers of each random instance.")] = 2,
+    resources: Annotated[int, typer.Option(metavar="N", help="Resources of each random instance.")] = 2,
+    capacities: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the capacities, which are whole numbers.")] = (
+        8,
+        16,
+    ),
+    demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the demands, which are whole numbers.")] = (0, 4),
+    vary: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="Also draw weights, constraints, counts or tasks. Can be repeated.")
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(metavar="WORD", help="Regret to maximise: worst, level, leximin, largest, goal, condition or total.")
+    ] = "worst",
+    divisible: Annotated[
+        bool, typer.Option("--divisible", help="Measure against the optimum of divisible tasks, not of whole tasks.")
+    ] = False,
+    keep: Annotated[float, typer.Option(metavar="PART", help="Shrink the instance as long as this part of the regret remains.")] = 0.9,
     tries: Annotated[int, typer.Option(metavar="N", help="Instances to try.")] = 1000,
     seed: Annotated[
-        int, typer.Option(metavar="N", help="Of the search; the answer is the same for a seed, with any number of workers.")
+        int, typer.Option(metavar="N", help="Seed of the search; the same seed gives the same answer with any number of workers.")
     ] = 0,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="End the search after this time.")] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1 for one on each core.")] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Worker processes; -1: one per core.")] = 1,
     as_json: Json = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write the instance: .yaml, .json or a folder.")
     ] = None,
 ) -> None:
-    """Search small instances for the one on which a schedule is worst, and make it smaller still.
+    """Search small instances for the one on which a schedule is worst, then shrink it.
 
-    Ctrl-C ends the search with the worst so far; twice, at once.
+    Ctrl-C ends the search and prints the worst instance so far; a second Ctrl-C stops at once.
     """
     check_instance(output, "--output")
     started = time.perf_counter()
@@ -75,7 +91,7 @@ def worst_case(
             seed=seed,
             time_limit=time_limit,
             jobs=jobs,
-            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {value:.3g}"),
+            done=lambda more, value: progress.update(bar, advance=more, description=f"largest regret {figure(value)}"),
             stop=ended.is_set,
         ),
         progress,
@@ -87,4 +103,59 @@ def worst_case(
     if as_json:
         typer.echo(as_text(worst.to_dict() | {"seconds": seconds}), nl=False)
     else:
-        tables.print_worst_case(Console(highlight=False), worst, seconds)
+        _print(Console(highlight=False), worst, seconds)
+
+
+def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
+    """Print the instance, both allocations, the regret, and a summary of the search."""
+    instance, found = worst.instance, worst.regret
+    tasks = "whole" if found.whole else "divisible"
+    console.print(Text.assemble((f"{worst.name} against {found.notion}", "bold"), f", {tasks} tasks"))
+    console.print()
+    console.print(_instance_table("server", instance.servers, _server_columns(instance)))
+    console.print()
+    columns = _user_columns(instance)
+    columns |= {"tasks, greedy": worst.schedule.tasks_per_user, "tasks, exact": worst.exact.tasks_per_user}
+    console.print(_instance_table("user", instance.users, columns))
+    console.print()
+    for title, allocation in (("Greedy", worst.schedule), ("Exact", worst.exact)):
+        held = [
+            f"{figure(x, 4)} of {instance.users[n]} on {instance.servers[i]}"
+            for (n, i), x in np.ndenumerate(allocation.tasks)
+            if round(x, 9) > 0
+        ]
+        console.print(Text(f"{title}: {', '.join(held) or 'nothing'}"))
+    console.print(Text(str(found)))
+    size = f"{plural(worst.tries, 'instance')} tried, seed {worst.seed}"
+    stopped = {"": "", "time limit": ", stopped by the time limit", "interrupted": ", interrupted"}[worst.stopped]
+    failed = f", {worst.failed:,} not solved" if worst.failed else ""
+    largest, here = figure(worst.found_value, 4), figure(worst.value, 4)
+    console.print(Text(f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"))
+    console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {duration(seconds)}"))
+
+
+def _server_columns(instance: fo.Instance) -> dict[str, Any]:
+    counts = {"count": instance.counts} if (instance.counts != 1).any() else {}
+    return counts | dict(zip(instance.resources, instance.capacities.T, strict=True))
+
+
+def _user_columns(instance: fo.Instance) -> dict[str, Any]:
+    """Return demands, and every field that differs from its default."""
+    columns: dict[str, Any] = dict(zip(instance.resources, instance.demands.T, strict=True))
+    if (instance.weights != 1).any():
+        columns["weight"] = instance.weights
+    if np.isfinite(instance.tasks).any():
+        columns["has"] = instance.tasks
+    if np.isfinite(instance.parallelism).any():
+        columns["at once"] = instance.parallelism
+    if instance.placement is not None and not instance.placement.all():
+        columns["runs on"] = [", ".join(np.array(instance.servers)[row]) for row in instance.placement]
+    return columns
+
+
+def _instance_table(what: str, names: Sequence[str], columns: dict[str, Any]) -> Table:
+    table = simple_table(what)
+    add_numbers(table, *columns)
+    for n, name in enumerate(names):
+        table.add_row(label(name), *(value if isinstance(value, str) else figure(value, 4) for value in (c[n] for c in columns.values())))
+    return table

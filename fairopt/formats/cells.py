@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.formats.syntax import plain_numbers
-from fairopt.wording import did_you_mean, some
+from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Table", "read_table", "to_csv"]
 
@@ -130,7 +130,7 @@ def read_table(path: Path, first: str) -> Table:
         if position >= labels_from:
             seen.add(column)
     if first not in table.columns or (first == "user" and table.columns[0] != first):
-        columns = f"{did_you_mean(first, table.columns)}; the columns are {some(table.columns, 12)}"
+        columns = f"{did_you_mean(first, table.columns)}; the columns are {joined(table.columns, 12)}"
         hint = "; separate columns by commas" if len(table.columns) == 1 else columns
         table.refuse(f'{"the first column is not" if first == "user" else "there is no column"} "{first}"{hint}')
     if not table.rows:

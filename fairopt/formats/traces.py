@@ -37,7 +37,7 @@ from fairopt.formats.cells import read_table
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.trace import Event, Trace, backwards, problems
-from fairopt.wording import did_you_mean, some
+from fairopt.wording import did_you_mean, joined
 
 __all__ = ["read", "server_attributes"]
 
@@ -95,7 +95,7 @@ def read(
     for column in ("user", "submit_s", "run_s"):
         if column not in rows.columns:
             raise rows.refuse(
-                f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {some(list(rows.columns), 12)}'
+                f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {joined(list(rows.columns), 12)}'
             )
     if not resources:
         raise rows.refuse("there is no column of a resource; add one for each, with the demand of a task")

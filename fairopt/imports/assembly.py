@@ -36,7 +36,7 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import InvalidInstance
 from fairopt.imports.result import Import, LeftOut
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.wording import did_you_mean, plural, some
+from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Account", "Demand", "Nodes", "Tasks", "assemble", "check_weights", "natural"]
 
@@ -364,7 +364,7 @@ def check_weights(owners: set[str], weights: Mapping[str, float]) -> None:
     """Refuse a weight of an owner that there is not, and one that is no weight."""
     for owner, weight in weights.items():
         if owner not in owners:
-            hint = did_you_mean(owner, owners) or f"; the owners are {some(sorted(owners), 8)}"
+            hint = did_you_mean(owner, owners) or f"; the owners are {joined(sorted(owners), 8)}"
             raise InvalidInstance(f'a weight is given for "{owner}", and there is no such owner{hint}')
         if not (np.isfinite(weight) and weight > 0):
             raise InvalidInstance(f'the weight of "{owner}" is {weight:g}; it must be finite and > 0')

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,8 +74,8 @@ def plot_comparison(comparison: Comparison) -> Figure:
     handles, labels = right.get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9, title="server rows")
-    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
-    figure.suptitle(f"{plural(len(rows), 'allocation')} of {size}", fontweight="bold", x=0.01, horizontalalignment="left")
+    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
+    figure.suptitle(f"{wording.plural(len(rows), 'allocation')} of {size}", fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 
 
@@ -114,7 +114,7 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             "linewidth": 0.3,
         }
         bars = axes.barh(y + j, tasks, height=0.85, label=_name(row), **look)
-        axes.bar_label(bars, [f"{value:.4g}" for value in tasks], padding=3, fontsize=7)
+        axes.bar_label(bars, [wording.figure(value, 4) for value in tasks], padding=3, fontsize=7)
         largest = max(largest, float(tasks.max()))
     axes.set_yticks(y + (len(rows) - 1) / 2, [short_label(user) for user in users])
     axes.tick_params(axis="y", length=0)
@@ -171,7 +171,7 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
             start += layers[:, i, r]
         for position, part in zip(y, start, strict=True):
             axes.annotate(
-                f"{100 * part:.1f} %", (max(1.0, part), position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+                wording.percent(part, 1), (max(1.0, part), position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
             )
         ticks += [short_label(thing), *names]
     axes.set_yticks(np.arange(len(ticks)), ticks, fontsize=8)

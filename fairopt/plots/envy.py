@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.style import GREY, WHITE_TO_DARK, short_label
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
                 axes.text(
                     m,
                     n,
-                    "< .01" if value < 0.01 else f"{value:.3g}",
+                    "< .01" if value < 0.01 else wording.figure(value),
                     ha="center",
                     va="center",
                     fontsize=8,
@@ -89,7 +89,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     note = "" if largest > 0 else "nobody envies anybody"
     if number > shown.size:
         note = (
-            f"the {shown.size} of {plural(number, 'user')} with the largest envy, felt or aroused"
+            f"the {shown.size} of {wording.plural(number, 'user')} with the largest envy, felt or aroused"
             if largest > 0
             else f"{note} ({number:,} users)"
         )

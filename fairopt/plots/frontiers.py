@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.labels import label_points
 from fairopt.plots.style import COLOURS, GREY, short_label
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,10 +92,10 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("tasks in all")
     axes.set_ylabel("smallest weighted dominant share")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}" if abs(value) < 1000 else f"{value:,.0f}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")  # no factor above the axis, where the prices stand
+    axes.xaxis.set_major_formatter(lambda value, _: wording.figure(value, 6))
+    axes.yaxis.set_major_formatter(lambda value, _: wording.figure(value))  # no factor above the axis, where the prices stand
     instance = frontier.instance
-    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
+    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
     axes.set_title(f"Efficiency against fairness: {size}", loc="left", fontweight="bold")
     _price_axes(axes, frontier)
     figure.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=9)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.plots.style import COLOURS, STYLES, short_label
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,13 +76,13 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
         axes.set_xlabel(f"tasks of {names[plane[0]]}")
         axes.set_ylabel(f"tasks of {names[plane[1]]}")
         if third:
-            axes.set_title(f"{names[third[0]]} has {trace.x[-1, third[0]]:.4g}", loc="left", fontsize=10)
+            axes.set_title(f"{names[third[0]]} has {wording.figure(trace.x[-1, third[0]], 4)}", loc="left", fontsize=10)
     handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.legend(
         list(handles.values()), list(handles), loc="outside lower center", ncols=2 if len(planes) == 1 else 4, frameon=False, fontsize=9
     )
     users = len({user for user, _ in trace.pairs})
-    figure.suptitle(f"Trajectory of {plural(users, 'user')}", fontweight="bold", x=0.01, horizontalalignment="left")
+    figure.suptitle(f"Trajectory of {wording.plural(users, 'user')}", fontweight="bold", x=0.01, horizontalalignment="left")
     return figure
 
 

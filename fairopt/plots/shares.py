@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, short_label
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,11 +74,11 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
     if apart:
         for bar, hatch in zip(bars, HATCHES, strict=False):
             bar.set_hatch(hatch)
-    notes = [f"{value:.4g}" for value in tasks]
+    notes = [wording.figure(value, 4) for value in tasks]
     if shares is not None and lengths is tasks:
-        notes = [f"{note}  (share {share:.4g})" for note, share in zip(notes, shares, strict=True)]
+        notes = [f"{note}  (share {wording.figure(share, 4)})" for note, share in zip(notes, shares, strict=True)]
     elif shares is not None:
-        notes = [f"{share:.4g}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
+        notes = [f"{wording.figure(share, 4)}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
     axes.set_yticks(y, [short_label(user) for user in users])
     axes.set_xlim(0, max(float(lengths.max()), 1e-12) * 1.45)  # room for the notes
@@ -106,7 +106,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
             continue
         drawn.append(height)
         axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        note = f"level {level.value:.4g}: {plural(len(level.users), 'user')}"
+        note = f"level {wording.figure(level.value, 4)}: {wording.plural(len(level.users), 'user')}"
         right = (ranked.size, level.value)  # where the curve has long been above it
         axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=GREY)
     axes.set_xlabel("users, from the lowest")

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
-from fairopt.wording import plural
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -129,7 +129,7 @@ def short_label(label: str, length: int = LABEL) -> str:
 def headline(figure: Figure, allocation: Allocation) -> None:
     """Say above a picture which allocation of what it shows."""
     instance = allocation.instance
-    size = f"{plural(instance.n_users, 'user')} on {plural(instance.counts.sum(), 'server')}"
+    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}"
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
     title = f"{allocation.notion}{how}: {size}, sharing {allocation.sharing}"
     figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label
 
@@ -93,7 +94,7 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
     positions: list[int] = []  # of the bars, server by server
     headers: list[int] = []
     for name, count in zip(instance.servers, instance.counts, strict=True):
-        title = short_label(name) if count == 1 else f"{short_label(name)}  x {count:,.0f}"
+        title = short_label(name) if count == 1 else f"{short_label(name)}  x {wording.figure(count, 6)}"
         if len(things) > 1:
             headers.append(len(ticks))
             ticks.append(title)
@@ -112,7 +113,7 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
             axes.barh(y, layer, height=0.8, color=colours)
         start += layer
     for position, part, there in zip(y, start, exists, strict=True):
-        note = f"{100 * part:.1f} %" if there else "none here"
+        note = wording.percent(part, 1) if there else "none here"
         axes.annotate(note, (1.0 if there else 0.0, position), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set_yticks(np.arange(len(ticks)), ticks)
     for header in headers:

@@ -1,7 +1,7 @@
 """The charts of a report, as Vega-Lite: views of one set of data that share two parameters.
 
-``notion`` is the one that the reader looks at, ``picked`` the user who is highlighted (null: nobody); the page sets both in every view.
-Colours are variables of the page, so that dark, light and print are the page's business; labels are data, never part of an expression.
+``notion`` is the notion that is shown, ``picked`` the highlighted user (null: nobody); the page sets both in every view. Colours are CSS
+variables, so that the page decides about dark, light and print. Labels are data, never part of an expression.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
 
 
 def _picked(dim: float = 0.2) -> Any:
-    """Full strength for the user who is highlighted, or for all."""
+    """Return full opacity for the highlighted user, or for all if nobody is highlighted."""
     return alt.condition("picked === null || datum.user === picked", alt.value(1.0), alt.value(dim))
 
 
 def _colour(users: tuple[str, ...]) -> Any:
-    """A colour each, up to eight users; else one for all."""
+    """Return a colour for each of up to eight users; one colour for all if there are more."""
     if len(users) > COLOURED:
         return alt.value("var(--accent)")
     return alt.Color("user:N", legend=None, scale=alt.Scale(domain=list(users), range=[f"var(--c{k})" for k in range(len(users))]))

@@ -1,8 +1,8 @@
-"""A report: everything that fairopt knows of an instance, on one page that needs no network.
+"""A report: every analysis of an instance on one HTML page that needs no network.
 
 The page holds its data, its charts (Vega-Lite) and the library that draws them. Sections: summary, the instance, allocations under each
-notion, their properties, what fairness costs, schedules and their regret, explanations, the programs, and how to reproduce all of it. A
-study that fails says why in its place, and the rest stands. The same question gives the same page, byte by byte.
+notion, their properties, what fairness costs, schedules and their regret, explanations, the programs, and how to reproduce all of it. If
+a part fails, the page says why in its place and shows the rest. The same input gives the same page, byte by byte.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -14,7 +14,7 @@ study that fails says why in its place, and the rest stands. The same question g
 ('<!DOCTYPE html>', True)
 """
 
-# What draws and fills in the page is imported when a report is asked for: ``import fairopt`` stays light.
+# Jinja2 and Altair are imported when a report is written, so that ``import fairopt`` stays light.
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Report:
     ----------
     path : Path
     findings : Findings
-        What it tells: the comparison, and of each notion its program, audit and explanations; the frontier.
+        Its content: the comparison; the program, audit and explanations of each notion; the frontier.
     """
 
     path: Path
@@ -71,28 +71,28 @@ def report(
     title: str = "Fair shares of a cluster",
     done: Callable[[str], object] | None = None,
 ) -> Report:
-    """Study an instance and write the report, one HTML file that is either complete or as it was.
+    """Study an instance and write the report as one HTML file. The file is replaced only when the report is complete.
 
     Parameters
     ----------
     instance : Instance
     output : path
-        Ends in .html.
+        Its name ends in .html.
     notions, schedules : sequences
         As `fairopt.compare` takes them.
     explain : sequence of str
         Users whose allocation is explained, under every notion.
     sharing : {"rdm", "tdm"}, optional
     effort : int
-        Lies, and users who leave, that each audit tries.
+        The most lies to try, and the most users to remove, in each audit.
     seed : int
-        Of the lies.
+        Seed of the random lies.
     time_limit : float, optional
-        Seconds for each allocation, each property and the frontier; None for no limit. What passes it says so, and the page is then not
-        the same each time.
+        Seconds for each allocation, each property and the frontier; None: no limit. The page says which parts reached the limit; it may
+        then differ from run to run.
     title : str
     done : function, optional
-        Called with the name of each study when it is finished.
+        Called with the name of each part when it is finished.
 
     Returns
     -------
@@ -102,9 +102,9 @@ def report(
     Raises
     ------
     SolverUnavailable
-        Without the extra: ``pip install 'fairopt[report]'``.
+        The packages of the extra are missing: ``pip install 'fairopt[report]'``.
     InvalidInstance, Unsupported
-        For what does not exist, or a file that cannot be written. All else is said on the page.
+        A notion, placement or user does not exist, or the file cannot be written. Every other failure is reported on the page.
     """
     require_instance(instance)
     path = check_page(output)
@@ -125,7 +125,7 @@ def report(
 
 
 def check_page(output: str | os.PathLike[str]) -> Path:
-    """Refuse, before anything is computed, what could not be written.
+    """Check, before anything is computed, that the page can be written.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def check_page(output: str | os.PathLike[str]) -> Path:
     """
     path = Path(output)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise Unsupported(f"{path} is to be a web page; end its name in .html")
+        raise Unsupported(f"{path} would be a web page; end its name in .html")
     if not path.resolve().parent.is_dir():
         raise InvalidInstance(f"{path} cannot be written: there is no folder {path.parent}; make it first")
     require()
@@ -141,7 +141,7 @@ def check_page(output: str | os.PathLike[str]) -> Path:
 
 
 def _commands(found: Findings, explain: Sequence[str], effort: int, seed: int, time_limit: float | None, title: str) -> list[str]:
-    """Return the command lines that compute the same; a notion or schedule of the caller's own stands there by its name."""
+    """Return the command lines that compute the same. A notion or schedule that the caller defined appears by its name."""
     names = ",".join(each.name for each in found.notions)
     greedy = ",".join(row.name for row in found.schedules)
     how = ["--sharing", found.comparison.sharing] + ([] if time_limit is None else ["--time-limit", f"{time_limit:g}"])

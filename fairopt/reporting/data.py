@@ -1,14 +1,14 @@
-"""The data of the charts, every number once: sets of rows, by column names that fairopt chose.
+"""The data of the charts: sets of rows with named columns. Every number occurs once.
 
 ==========  ================================================================================================================
 data        a row for
 ==========  ================================================================================================================
-users       notion, user: tasks, weighted dominant share, position by each of them; of many users, every so many-th
-use         notion, server row, resource, and user where there are few: the part of the capacity in use
-curves      notion, resource, server row (of many): the part in use, and the servers up to this one, from the least used
-points      of the frontier: total, smallest share, kind
-vertices    of the frontier
-regrets     schedule and measure
+users       notion and user: tasks, weighted dominant share, rank by each of them; an even sample if there are many users
+use         notion, server row, resource and, for few users, user: the part of the capacity in use
+curves      notion, resource and server row: the part in use, and how many servers are used no more; if there are many rows
+points      allocation on or below the frontier: total, smallest share, kind
+vertices    vertex of the frontier
+regrets     schedule and measure of regret
 ==========  ================================================================================================================
 """
 
@@ -29,7 +29,7 @@ from fairopt.reporting.tables import MOST_ROWS
 __all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
 
 MEASURES = ("level", "largest", "goal", "condition", "total")  # of a regret
-_MANY_BARS = 60  # more servers and resources than this are curves
+_MANY_BARS = 60  # if there are more, use is drawn as curves
 
 Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}
 
@@ -68,18 +68,18 @@ def data(findings: Findings) -> dict[str, Rows]:
 
 
 def bars_of(findings: Findings) -> int:
-    """Return how many bars show the use of the servers, one for each and what it has."""
+    """Return how many bars show the use of the servers: one for each server row and resource that it has."""
     instance = findings.instance
     return instance.n_servers if findings.comparison.sharing == "tdm" else int((instance.row_capacity > 0).sum())
 
 
 def few_bars(findings: Findings) -> bool:
-    """Can every server and resource have a bar of its own?"""
+    """Return whether every server row and resource can have its own bar."""
     return 0 < bars_of(findings) <= _MANY_BARS
 
 
 def regret_of(row: Row, measure: str) -> float | None:
-    """Return a measure of the regret of a schedule, if it has it."""
+    """Return one measure of the regret of a schedule; None if it does not apply."""
     value = None if row.regret is None else getattr(row.regret, measure)
     return None if value is None or not np.isfinite(value) else float(value)
 
@@ -126,10 +126,10 @@ def _curves(name: str, allocation: Allocation) -> list[list[Any]]:
 
 
 def _some_of(number: int) -> IntArray:
-    """Return positions from the first to the last, evenly spread where there are very many."""
+    """Return positions from the first to the last: all of them, or an even sample if there are very many."""
     return np.unique(np.linspace(0, max(number - 1, 0), min(number, MOST_ROWS)).round().astype(np.int64))
 
 
 def _float(value: float) -> float:
-    """Six digits are enough for a picture and its tooltips."""
+    """Round to six digits, enough for a chart and its tooltips."""
     return float(f"{value:.6g}")

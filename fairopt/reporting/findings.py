@@ -1,4 +1,4 @@
-"""All that a report tells of an instance, computed: a study that fails leaves its message, and the others stand."""
+"""The analyses of a report. If one fails, its message takes its place, and the others go on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What a study found, or why it found nothing."""
+    """What an analysis found, or why it failed."""
 
     value: T | None = None
     message: str = ""
@@ -43,7 +43,7 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfNotion:
-    """One notion: its row of the comparison, and what was asked of its allocation."""
+    """One notion: its row of the comparison, its program, and the audit and explanations of its allocation."""
 
     row: Row
     notion: Notion
@@ -58,13 +58,13 @@ class OfNotion:
 
     @property
     def allocation(self) -> Allocation | None:
-        """The exact allocation; None where it could not be computed."""
+        """The exact allocation; None if it could not be computed."""
         return self.row.allocation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """An instance and every study of it."""
+    """An instance and every analysis of it."""
 
     instance: Instance
     comparison: Comparison
@@ -120,15 +120,15 @@ def study(
     time_limit: float | None,
     done: Callable[[str], object],
 ) -> Findings:
-    """Compute everything, one study after the other.
+    """Compute everything, one analysis after the other.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        For what does not exist: a notion, a placement, a user. All else is a message in its place.
+        A notion, placement or user does not exist. Every other error becomes a message in its place.
     """
     if not notions:
-        raise Unsupported(f"a report is on one notion at least; there are {', '.join(NOTIONS)}")
+        raise Unsupported(f"a report needs at least one notion; choose from {', '.join(NOTIONS)}")
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     for user in explain_users:

@@ -1,7 +1,7 @@
-"""The page: one file that holds its data, its charts and the library that draws them, and asks nobody for anything.
+"""The page: one file that holds its data, its charts and the library that draws them. It loads nothing from elsewhere.
 
-Text goes through Jinja2 with autoescape, data through a JSON block in which no tag can end or begin, and a content security policy lets
-only the scripts run whose hashes it names: a label is text wherever it stands, and in a sentence does not turn what stands after it.
+Labels come from files and must stay text. Jinja2 escapes them in HTML, the JSON block of the data cannot contain a tag, and a content
+security policy runs only the scripts whose hashes it lists. In sentences, characters that change the direction of writing are escaped.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from fairopt.reporting.tables import (
     certificate_table,
     frontier_table,
     glance_table,
-    number,
-    percent,
     regret_table,
     server_table,
     share_table,
@@ -37,17 +35,17 @@ from fairopt.reporting.tables import (
     user_table,
 )
 from fairopt.reporting.words import about_instance, about_notion, summary
-from fairopt.wording import joined
+from fairopt.wording import joined, plural
 
 __all__ = ["require", "upright", "write_page"]
 
-_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # classes of Unicode
+_TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # bidirectional classes of Unicode
 _NEEDS = ("altair", "jinja2", "vl_convert")
 _VERSIONS = ("fairopt", "numpy", "scipy", "highspy", "altair", "vl-convert-python", "jinja2")
 
 
 def require() -> None:
-    """Say what to install, before anything is computed.
+    """Check, before anything is computed, that the packages of a report are installed.
 
     Raises
     ------
@@ -57,7 +55,7 @@ def require() -> None:
 
     missing = [name.replace("vl_convert", "vl-convert-python") for name in _NEEDS if find_spec(name) is None]
     if missing:
-        raise SolverUnavailable(f"a report needs {joined(missing)}; pip install 'fairopt[report]'")
+        raise SolverUnavailable(f"a report needs {joined(missing)}; install with pip install 'fairopt[report]'")
 
 
 def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed: int) -> str:
@@ -69,7 +67,7 @@ def write_page(findings: Findings, *, title: str, commands: Sequence[str], seed:
 
     files = jinja2.PackageLoader("fairopt", "reporting")
     pages = jinja2.Environment(loader=files, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    pages.filters |= {"number": number, "percent": percent, "upright": upright}
+    pages.filters |= {"tasks": lambda value: plural(value, "task", digits=4), "upright": upright}
     script, style = (files.get_source(pages, name)[0] for name in ("page.js", "page.css"))
     library = _library()
     users = findings.instance.users
@@ -138,7 +136,7 @@ def _tables(findings: Findings) -> dict[str, Any]:
 
 
 def upright(text: str) -> str:
-    """Return a sentence in which nothing turns the direction of writing: a label that did would turn the numbers after it, too.
+    """Return a sentence with characters that change the direction of writing as escapes; they would turn the numbers after them, too.
 
     >>> upright("the share of a\\u202eb is 0.25")
     'the share of a\\\\u202eb is 0.25'
@@ -162,7 +160,7 @@ def _json(value: Any, **options: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return the same data with null for what JSON has no number for."""
+    """Return the same data with null for infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The tables of a report: plain text in rows and columns, cut where a page cannot hold them."""
+"""The tables of a report: text in rows and columns, cut after a number of rows that a page can hold."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairopt import wording
 from fairopt.allocation import Allocation
 from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.instance import FloatArray, Instance
 from fairopt.reporting.findings import Findings
-from fairopt.wording import plural
+from fairopt.wording import figure, plural, residual
 
 __all__ = [
     "MOST_ROWS",
@@ -29,13 +30,13 @@ __all__ = [
     "user_table",
 ]
 
-MOST_ROWS = 2_000  # more than these are left to the file
+MOST_ROWS = 2_000  # further rows are left out
 _NONE = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells of text; the first column names its row, ``words`` are columns of text, all others hold numbers."""
+    """Cells of text. The first column and the columns ``words`` hold text, all others numbers."""
 
     caption: str
     columns: tuple[str, ...]
@@ -45,18 +46,14 @@ class Table:
 
     @classmethod
     def of(cls, caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = ()) -> Table:
-        """Keep the first rows, and count them all."""
+        """Keep the first rows, and count all rows."""
         every = [tuple(row) for row in rows]
         return cls(caption, tuple(columns), tuple(every[:MOST_ROWS]), tuple(words), len(every))
 
     @property
     def left_out(self) -> str:
-        """What is said of rows that are not shown."""
-        return (
-            f"The first {len(self.rows):,} of {self.total:,} rows; the others are in the instance below."
-            if self.total > len(self.rows)
-            else ""
-        )
+        """A note on rows that are not shown; empty if all are."""
+        return f"The first {len(self.rows):,} of {self.total:,} rows." if self.total > len(self.rows) else ""
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -65,26 +62,20 @@ def number(value: float | None, digits: int = 4) -> str:
     >>> number(12583), number(2 / 3), number(float("inf")), number(None), number(1e-12)
     ('12,583', '0.6667', '∞', '-', '1e-12')
     """
-    if value is None or np.isnan(value):
-        return _NONE
-    if np.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    return figure(value, digits, missing=_NONE).replace("inf", "∞")
 
 
 def percent(part: float | None) -> str:
-    """Return a part of a whole.
+    """Return a part of a whole, with a space at which no line breaks.
 
-    >>> percent(0.98765).split(), percent(-1e-17).split(), percent(None)
-    (['98.8', '%'], ['0.0', '%'], '-')
+    >>> percent(0.98765).split(), percent(None)
+    (['98.8', '%'], '-')
     """
-    return _NONE if part is None or np.isnan(part) else f"{round(100 * part, 1) + 0.0:.1f}\N{NO-BREAK SPACE}%"
+    return wording.percent(part, 1, missing=_NONE).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def server_table(instance: Instance) -> Table:
-    """Return the server rows: how many there are of each, and the capacity of one."""
+    """Return the server rows: number of servers, and capacity of one."""
     columns = ["server", "number", *(f"{resource} of one" for resource in instance.resources)]
     rows = (
         [name, number(count), *map(number, capacity)]
@@ -94,7 +85,7 @@ def server_table(instance: Instance) -> Table:
 
 
 def user_table(instance: Instance) -> Table:
-    """Return the users: weight, demand of a task, tasks, the servers on which they may run, and how many at once where that is limited."""
+    """Return the users: weight, demand of a task, tasks, servers where they may run, and how many at once if that is limited."""
     limited = bool(np.isfinite(instance.parallelism).any())
     columns = ["user", "weight", *(f"{resource} of a task" for resource in instance.resources), "tasks", "servers"]
     columns += ["at once"] if limited else []
@@ -110,7 +101,7 @@ def user_table(instance: Instance) -> Table:
 
 
 def glance_table(findings: Findings) -> Table:
-    """Return what every allocation is measured by."""
+    """Return the measures of every allocation."""
     things = list(next((row.use for row in findings.comparison if row.allocation is not None), {}))
     rows = (
         [
@@ -173,7 +164,7 @@ def use_table(findings: Findings) -> Table:
 
 
 def frontier_table(found: Frontier, every: Sequence[FrontierPoint]) -> Table:
-    """Return the vertices of the frontier and the points on or below it; a point that failed says why."""
+    """Return the vertices of the frontier and the points on or below it, with the message of each point that failed."""
     vertices = (["vertex", "frontier", number(total, 6), number(share), "", "", ""] for total, share in found.vertices)
     points = (
         [
@@ -206,12 +197,12 @@ def regret_table(findings: Findings) -> Table:
 
 
 def certificate_table(findings: Findings) -> Table:
-    """Return the residuals of every allocation, those of the frontier too."""
+    """Return the residuals of every allocation, including those of the frontier."""
     rows = [_residuals(row.name, row.allocation) for row in findings.comparison if row.allocation is not None]
     trade = findings.frontier.value
     if trade is not None:
         rows += [_residuals(f"frontier: {point.name}", point.allocation) for point in trade.points if point.allocation is not None]
-        rows.append(["frontier: all vertices", "linear programs", "exact", f"gap {trade.gap:.1e}", number(None), number(None)])
+        rows.append(["frontier: all vertices", "linear programs", "exact", f"gap {residual(trade.gap)}", number(None), number(None)])
     return Table.of("Certificates", ["allocation", "engine", "claims", "feasibility", "optimality", "fairness"], rows, words=(1, 2))
 
 
@@ -223,6 +214,6 @@ def _residuals(name: str, allocation: Allocation) -> list[str]:
         name,
         allocation.solver,
         claims,
-        f"{certificate.feasibility:.1e}",
-        *(number(None) if np.isnan(value) else f"{value:.1e}" for value in proved),
+        residual(certificate.feasibility),
+        *(number(None) if np.isnan(value) else residual(value) for value in proved),
     ]

@@ -54,7 +54,7 @@ from fairopt.solving import notion_of
 from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
-from fairopt.wording import did_you_mean, plural, some
+from fairopt.wording import did_you_mean, joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,4 +285,6 @@ def _warn(trace: Trace, takes_part: np.ndarray, name: str) -> None:
     never = [trace.jobs[j] for j in np.flatnonzero(~takes_part)]
     if never:
         tasks = int(trace.tasks[~takes_part].sum())
-        log.warning("%s: a task of job %s fits on no server where it may run: %s never started", name, some(never), plural(tasks, "task"))
+        log.warning(
+            "%s: a task of job %s fits on no server where it may run: %s never started", name, joined(never, 5), plural(tasks, "task")
+        )

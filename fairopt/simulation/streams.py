@@ -15,7 +15,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.events import Change
 from fairopt.trace import Trace
-from fairopt.wording import did_you_mean, some
+from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Streams", "streams_of"]
 
@@ -163,7 +163,7 @@ def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray
         return trace.users, np.ones(len(trace.users)), None
     if missing:
         raise InvalidInstance(
-            f"the cluster knows some users of the trace, but not {some(missing)}{did_you_mean(missing[0], cluster.users)}; "
+            f"the cluster knows some users of the trace, but not {joined(missing, 5)}{did_you_mean(missing[0], cluster.users)}; "
             "name all of them there, for their weights, or none"
         )
     return cluster.users, np.array(cluster.weights), cluster.placement

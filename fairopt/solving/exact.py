@@ -25,7 +25,7 @@ from fairopt.solving.answer import levels_of, prices_of, shares_of, table_of, un
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance
-from fairopt.wording import some
+from fairopt.wording import joined
 
 __all__ = ["best_found", "solve"]
 
@@ -87,7 +87,7 @@ def solve(
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
     if instance.unservable:
-        log.warning("no server is eligible for %s: no tasks there, and no part in the goal", some(instance.unservable))
+        log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)

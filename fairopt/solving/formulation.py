@@ -11,7 +11,7 @@ from fairopt.instance import FloatArray, Instance, IntArray, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.program import Program
 from fairopt.solvers import to_model
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, figure
 
 __all__ = ["checked", "columns", "expanded", "formulate", "notion_of", "to_pyomo", "with_utility"]
 
@@ -138,7 +138,7 @@ def expanded(instance: Instance) -> tuple[Instance, IntArray]:
     pairs = float(instance.eligibility.sum(axis=0) @ instance.counts)
     if pairs > _MOST_WHOLE_PAIRS:
         raise Unsupported(
-            f"whole tasks on {instance.counts.sum():,.0f} single servers make {pairs:,.0f} pairs of user and server, more than "
+            f"whole tasks on {figure(instance.counts.sum())} single servers make {figure(pairs)} pairs of user and server, more than "
             f"{_MOST_WHOLE_PAIRS:,}; leave integral out (the fluid optimum bounds the whole one), or ask about a part of the cluster"
         )
     return expand(instance)

@@ -21,7 +21,7 @@ from fairopt.models import Notion
 from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cell, draw, fingerprint
 from fairopt.validation import check_time_limit, check_whole_number
-from fairopt.wording import some
+from fairopt.wording import joined
 
 __all__ = ["Grid", "Source"]
 
@@ -135,7 +135,9 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
     for seed in chosen:
         check_whole_number("a seed", seed, 0, below=2**63)
     if not chosen or len(set(chosen)) < len(chosen):
-        raise Unsupported(f"seeds are {some([*map(str, chosen)]) or 'none at all'}; give at least one, and each once, such as range(20)")
+        raise Unsupported(
+            f"seeds are {joined([*map(str, chosen)], 5) or 'none at all'}; give at least one, and each once, such as range(20)"
+        )
     return [int(seed) for seed in chosen]
 
 
@@ -143,7 +145,9 @@ def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, b
     """Return what tells the instance from others: of a generator, what it draws from a seed, the same one as before."""
     if isinstance(source, Instance):
         if source.unservable:
-            log.warning('of "%s", no server is eligible for %s: no tasks there, and no part in the goal', name, some(source.unservable))
+            log.warning(
+                'of "%s", no server is eligible for %s: no tasks there, and no part in the goal', name, joined(source.unservable, 5)
+            )
         return {"drawn": None, "fingerprint": fingerprint(source)}
     seed = seed if before is None or before["drawn"] is None else before["drawn"]
     try:

@@ -76,16 +76,16 @@ class Sentences:
         order = [i for i in np.argsort(-held, kind="stable") if held[i] > _SAME * max(self.x, 1e-3)]
         if len(order) < 2:
             return "".join(f", on {named(self.instance.servers[i])}" for i in order)
-        listed = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
+        places = [f"{figure(held[i])} on {named(self.instance.servers[i])}" for i in order[:_NAMES]]
         rest = order[_NAMES:]
-        return f": {joined([*listed, *([f'{figure(held[rest].sum())} on {len(rest):,} more'] if rest else [])])}"
+        return f": {joined([*places, *([f'{figure(held[rest].sum())} on {len(rest):,} more'] if rest else [])])}"
 
     def _no_part(self) -> list[str]:
         instance, n = self.instance, self.n
         if instance.tasks[n] == 0:
             return [f"{self.who} gets nothing because it has no tasks to run."]
         if instance.servable[n]:
-            return [f"A task of {self.who} demands nothing, so all its {figure(float(instance.tasks[n]))} tasks fit, whatever others have."]
+            return [f"A task of {self.who} demands nothing, so all its {_tasks(float(instance.tasks[n]))} fit, whatever others have."]
         exists, asked = instance.counts > 0, instance.demands[n] > 0
         lacking = exists & ((instance.capacities == 0) & asked).any(axis=1)
         fits = exists & (instance.unconstrained_rates[n] > 0)
@@ -280,13 +280,11 @@ class Sentences:
         if not any(map(_best, (capacity, weight, parallelism, placement))):
             sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
         late = [gain.note for gain in found if gain.note]
-        were = "was" if len(late) == 1 else "were"
-        return [*sentences, *([f"{plural(len(late), 'change')} {were} not solved: {late[0]}."] if late else [])]
+        return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
 
     def _gain(self, gain: Gain) -> str:
         more = gain.best_known
-        number = f"{figure(more)} task{'' if figure(more) == '1' else 's'}"
-        text = f"{number} more (+{percent(more / self.x)})" if self.x > 0 else number
+        text = f"{_tasks(more)} more (+{percent(more / self.x)})" if self.x > 0 else _tasks(more)
         if gain.by_solving is None:
             return f"up to {text}, by its price"
         if gain.by_price is None or abs(gain.by_price - more) <= _CLOSE * max(abs(gain.by_price), more):
@@ -363,14 +361,12 @@ def _best(found: Sequence[Gain]) -> Gain | None:
 
 
 def _tasks(number: float) -> str:
-    return f"{figure(number)} task{'' if number == 1 else 's'}"
+    return plural(number, "task", digits=3)
 
 
 def _count(number: int, verb: str) -> str:
     """Return "nobody stops", "1 user stops", "3 users stop"."""
-    if number < 2:
-        return f"{'1 user' if number else 'nobody'} {verb}"
-    return f"{number:,} users {'have' if verb == 'has' else verb.removesuffix('s')}"
+    return plural(number, f"user {verb}", f"users {'have' if verb == 'has' else verb.removesuffix('s')}") if number else f"nobody {verb}"
 
 
 def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
@@ -382,4 +378,4 @@ def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
 
 def _some(names: Sequence[str]) -> str:
     """Return a list of names that is never too long."""
-    return joined([*names[:_NAMES], *([f"{len(names) - _NAMES:,} more"] if len(names) > _NAMES else [])])
+    return joined(names, _NAMES)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.analysis.properties.case import Case, listed
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.max_min import judge
 from fairopt.analysis.properties.verdict import Verdict, does_not_apply, holds
 from fairopt.instance import BoolArray, safe_ratio
+from fairopt.wording import joined
 
 __all__ = ["NAME", "check", "judge_resource"]
 
@@ -38,7 +39,7 @@ def check(case: Case) -> Verdict:
     if not (at_servers.any() or in_all.any()):
         ratio = safe_ratio(instance.demands[case.members], instance.total_capacity).argmax(axis=1)
         wanted = [f"{instance.resources[r]} for {case.name(case.members[ratio == r][0])}" for r in np.unique(ratio)]
-        reason = f"dominant are {listed(wanted)}" if len(wanted) > 1 else "it is not the same on all servers"
+        reason = f"dominant are {joined(wanted, 3)}" if len(wanted) > 1 else "it is not the same on all servers"
         return does_not_apply(NAME, f"Does not apply: no one resource is dominant for every user; {reason}.")
     r = int((at_servers if at_servers.any() else in_all).argmax())
     where = "on every server where it may run" if at_servers[r] else "in the whole cluster, though not on every server"

@@ -23,7 +23,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +39,7 @@ from fairopt.models import NOTIONS, Notion
 from fairopt.program import Equalize, Leximin, LimitKind, Program
 from fairopt.program.parallelism import tasks_within
 
-__all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "amount", "as_asked", "capped", "listed", "quietly", "tasks_of"]
+__all__ = ["PATIENCE", "ROUNDED", "TANGLED", "Case", "as_asked", "capped", "quietly"]
 
 TANGLED = (
     "Does not apply: users are limited in servers, and their tasks are worth more on one than on another: what they could run is a choice."
@@ -212,36 +212,6 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
     order = np.argsort(-worth, kind="stable")
     ran: FloatArray = np.diff(np.minimum(np.cumsum(possible[..., order], axis=-1), limit), prepend=0.0, axis=-1)
     return np.asarray(ran @ worth[order])
-
-
-def amount(value: float) -> str:
-    """Write a number.
-
-    >>> amount(2.0), amount(1 / 3)
-    ('2', '0.333333')
-    """
-    return f"{value:.6g}"
-
-
-def tasks_of(value: float) -> str:
-    """Write a number of tasks.
-
-    >>> tasks_of(1.0), tasks_of(2.5)
-    ('1 task', '2.5 tasks')
-    """
-    text = amount(value)
-    return f"{text} task{'' if text == '1' else 's'}"
-
-
-def listed(parts: Sequence[str], most: int = 3) -> str:
-    """Join a few parts of a sentence, and say how many more there are.
-
-    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"])
-    ('a and b', 'a, b, c and 1 more')
-    """
-    if len(parts) > most:
-        return f"{', '.join(parts[:most])} and {len(parts) - most} more"
-    return " and ".join([part for part in (", ".join(parts[:-1]), parts[-1]) if part]) if parts else ""
 
 
 @contextmanager

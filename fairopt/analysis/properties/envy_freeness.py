@@ -16,9 +16,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairopt.analysis.measures import envy_applies, with_what_others_hold
-from fairopt.analysis.properties.case import TANGLED, Case, amount, capped, listed, tasks_of
+from fairopt.analysis.properties.case import TANGLED, Case, capped
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -50,16 +51,18 @@ def check(case: Case) -> Verdict:
     where = np.flatnonzero((held > 0) & instance.eligibility[n])
     most = where[np.argsort(-held[where], kind="stable")]
     weights = instance.weights
-    scale = "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {amount(weights[n])}/{amount(weights[m])} for the weights"
+    scale = (
+        "" if weights.ndim == 2 or weights[n] == weights[m] else f", times {figure(weights[n], 6)}/{figure(weights[m], 6)} for the weights"
+    )
     scale = ", times the weights of each resource" if weights.ndim == 2 else scale
-    bundle = listed([f"{tasks_of(held[i])} on {instance.servers[i]}" for i in most])
+    bundle = joined([f"{plural(held[i], 'task')} on {instance.servers[i]}" for i in most], 3)
     witness = Witness(
-        f"{case.name(n)} runs {tasks_of(case.value[n])}. With what {case.name(m)} holds where {case.name(n)} may run{scale} it would run "
-        f"{amount(case.value[n] + best)}: with what {bundle} of {case.name(m)} take.",
+        f"{case.name(n)} runs {plural(case.value[n], 'task')}. With what {case.name(m)} holds where {case.name(n)} may run{scale} it "
+        f"would run {figure(case.value[n] + best, 6)}: with what {bundle} of {case.name(m)} take.",
         (instance.users[n], instance.users[m]),
         tuple(instance.servers[i] for i in most),
     )
-    return violated(NAME, best, f"{enviers:,} {'user envies' if enviers == 1 else 'users envy'} another.", witness)
+    return violated(NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another.", witness)
 
 
 def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:

@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.certificate import certify
 from fairopt.errors import FairoptError, NoSolution
@@ -30,6 +30,7 @@ from fairopt.models import Notion
 from fairopt.models.notion import dominant_share
 from fairopt.program import Program, Solution, Stage
 from fairopt.solving import notion_of, solve
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "judge"]
 
@@ -93,11 +94,11 @@ def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
 def _witness(case: Case, tasks: FloatArray, own: FloatArray, best: FloatArray, n: int, what: str) -> Witness:
     losing = np.flatnonzero(case.part & (case.values(tasks) < case.value - case.slack))
     order = losing[np.argsort(own[losing], kind="stable")]
-    told = [f"{case.name(m)} {amount(own[m])} to {amount(best[m])}" for m in order]
-    others = f"; those who lose are {listed(told)}" if told else "; nobody loses"
+    told = [f"{case.name(m)} {figure(own[m], 6)} to {figure(best[m], 6)}" for m in order]
+    others = f"; those who lose are {joined(told, 3)}" if told else "; nobody loses"
     return Witness(
-        f"{case.name(n)} has a {what} of {amount(own[n])} and can have {amount(best[n])}: {tasks_of(case.values(tasks)[n])} instead of "
-        f"{amount(case.value[n])}{others}.",
+        f"{case.name(n)} has a {what} of {figure(own[n], 6)} and can have {figure(best[n], 6)}: "
+        f"{plural(case.values(tasks)[n], 'task')} instead of {figure(case.value[n], 6)}{others}.",
         (case.instance.users[n], *(case.instance.users[m] for m in order)),
         tasks=tasks.copy(),
     )
@@ -165,8 +166,8 @@ def _whole(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
         return violated(
             name,
             gain[n],
-            f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {amount(high[k])}, here "
-            f"{amount(low[k])}.",
+            f"{_WHOLE}sorted from the smallest, the exact shares are larger at position {k + 1} of {low.size}: {figure(high[k], 6)}, here "
+            f"{figure(low[k], 6)}.",
             _witness(case, tasks, own, best, n, what),
         )
     if not proved:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -52,14 +53,12 @@ def check(case: Case) -> Verdict:
     n = int(complaints[lack[complaints].argmax()])
     if bound[n].any():
         parts = [
-            f"{amount(held[n] * instance.demands[n, j] / capacity[j])} of {instance.resources[j]} (for {amount(entitled[n])} it lacks "
-            f"{tasks_of(due[n, j] - held[n])})"
+            f"{figure(held[n] * instance.demands[n, j] / capacity[j], 6)} of {instance.resources[j]} (for {figure(entitled[n], 6)} it "
+            f"lacks {plural(due[n, j] - held[n], 'task')})"
             for j in np.flatnonzero(bound[n])
         ]
-        text = f"{case.name(n)} is entitled to {amount(entitled[n])} of something that is full, and has {listed(parts)}."
+        text = f"{case.name(n)} is entitled to {figure(entitled[n], 6)} of something that is full, and has {joined(parts, 3)}."
     else:
-        text = f"{case.name(n)} runs {tasks_of(held[n])}, and nothing that it uses is full: {amount(lack[n])} more would fit."
+        text = f"{case.name(n)} runs {plural(held[n], 'task')}, and nothing that it uses is full: {figure(lack[n], 6)} more would fit."
     witness = Witness(text, (instance.users[n],), (instance.servers[pool],))
-    return violated(
-        NAME, lack[n], f"{complaints.size:,} {'user has' if complaints.size == 1 else 'users have'} a justified complaint.", witness
-    )
+    return violated(NAME, lack[n], f"{plural(complaints.size, 'user has', 'users have')} a justified complaint.", witness)

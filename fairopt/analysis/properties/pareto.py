@@ -27,12 +27,13 @@ import scipy.sparse as sp
 
 from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
-from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
 from fairopt.program.parallelism import servers_at_once
 from fairopt.solving import formulate, solve
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -62,15 +63,13 @@ def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
     if not gains.size:
         return holds(NAME, how + none)
     order = gains[np.argsort(-gain[gains], kind="stable")]
-    who = [f"{case.name(n)} {tasks_of(gain[n])} ({amount(case.value[n])} to {amount(case.value[n] + gain[n])})" for n in order]
+    who = [f"{case.name(n)} {plural(gain[n], 'task')} ({figure(case.value[n], 6)} to {figure(case.value[n] + gain[n], 6)})" for n in order]
     witness = Witness(
-        f"The allocation beside it gives {listed(who)} more, and takes nothing from anybody.",
+        f"The allocation beside it gives {joined(who, 3)} more, and takes nothing from anybody.",
         tuple(case.instance.users[n] for n in order),
         tasks=tasks,
     )
-    return violated(
-        NAME, gain[order[0]], f"{how}{gains.size:,} {'user' if gains.size == 1 else 'users'} can gain without another's loss.", witness
-    )
+    return violated(NAME, gain[order[0]], f"{how}{plural(gains.size, 'user')} can gain without another's loss.", witness)
 
 
 def _most_gain(case: Case) -> FloatArray:

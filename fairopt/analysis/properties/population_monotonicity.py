@@ -25,12 +25,13 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from fairopt.allocation import Allocation, Greedy
-from fairopt.analysis.properties.case import Case, amount, listed, quietly, tasks_of
+from fairopt.analysis.properties.case import Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.models import ShareNotion
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "without"]
 
@@ -113,9 +114,9 @@ def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[float, Witness | None]
     if not losers.size:
         return 0.0, None
     order = losers[np.argsort(-loss[losers], kind="stable")]
-    told = [f"{case.name(n)} runs {tasks_of(after[n])} instead of {amount(case.value[n])}" for n in order]
+    told = [f"{case.name(n)} runs {plural(after[n], 'task')} instead of {figure(case.value[n], 6)}" for n in order]
     users = (*(case.instance.users[n] for n in order), case.instance.users[z])
-    return float(loss[order[0]]), Witness(f"Without {case.name(z)}, {listed(told)}.", users, tasks=tasks.copy(), instance=reduced)
+    return float(loss[order[0]]), Witness(f"Without {case.name(z)}, {joined(told, 3)}.", users, tasks=tasks.copy(), instance=reduced)
 
 
 # Who has to be tried ---------------------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.analysis.properties.case import Case, amount, listed, tasks_of
+from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -51,9 +52,7 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Everybody has a bottleneck at every server where it may run, or all its tasks.")
     n, i = where
     witness = _Server(case, i).witness(n, best)
-    return violated(
-        NAME, best, f"{lacking.sum():,} {'user has' if lacking.sum() == 1 else 'users have'} no bottleneck at some server.", witness
-    )
+    return violated(NAME, best, f"{plural(lacking.sum(), 'user has', 'users have')} no bottleneck at some server.", witness)
 
 
 class _Server:
@@ -114,13 +113,13 @@ class _Server:
             above = holders[self.share(holders) > own * (1 + 1e-12)]
             m = int(above[self.share(above).argmax()]) if above.size else -1
             if self.free[r] > case.tolerance * self.capacity[r]:
-                reasons.append(f"{amount(self.free[r])} of {amount(self.capacity[r])} {things[r]} is free")
+                reasons.append(f"{figure(self.free[r], 6)} of {figure(self.capacity[r], 6)} {things[r]} is free")
             elif m >= 0:
-                reasons.append(f"{things[r]} is held by {case.name(m)} at {amount(float(self.total[m] / self.unit[m]))}")
+                reasons.append(f"{things[r]} is held by {case.name(m)} at {figure(float(self.total[m] / self.unit[m]), 6)}")
                 others.append(instance.users[m])
         text = (
-            f"On {instance.servers[self.i]} {case.name(n)} has a share of {amount(own)} ({tasks_of(self.total[n])} of "
-            f"{amount(self.unit[n])}), and {listed(reasons)}: it can run {amount(gain)} more, and whoever gives way stays at or above the "
-            "share that it then has."
+            f"On {instance.servers[self.i]} {case.name(n)} has a share of {figure(own, 6)} ({plural(self.total[n], 'task')} of "
+            f"{figure(self.unit[n], 6)}), and {joined(reasons, 3)}: it can run {figure(gain, 6)} more, and whoever gives way stays at "
+            "or above the share that it then has."
         )
         return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))

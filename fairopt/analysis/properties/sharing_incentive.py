@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.analysis.properties.case import TANGLED, Case, amount, listed, tasks_of
+from fairopt.analysis.properties.case import TANGLED, Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -38,21 +39,25 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Everybody runs at least what its slice of every server would, cut by the weights of all users.")
     n = int(below[lack[below].argmax()])
     weights = instance.weights
-    whose = "by its weights" if weights.ndim == 2 else f"{amount(weights[n])}/{amount(weights.sum())}, by weight,"
+    whose = "by its weights" if weights.ndim == 2 else f"{figure(weights[n], 6)}/{figure(weights.sum(), 6)}, by weight,"
     most = np.argsort(-slices[n], kind="stable")[: int((slices[n] > 0).sum())]
-    where = listed([f"{amount(slices[n, i])} on {instance.servers[i]}" for i in most])
-    limited = f", of which it has {amount(instance.tasks[n])}" if slices[n].sum() > instance.tasks[n] else ""
+    where = joined([f"{figure(slices[n, i], 6)} on {instance.servers[i]}" for i in most], 3)
+    limited = f", of which it has {figure(instance.tasks[n], 6)}" if slices[n].sum() > instance.tasks[n] else ""
     if instance.limited[n] and owed[n] < min(slices[n].sum(), instance.tasks[n]):
-        limited = f", of which it runs {amount(owed[n])} on {amount(instance.parallelism[n])} servers at once"
-    counted = "" if case.worth is None else f", worth {amount(owed[n])}"
+        limited = f", of which it runs {figure(owed[n], 6)} on {figure(instance.parallelism[n], 6)} servers at once"
+    counted = "" if case.worth is None else f", worth {figure(owed[n], 6)}"
     witness = Witness(
-        f"{case.name(n)} runs {tasks_of(case.value[n])}; {whose} of every server would run "
-        f"{amount(slices[n].sum())}{limited}{counted}: {where}.",
+        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {whose} of every server would run "
+        f"{figure(slices[n].sum(), 6)}{limited}{counted}: {where}.",
         (instance.users[n],),
         tuple(instance.servers[i] for i in most),
     )
-    many = "user runs" if below.size == 1 else "users run"
-    return violated(NAME, lack[n], f"{below.size:,} {many} less than in a slice of every server, cut by the weights of all users.", witness)
+    return violated(
+        NAME,
+        lack[n],
+        f"{plural(below.size, 'user runs', 'users run')} less than in a slice of every server, cut by the weights of all users.",
+        witness,
+    )
 
 
 def _slices(case: Case) -> FloatArray:

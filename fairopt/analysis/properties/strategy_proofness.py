@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.analysis.properties.case import TANGLED, Case, amount, listed, quietly, tasks_of
+from fairopt.analysis.properties.case import TANGLED, Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
 
@@ -71,22 +72,22 @@ class Lie:
         if self.demand is not None:
             for r in np.flatnonzero(self.demand != instance.demands[self.n]):
                 parts.append(
-                    f"a task takes {amount(self.demand[r])} {instance.resources[r]} instead of {amount(instance.demands[self.n, r])}"
+                    f"a task takes {figure(self.demand[r], 6)} {instance.resources[r]} instead of {figure(instance.demands[self.n, r], 6)}"
                 )
         if self.rates is not None:
             own = np.asarray(instance.rates_per_server)[self.n]
             for i in np.flatnonzero(self.rates != own):
-                parts.append(f"it runs {amount(self.rates[i])} tasks on {instance.servers[i]} instead of {amount(own[i])}")
+                parts.append(f"it runs {figure(self.rates[i], 6)} tasks on {instance.servers[i]} instead of {figure(own[i], 6)}")
         if self.servers is not None:
             hidden = np.flatnonzero(instance.eligibility[self.n] & ~self.servers)
             claimed = np.flatnonzero(~instance.eligibility[self.n] & self.servers)
             if hidden.size:
-                parts.append(f"it may not run on {listed([instance.servers[i] for i in hidden])}")
+                parts.append(f"it may not run on {joined([instance.servers[i] for i in hidden], 3)}")
             if claimed.size:
-                parts.append(f"it may run on {listed([instance.servers[i] for i in claimed])} too")
+                parts.append(f"it may run on {joined([instance.servers[i] for i in claimed], 3)} too")
         if self.tasks is not None:
-            parts.append(f"it has {tasks_of(self.tasks)} instead of {amount(instance.tasks[self.n])}")
-        return listed(parts, 6)
+            parts.append(f"it has {plural(self.tasks, 'task')} instead of {figure(instance.tasks[self.n], 6)}")
+        return joined(parts, 6)
 
 
 def check(case: Case) -> Verdict:
@@ -110,7 +111,7 @@ def check(case: Case) -> Verdict:
     if search.tried == 0:
         return does_not_apply(NAME, f"Undecided: no lie could be tried{f' ({search.failed})' if search.failed else ''}.", 0)
     paid = search.paid()
-    lies = f"{search.tried:,} {'lie' if search.tried == 1 else 'lies'} tried, seed {case.seed}"
+    lies = f"{plural(search.tried, 'lie')} tried, seed {case.seed}"
     ended = ", until time was up" if search.late else ""
     if not paid:
         return Verdict(NAME, True, 0.0, f"No profitable lie found by {lies}{ended}: a search, not a proof.", searched=search.tried)
@@ -119,8 +120,8 @@ def check(case: Case) -> Verdict:
     assert not isinstance(answer, FairoptError)
     honest = case.value[lie.n]
     witness = Witness(
-        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {tasks_of(answer[lie.n].sum())} so declared, and with what "
-        f"they hold runs {amount(honest + gain)} of its own instead of {amount(honest)}.",
+        f"{case.name(lie.n)} says that {lie.words(case.instance)}. It is given {plural(answer[lie.n].sum(), 'task')} so declared, and "
+        f"with what they hold runs {figure(honest + gain, 6)} of its own instead of {figure(honest, 6)}.",
         (case.instance.users[lie.n],),
         tuple(case.instance.servers[i] for i in np.flatnonzero(answer[lie.n])),
         tasks=answer,

@@ -46,7 +46,7 @@ from fairopt.instance import Instance
 from fairopt.models import NOTIONS, Notion
 from fairopt.solving import notion_of
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
-from fairopt.wording import did_you_mean, plural
+from fairopt.wording import did_you_mean, figure, plural
 
 __all__ = ["MEASURES", "Schedule", "WorstCase", "worst_case"]
 
@@ -114,7 +114,7 @@ class WorstCase:
         what = f"{self.name} against {self.regret.notion}, {'whole' if self.regret.whole else 'divisible'} tasks"
         number = "regret" if self.measure == "worst" else f"regret ({self.measure})"
         stopped = f"; stopped: {self.stopped}" if self.stopped else ""
-        return f"WorstCase({what}: {number} {self.value:.3g}, the largest of {self.tries:,} tried{stopped})"
+        return f"WorstCase({what}: {number} {figure(self.value)}, the largest of {self.tries:,} tried{stopped})"
 
 
 def worst_case(

@@ -1,0 +1,202 @@
+"""An allocation as text: users, servers, levels, certificate and times.
+
+Up to 20 users (or rows of servers) are shown one by one; more are summarised by minimum, quartiles and maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairopt.allocation import Allocation
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.models import CRITERIA, NOTIONS
+from fairopt.wording import duration, figure, figures, joined, percent, plural, residual
+
+__all__ = ["print_allocation"]
+
+_ROWS = 20  # more users or servers than this are summarised
+_FEW = 5  # names listed in a summary
+_LEVELS = 6  # listed
+_BAR = 20  # characters of the longest bar
+_PERCENT = len("100.0 %")
+_QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "max": 1.0}
+
+
+def print_allocation(console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False) -> None:
+    """Print an allocation: users, servers, levels, certificate and times."""
+    instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
+    title = notion.title if notion else allocation.notion
+    how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
+    facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
+    users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
+    servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
+    for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
+        console.print(block)
+        console.print()
+    for line in (_levels_text(allocation), _certificate_text(allocation), _times_text(seconds)):
+        if line:
+            console.print(Text(line))
+
+
+# Users ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _weighted(instance: Instance) -> bool:
+    return instance.weights.ndim == 1 and bool((instance.weights != 1).any())
+
+
+def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
+    """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
+    instance = allocation.instance
+    table = simple_table("user", title=title)
+    columns: list[Iterable[str | Text]] = [[label(instance.users[n]) for n in chosen]]
+    if _weighted(instance):
+        add_numbers(table, "weight")
+        columns.append(figures(instance.weights[chosen]))
+    add_numbers(table, "tasks")
+    columns.append(figures(allocation.tasks_per_user[chosen]))
+    if (shares := allocation.shares_to_show) is not None:
+        add_numbers(table, "share")
+        columns.append(figures(shares[chosen]))
+    table.add_column("dominant", overflow="fold")
+    columns.append([label(allocation.dominant_resources[n]) for n in chosen])
+    complete, levels = allocation.complete, allocation.level_of_user
+    stops = ["cannot run" if not instance.servable[n] else "all tasks" if complete[n] else str(levels[n] or "") for n in chosen]
+    if any(stops):
+        add_numbers(table, "level")
+        columns.append(stops)
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
+    """Return quartiles, the users with the lowest shares, and the users who run all their tasks."""
+    instance = allocation.instance
+    table = simple_table("", title=plural(instance.n_users, "user"))
+    add_numbers(table, *_QUANTILES)
+    rows = {"tasks": allocation.tasks_per_user}
+    if (shares := allocation.shares_to_show) is not None:
+        rows["share"] = shares
+    if _weighted(instance):
+        rows["weight"] = instance.weights
+    for name, values in rows.items():
+        table.add_row(name, *figures(np.quantile(values, list(_QUANTILES.values()))))
+    lowest = "share" if "share" in rows else "tasks"
+    complete = [instance.users[n] for n in np.flatnonzero(allocation.complete)]
+    wanting = np.flatnonzero(instance.servable & ~allocation.complete)
+    ranked = wanting[np.argsort(rows[lowest][wanting], kind="stable")]
+    blocks: list[Table | Text] = [table]
+    if ranked.size:
+        blocks.append(_users(allocation, ranked[:_FEW], title=f"Lowest {lowest} among users who want more"))
+    running = plural(len(complete), "user runs all its tasks", "users run all their tasks")
+    note = Text.assemble(running, ": ", label(joined(complete, _FEW)), ". ") if complete else Text()
+    return [*blocks, note.append("--all shows every user.")]
+
+
+# Servers -------------------------------------------------------------------------------------------------------------------------
+
+
+def _use(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Return what a server shares out (resources or time), the part in use on each row (rows, things) and in the cluster (things,)."""
+    instance = allocation.instance
+    if allocation.sharing == "tdm":
+        time = allocation.time_utilization
+        of_cluster = (time @ instance.counts) / max(instance.counts.sum(), 1.0)
+        return ("time",), time[:, None], np.array([of_cluster])
+    capacity = instance.total_capacity
+    of_cluster = np.divide(allocation.usage.sum(axis=0), capacity, out=np.zeros_like(capacity), where=capacity > 0)
+    return instance.resources, allocation.utilization, of_cluster
+
+
+def _bar(part: float, width: int, console: Console) -> Text:
+    """Return a bar and its percentage."""
+    full, empty = ("█", "░") if console.encoding.lower().startswith("utf") else ("#", "-")
+    filled = width if part >= 0.9995 else max(min(round(part * width), width - 1), 0)  # full exactly where the text says 100.0 %
+    text = Text.assemble((full * filled, "cyan"), (empty * (width - filled), "dim"), no_wrap=True)
+    return text.append(f"{percent(part, 1):>{_PERCENT + (1 if width else 0)}}")
+
+
+def _servers(allocation: Allocation, console: Console) -> Table | None:
+    """Return a table with a row for each row of servers, or None where its columns do not fit."""
+    instance = allocation.instance
+    things, used, of_cluster = _use(allocation)
+    name_width = min(max(map(len, (*instance.servers, "server"))), 24)
+    counts = [figure(count, 6) for count in instance.counts]
+    count_width = max(map(len, (*counts, "count"))) + 2
+    room = (console.width - name_width - count_width - 2) // len(things) - _PERCENT - 3  # 2 between columns, 1 before the percentage
+    if room < 0:
+        return None
+    width = min(room, _BAR) if room >= 4 else 0
+    table = simple_table("server")
+    add_numbers(table, "count")
+    for thing in things:
+        table.add_column(label(thing), overflow="fold")
+    for i, name in enumerate(instance.servers):
+        table.add_row(
+            label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
+        )
+    if instance.n_servers > 1:
+        table.add_section()
+        table.add_row("all", figure(instance.counts.sum(), 6), *(_bar(part, width, console) for part in of_cluster))
+    return table
+
+
+def _offers(allocation: Allocation, server: int, thing: int) -> bool:
+    """Return whether this row of servers has any of this resource; every row has time."""
+    return allocation.sharing == "tdm" or bool(allocation.instance.row_capacity[server, thing] > 0)
+
+
+def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
+    instance = allocation.instance
+    things, used, of_cluster = _use(allocation)
+    servers = plural(instance.counts.sum(), "server")
+    rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
+    table = simple_table("", title=servers + rows)
+    table.add_column("in use", no_wrap=True)
+    add_numbers(table, *_QUANTILES)
+    for r, thing in enumerate(things):
+        offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]
+        quantiles = np.quantile(offering, list(_QUANTILES.values())) if offering else []
+        table.add_row(label(thing), _bar(of_cluster[r], 8, console), *(percent(value, 1) for value in quantiles))
+    return table
+
+
+# Levels, certificate and times -------------------------------------------------------------------------------------------------------
+
+
+def _levels_text(allocation: Allocation) -> str:
+    levels = allocation.levels
+    if not levels:
+        return ""
+    texts = [f"{figure(level.value, 6)} ({plural(len(level.users), 'user')})" for level in levels]
+    if len(texts) > _LEVELS:
+        texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
+    return f"{'Level' if len(levels) == 1 else 'Levels'}: {', '.join(texts)}"
+
+
+def _certificate_text(allocation: Allocation) -> str:
+    certificate = allocation.certificate
+    if certificate.reservation:
+        blocked = allocation.details.get("blocked_by")
+        stopped = f"; stopped at {label(blocked).plain}, whose task did not fit" if blocked else ""
+        kind = certificate.reservation.capitalize()
+        kept = "all kept" if certificate.feasibility == 0 else f"kept to a relative error of {residual(certificate.feasibility)}"
+        return f"{kind}, so not an optimum. Limits recomputed: {kept}{stopped}"
+    worst = residual(certificate.worst)
+    if certificate.whole_tasks:
+        return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
+    if "gap" in allocation.details:  # the best of a set, chosen by branch and cut
+        return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
+    proof = "answer and prices" if allocation.levels or allocation.prices is not None else "the answer"
+    return f"Certified exact: relative error {worst}, recomputed from {proof}"
+
+
+def _times_text(seconds: dict[str, float]) -> str:
+    return "Time: " + ", ".join(f"{what} {duration(value)}" for what, value in seconds.items())
