@@ -21,7 +21,7 @@ from fairopt.certificate import Certificate
 from fairopt.drawing import draw
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.validation import restore_read_only
-from fairopt.wording import figure, residual
+from fairopt.wording import figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,6 +259,6 @@ class Allocation:
         if len(tasks) > 6:
             tasks = [*tasks[:5], f"... {len(tasks) - 5} more users, {figure(self.tasks_per_user.sum(), 6)}"]
         reservation, excess = self.certificate.reservation, self.certificate.feasibility
-        proof = f"excess {residual(excess)}, not an optimum" if reservation else f"worst residual {residual(self.certificate.worst)}"
+        proof = f"excess {excess:.1e}, not an optimum" if reservation else f"worst residual {self.certificate.worst:.1e}"
         how = GIVEN if self.solver == GIVEN else f"{reservation} by {self.solver}".lstrip()
         return f"Allocation({self.notion}, sharing {self.sharing}, {how}: {', '.join(tasks)} tasks; {proof})"
