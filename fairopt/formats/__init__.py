@@ -29,7 +29,7 @@ users:
  True
 """
 
-# The modules that do the work need pydantic and yaml. They are imported when a file is read or written: ``import fairopt`` stays light.
+# The modules that read and write need pydantic and yaml. They are imported when called, so that ``import fairopt`` stays light.
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> Instance:
     Raises
     ------
     InvalidInstance
-        With the file, the line, the user or server, what is wrong there, and what to do.
+        The message has the file and line, the user or server, what is wrong, and what to do.
     """
     path = Path(path)
     if path.is_dir() and path.suffix.lower() not in DOCUMENTS:
@@ -87,16 +87,16 @@ def load_trace(
     ----------
     path : str or path
     cluster : Instance, or the path of one, optional
-        Where jobs say where they may run: its servers, for the column ``servers``; its file, for ``requires`` of their attributes.
+        Needed if jobs say where they may run: the servers for the column ``servers``, the path of the file for ``requires``.
     events : str or path, optional
-        A table of users who come and go, and of servers.
+        A table of users that join or leave and of servers that are added or removed.
     lenient : bool
-        Leave bad rows out, and say so in ``trace.left_out``, instead of refusing the table.
+        Leave bad rows out and list them in ``trace.left_out``, instead of refusing the table.
 
     Raises
     ------
     InvalidInstance
-        With the file and line: what is wrong, and what to do.
+        The message has the file and line, what is wrong, and what to do.
     """
     from fairopt.formats import traces
 
@@ -107,7 +107,7 @@ def load_trace(
 
 
 def save(instance: Instance, path: str | os.PathLike[str]) -> None:
-    """Write an instance such that ``load`` returns an equal one; what was there before is replaced only when all is written.
+    """Write an instance such that ``load`` returns an equal one. An existing file is replaced only when everything is written.
 
     Parameters
     ----------
@@ -150,4 +150,4 @@ def schema() -> dict[str, Any]:
 def _refuse(path: Path, verb: str) -> NoReturn:
     hint = f"; give the folder that it is in, {path.parent}" if path.suffix.lower() == ".csv" else ""
     accepted = f"{', '.join(DOCUMENTS)}, or a folder of servers.csv and users.csv"
-    raise InvalidInstance(f"{path}: fairopt does not {verb} this kind of file; it takes {accepted}{hint}")
+    raise InvalidInstance(f"{path}: fairopt cannot {verb} this kind of file; give {accepted}{hint}")

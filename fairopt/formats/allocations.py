@@ -1,4 +1,4 @@
-"""An allocation that somebody else made, from a CSV file: who runs how many tasks where.
+"""Read an allocation from a CSV file: how many tasks each user runs on each server.
 
 Wide, a row for each user and a column for each server::
 
@@ -6,7 +6,7 @@ Wide, a row for each user and a column for each server::
     alice,10,0
     bob,0,10
 
-or long, a row for each pair that holds something; pairs that do not occur hold nothing::
+or long, a row for each user and server with tasks; pairs without a row have none::
 
     user,server,tasks
     alice,big-memory,10
@@ -34,7 +34,7 @@ import numpy as np
 from fairopt.formats.cells import Table, read_table
 from fairopt.formats.spreadsheets import labels_of
 from fairopt.instance import FloatArray, Instance
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["read"]
 
@@ -48,8 +48,7 @@ def read(path: Path, instance: Instance) -> FloatArray:
     Raises
     ------
     InvalidInstance
-        With the file and line: a label that the instance does not have, one that is missing or occurs twice, a cell that is no number of
-        tasks.
+        A label is unknown, missing or repeated, or a cell is not a number of tasks. The message has the file and line.
     """
     table = read_table(path, "user")
     if set(table.columns) == set(_LONG) and set(instance.servers) != set(_LONG[1:]):
@@ -65,7 +64,7 @@ def _wide(table: Table, instance: Instance) -> FloatArray:
     users = labels_of((row[0] for row in table.rows), instance.users)
     table = replace(table, rows=[[user, *row[1:]] for user, row in zip(users, table.rows, strict=True)])
     if not set(instance.servers) & set(table.columns):
-        table.refuse("there is neither a column for each server nor the columns user, server, tasks; give the one or the others")
+        table.refuse("expected a column for each server, or the columns user, server and tasks")
     rows = list(table.aligned(instance.users, instance.servers))
     tasks = np.array([[row[server] for server in instance.servers] for row in rows])
     given = {user: row for row, (user, *_) in enumerate(table.rows)}
@@ -86,7 +85,9 @@ def _long(table: Table, instance: Instance) -> FloatArray:
                     f'there is no {kind} "{label}"{did_you_mean(label, known)}; the labels must be those of the instance', row, kind
                 )
         if (user, server) in seen:
-            table.refuse(f'"{user}" on "{server}" stands on line {table.lines[seen[user, server]]} already; write their sum once', row)
+            table.refuse(
+                f'"{user}" on "{server}" has a row already, on line {table.lines[seen[user, server]]}; give their sum in one row', row
+            )
         seen[user, server] = row
         value = table.number(cell, row, "tasks")
         if not (np.isfinite(value) and value >= 0):
@@ -96,4 +97,4 @@ def _long(table: Table, instance: Instance) -> FloatArray:
 
 
 def _refuse(table: Table, value: float, row: int, column: str) -> None:
-    table.refuse(f"a number of tasks is finite and >= 0, not {value:g}", row, column)
+    table.refuse(f"expected a finite number of tasks >= 0, found {exactly(value)}", row, column)

@@ -1,7 +1,7 @@
-"""CSV text to cells and back, with the line that every row starts on.
+"""CSV text to cells and back, with the line of every row.
 
-Python's csv module rather than pandas: a row that is too short or too long, a column that occurs twice and a cell of several lines must be
-told apart, with their line, and no cell may be converted by guess.
+It uses Python's csv module rather than pandas, for two reasons: messages name the line of a row that is too short or too long, and no
+cell is converted by guess.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -47,31 +47,31 @@ class Table:
         return f'{place}, column "{column}"' if column in self.columns else place
 
     def cells(self, column: str) -> list[str]:
-        """Return a column, without the spaces around; empty cells if there is no such column."""
+        """Return a column, without surrounding spaces; empty cells if there is no such column."""
         if column not in self.columns:
             return [""] * len(self.rows)
         j = self.columns.index(column)
         return [row[j].strip() for row in self.rows]
 
     def numbers(self, column: str, empty: float | None = None) -> list[float]:
-        """Return a column as numbers; an empty cell is an error unless it stands for something."""
+        """Return a column as numbers; an empty cell is an error unless ``empty`` is given."""
         return [self.number(cell, row, column, empty) for row, cell in enumerate(self.cells(column))]
 
     def number(self, cell: str, row: int, column: str, empty: float | None = None) -> float:
         """Return the number that a cell holds."""
         if not cell.strip():
             if empty is None:
-                self.refuse("the cell is empty; write 0 if that is meant", row, column)
+                self.refuse("the cell is empty; write 0 if you mean 0", row, column)
             return empty
         try:
-            if "_" in cell:  # which Python allows in numbers, and nobody else
+            if "_" in cell:  # only Python allows it in numbers
                 raise ValueError
             return float(cell)
         except ValueError:
-            self.refuse(f'expected a number, found the text "{cell}"; write digits, with a decimal point and without unit', row, column)
+            self.refuse(f'expected a number, found the text "{cell}"; write digits, with a decimal point and without a unit', row, column)
 
     def aligned(self, users: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, float]]:
-        """Yield the rows of a matrix in the order of the users, as mappings; its labels must be theirs and those of the columns."""
+        """Yield the rows of a matrix as mappings, in the order of the users. Its labels must be exactly those users and columns."""
         given, wanted = dict.fromkeys(self.columns[1:]), dict.fromkeys(columns)
         for label in given:
             if label not in wanted:
@@ -95,7 +95,7 @@ class Table:
 
 
 def read_table(path: Path, first: str) -> Table:
-    """Read a file whose column ``first`` must exist, and come first if it is that of a matrix, ``user``.
+    """Read a file that must have the column ``first``. In a matrix that is ``user``, and it must come first.
 
     Raises
     ------

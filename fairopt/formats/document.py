@@ -18,8 +18,8 @@
         requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.formats.requirements
         rates: {A: 3}                     # optional, for all users or none: tasks on one server alone; left out: 0
 
-Numbers are numbers and names are text: nothing is converted by guess, and an unknown key, resource, server or attribute is an error. JSON
-and the CSV tables are read through the same schema.
+Nothing is converted by guess: numbers must be numbers, and names must be text. An unknown key, resource, server or attribute is an error.
+JSON and the CSV tables are read through the same schema.
 
 >>> from fairopt.formats.syntax import Parsed
 >>> text = '''
@@ -115,17 +115,17 @@ class User(_Entry):
     demand: dict[Name, Amount]
     """What one task needs of each resource; a resource left out is 0."""
     weight: Weight = 1.0
-    """Priority; a mapping gives one per resource, for all users then."""
+    """Priority; a mapping gives one per resource, and then every user must give a mapping."""
     tasks: Annotated[float, Field(ge=0)] = math.inf
     """How many tasks it has; left out: no limit."""
     parallelism: Annotated[float, Field(gt=0)] = math.inf
-    """On how many servers it can be at once (parts of servers, or of their time, add up); left out: no limit."""
+    """How many servers it can use at once (parts of servers, or of their time, add up); left out: no limit."""
     servers: list[str] | None = None
     """The only servers that it may use; left out: all that have what it needs."""
     requires: str | None = None
-    """What the attributes of its servers must be, such as "gpu_model in V100|T4; cores >= 4"."""
+    """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
     rates: dict[Name, Amount] | None = None
-    """Tasks that it runs on one server of each entry alone, for all users or none; a server left out is 0."""
+    """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
 
 
 class Document(_Entry):
@@ -136,7 +136,7 @@ class Document(_Entry):
     description: str = ""
     """More about it: where it comes from, what it shows."""
     resources: list[Name] | None = None
-    """The resources in order; left out: those of the servers' capacities in order of appearance."""
+    """The resources in order; left out: those in the servers' capacities, in order of appearance."""
     servers: Annotated[list[Server], Field(min_length=1)]
     """What there is to share."""
     users: Annotated[list[User], Field(min_length=1)]
@@ -148,7 +148,7 @@ def schema() -> dict[str, Any]:
 
     class Untitled(GenerateJsonSchema):
         def field_title_should_be_set(self, schema: object) -> bool:
-            return False  # "Name" beside "name" says nothing
+            return False  # the title "Name" would add nothing to the key "name"
 
     definition = Document.model_json_schema(schema_generator=Untitled)
     return {"$schema": GenerateJsonSchema.schema_dialect, **definition, "title": "Instance of fair allocation"}
@@ -160,7 +160,7 @@ def instance_from(source: Source) -> Instance:
     Parameters
     ----------
     source : Source
-        Its ``data`` is the document; it knows where each part stands, for the messages.
+        The document is its ``data``; for messages, it knows the place of each part.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def instance_from(source: Source) -> Instance:
             refuse(
                 source,
                 ("users", n),
-                "demands nothing and has no limit on its tasks, so no allocation is largest; give it a demand > 0 or a number of tasks",
+                "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
             )
 
     weights, rates, eligibility = _weights(source, users, resources), _rates(source, servers, users), _eligibility(source, servers, users)

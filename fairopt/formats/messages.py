@@ -17,14 +17,14 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
-from fairopt.wording import did_you_mean, found
+from fairopt.wording import did_you_mean, found, joined, plural
 
 __all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
 
 Path: TypeAlias = tuple[Any, ...]
 """Keys and positions that lead to a part of a document: ("users", 3, "demand", "cpu"); "[key]" at the end: the key itself."""
 
-# What a key may hold, for messages; flow style, which is the same in YAML and JSON but for quotes.
+# Examples of values, for messages; in flow style, which YAML and JSON share except for quotes.
 EXAMPLES = {
     "attributes": "{gpu_model: V100, cores: 4}",
     "capacity": "{cpu: 9, memory: 12}",
@@ -69,9 +69,8 @@ def check_known(source: Source, path: Path, names: Iterable[str], known: Collect
     """Refuse a name, a key of the mapping at ``path`` or an item of the list there, that is not known."""
     for position, name in enumerate(names):
         if name not in known:
-            some = ", ".join(list(known)[:8]) + (", ..." if len(known) > 8 else "")
             step = position if isinstance(_at(source.data, path), list) else name
-            hint = did_you_mean(name, known) or f"; the {kind}s are {some}"
+            hint = did_you_mean(name, known) or f"; the {kind}s are {joined(list(known), 8)}"
             refuse(source, (*path, step), f'there is no {kind} "{name}"{hint}')
 
 
@@ -81,7 +80,7 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
     ``models`` are those of the entries of the lists "servers" and "users", and of "" for the whole.
     """
     errors = error.errors(include_url=False)
-    # An unknown key explains the missing one beside it: "demnd" is the reason why there is no "demand".
+    # An unknown key explains a missing one: with "demnd" there is no "demand".
     first = min(errors, key=lambda e: e["type"] != "extra_forbidden")
     path = tuple(first["loc"])
     if path[:1] == ("users",) and path[2:3] == ("weight",):
@@ -102,7 +101,7 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
             advice = f'write it in quotes: "{source.literal(path) or first["input"]}"'
         message = f"expected {need}, found {found(first['input'])}" + (f"; {advice}" if advice else "")
     more = len(errors) - 1
-    refuse(source, path, message + (f" (and {more} more error{'' if more == 1 else 's'} in the file)" if more else ""))
+    refuse(source, path, message + (f" (and {plural(more, 'more error')} in the file)" if more else ""))
 
 
 def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tuple[str, str]:
@@ -128,7 +127,7 @@ def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tup
     if isinstance(value, str):
         return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else "write digits without quotes or unit"
     if isinstance(value, int) and not isinstance(value, bool):
-        return "a number that fits into 64 bits of floating point", "give a smaller one"
+        return "a number that floating point can hold", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""
 
 

@@ -1,15 +1,15 @@
 """What a user requires of its servers: ``gpu_model in V100|T4; zone = a; cores >= 4``.
 
-Clauses separated by ";", all of which must hold, each an attribute, an operator and a value:
+Clauses are separated by ";", and all must hold. Each is an attribute, an operator and a value:
 
 =======================================  ==============================================================================
-``=``  ``==``  ``!=``                    the same or not; as numbers when both sides are, else as text (case matters)
+``=``  ``==``  ``!=``                    equal or not; compared as numbers if both sides are numbers, else as text (case matters)
 ``in a|b|c``  ``not in a|b``             one of these or none of them
 ``<``  ``<=``  ``>``  ``>=``             a number to compare with
 =======================================  ==============================================================================
 
-A server without the attribute passes ``!=`` and ``not in`` and fails everything else; one whose attribute is not a number fails
-comparisons. ``true`` and ``false`` may be written in any case. Values cannot contain ";" or "|".
+A server without the attribute passes ``!=`` and ``not in`` and fails all other operators. A server whose attribute is not a number fails
+``<``, ``<=``, ``>`` and ``>=``. ``true`` and ``false`` may be written in any case. Values cannot contain ";" or "|".
 
 >>> cluster = Attributes([{"gpu_model": "V100", "cores": 4}, {"gpu_model": "T4", "cores": 8}, {}])
 >>> cluster.where("gpu_model in V100|T4; cores >= 8")
@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.wording import did_you_mean
+from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Attributes", "Clause", "Value", "parse"]
 
@@ -81,15 +81,15 @@ def _clause(text: str) -> Clause:
         return Clause(attribute, "=" if operator == "==" else operator, (value,))
     values = tuple(part.strip() for part in value.split("|"))
     if "" in values:
-        raise InvalidInstance(f'"{text}" has an empty value; separate values by one | each')
+        raise InvalidInstance(f'"{text}" has an empty value; write one | between two values')
     if len(values) == 1 and "," in value:
-        raise InvalidInstance(f'"{text}" has a comma; separate values by |')
+        raise InvalidInstance(f'"{text}" has a comma; separate values with |')
     return Clause(attribute, operator, values)
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One attribute of all servers: its distinct values, and which of them each server has (-1: none, the last)."""
+    """One attribute of all servers: its distinct values, and for each server the index of its value (-1: no value)."""
 
     texts: list[str]
     numbers: FloatArray
@@ -97,7 +97,7 @@ class _Column:
 
 
 class Attributes:
-    """The attributes of the servers, ready to be asked.
+    """The attributes of the servers, which requirements are checked against.
 
     Parameters
     ----------
@@ -133,7 +133,9 @@ class Attributes:
             if clause.operator in COMPARISONS:
                 if np.isnan(column.numbers).all():
                     what = f'"{clause.attribute} {clause.operator} {clause.values[0]}"'
-                    raise InvalidInstance(f'{what} compares numbers, but no server has a number there ("{column.texts[0]}"); use = or in')
+                    raise InvalidInstance(
+                        f'{what} compares numbers, but that attribute is text ("{column.texts[0]}") on every server; use = or in'
+                    )
                 good[:-1] = COMPARISONS[clause.operator](column.numbers, float(clause.values[0]))
             else:
                 for value in clause.values:
@@ -150,8 +152,8 @@ class Attributes:
         name = clause.attribute
         if name not in self._columns:
             if name not in self._names:
-                some = f"; the attributes are {', '.join(self._names)}" if self._names else "; give the servers attributes"
-                raise InvalidInstance(f'no server has the attribute "{name}"{did_you_mean(name, self._names) or some}')
+                others = f"; the attributes are {joined(self._names)}" if self._names else "; give the servers attributes"
+                raise InvalidInstance(f'no server has the attribute "{name}"{did_you_mean(name, self._names) or others}')
             texts = [_text(server[name]) if name in server else None for server in self._servers]
             distinct = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}
             numbers = [float(text) if NUMBER.fullmatch(text) else np.nan for text in distinct]

@@ -1,9 +1,7 @@
 """YAML and JSON text to plain data and back, with the line of everything in it.
 
-YAML is read by the core schema of YAML 1.2: ``1e12`` is a number, ``010`` is ten, and ``no``, ``on``, ``1:30`` and ``2024-01-01`` are text
-(YAML 1.1, PyYAML's own, reads text, eight, false, true, ninety and a date). What is written keeps its meaning under both: text that either
-would take for something else is put in quotes. Only plain data is read: a tag such as ``!!python/object`` is refused, and so are a key
-that occurs twice, and in JSON the literals NaN and Infinity, which that language does not have.
+YAML is read by the core schema of YAML 1.2 (:mod:`fairopt.formats.yaml_core`). Only plain data is read: a tag such as ``!!python/object``
+is refused, and so are a key that occurs twice and, in JSON, the literals NaN and Infinity, which are not part of JSON.
 
 >>> parsed = Parsed("cluster.yaml", "users:\\n- name: alice\\n  weight: 1e-6\\n")
 >>> parsed.data
@@ -22,8 +20,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -31,65 +28,16 @@ import yaml
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
-
-try:  # libyaml is ten times as fast; PyYAML has it in all its wheels
-    from yaml import CSafeDumper as _BaseDumper
-    from yaml import CSafeLoader as _BaseLoader
-except ImportError:  # pragma: no cover
-    from yaml import SafeDumper as _BaseDumper  # type: ignore[assignment]
-    from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
+from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
 
 __all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
 
-MAX_DEPTH = 50  # an instance has 4; libyaml overflows the stack of the process at some ten thousand
-
-# What unquoted text means, by its first characters: the core schema of YAML 1.2, section 10.3.2.
-RESOLVERS = (
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
-    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.0123456789")),
-)
-SCALARS: dict[str, Callable[[str], object]] = {
-    "tag:yaml.org,2002:str": str,
-    "tag:yaml.org,2002:null": lambda text: None,
-    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
-    "tag:yaml.org,2002:int": lambda text: int(text, 0) if text[:2] in ("0o", "0x") else int(text),
-    "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
-}
-
-
-class _Loader(_BaseLoader):
-    """Composes nodes; what they mean is decided here, not by PyYAML's constructors."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}
-    depth = 0
-
-    def descend_resolver(self, current_node: yaml.Node | None, current_index: object) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            mark = current_node.start_mark if current_node else None
-            raise yaml.composer.ComposerError(None, None, f"more than {MAX_DEPTH} lists or mappings inside each other", mark)
-
-    def ascend_resolver(self) -> None:
-        self.depth -= 1
-
-
-class _Dumper(_BaseDumper):
-    """Writes text in quotes when YAML 1.1 (inherited) or 1.2 would read it as something else."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-for _tag, _pattern, _first in RESOLVERS:
-    for _side in (_Loader, _Dumper):
-        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+_UNFINISHED = object()  # stands for a node whose data is being made
 
 
 @contextlib.contextmanager
 def without_collector() -> Iterator[None]:
-    """Make nodes by the hundred thousand, all of which stay: the collector would look at them again and again, half of the time."""
+    """Turn the garbage collector off: a large file makes many nodes that all stay, and the collector would scan them again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -99,26 +47,13 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
-    """Yield the scalars in the order of the text, each once."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        yield node
-    else:
-        for item in node.value:
-            for part in item if isinstance(item, tuple) else (item,):
-                yield from _scalars(part, seen)
-
-
 class Parsed:
-    """The data of a YAML or JSON text, and where in it each part stands.
+    """The data of a YAML or JSON text, and the line of each part.
 
     Parameters
     ----------
     file : str
-        What to call the text in messages; text of a ``*.json`` is read as JSON.
+        The name of the text in messages; if it ends in ``.json``, the text is read as JSON.
     text : str
     """
 
@@ -137,14 +72,14 @@ class Parsed:
             self._refuse(f'the file holds {found}, not a mapping; its outermost keys must be "servers" and "users"', None)
 
     def place(self, path: tuple[object, ...]) -> str:
-        """Return the file and, where it can be told, the line of the entry that this path of keys and positions leads to."""
+        """Return the file and, if it is known, the line of the entry at this path of keys and positions."""
         line = None
         for key, node in self._walk(path) if path else ():
             line = (node if key is None else key).start_mark.line + 1
         return self.file if line is None else f"{self.file}, line {line}"
 
     def literal(self, path: tuple[object, ...]) -> str | None:
-        """Return a scalar (or, for a path that ends in "[key]", a key) as it stands in the text: 001 and not 1."""
+        """Return a scalar (or, for a path that ends in "[key]", a key) as it is written: 001 rather than 1."""
         key, node = None, None
         steps = path[:-1] if path and path[-1] == "[key]" else path
         found = list(self._walk(steps))
@@ -173,17 +108,17 @@ class Parsed:
             yield key, node
 
     def _tree(self) -> yaml.Node | None:
-        """Return the nodes; those of JSON, which YAML contains all but entirely, are only made for a message."""
+        """Return the nodes. Those of JSON are made only for a message; YAML can read nearly all JSON."""
         if self._root is None and self._json:
             try:
-                self._root = _compose(self._text)
+                self._root = compose(self._text)
             except yaml.YAMLError:
                 return None
         return self._root
 
     def _from_yaml(self) -> object:
         try:
-            self._root = _compose(self._text)
+            self._root = compose(self._text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             what = ", ".join(part for part in (error.context, error.problem) if part)
@@ -207,7 +142,7 @@ class Parsed:
 
         def constant(name: str) -> NoReturn:
             root = self._tree()
-            lines = [] if root is None else [n.start_mark.line + 1 for n in _scalars(root, set()) if n.value == name and not n.style]
+            lines = [] if root is None else [n.start_mark.line + 1 for n in scalars(root, set()) if n.value == name and not n.style]
             line = lines[0] if lines else None
             self._refuse(f'{name} is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number', line)
 
@@ -219,17 +154,17 @@ class Parsed:
         except InvalidInstance:
             raise
         except RecursionError:
-            self._refuse("lists or mappings inside each other without end; an instance has 4 levels", None)
+            self._refuse("lists or mappings are nested too deeply; an instance has 4 levels", None)
         except ValueError:  # the limit of Python's int()
             self._refuse("a whole number has thousands of digits; give a smaller one", None)
 
     def _plain(self, node: yaml.Node, done: dict[int, object]) -> object:
-        """Return the data of a node; one that several aliases stand for is made once."""
+        """Return the data of a node. If several aliases refer to it, it is made once."""
         if id(node) in done:
-            if done[id(node)] is _Loader:
-                self._refuse("this alias stands for something that contains it; write out what it should be", node.start_mark.line + 1)
+            if done[id(node)] is _UNFINISHED:
+                self._refuse("this alias refers to something that contains it; write the value out instead", node.start_mark.line + 1)
             return done[id(node)]
-        done[id(node)] = _Loader  # under construction
+        done[id(node)] = _UNFINISHED
         result: object
         if isinstance(node, yaml.ScalarNode) and node.tag in SCALARS:
             try:
@@ -242,7 +177,7 @@ class Parsed:
             result = self._mapping(node, done)
         else:
             tag = node.tag.replace("tag:yaml.org,2002:", "!!")
-            self._refuse(f'the tag "{tag}" stands for more than plain data, which is all that is read; remove it', node.start_mark.line + 1)
+            self._refuse(f'the tag "{tag}" stands for more than plain data, which is not read; remove it', node.start_mark.line + 1)
         done[id(node)] = result
         return result
 
@@ -275,7 +210,7 @@ def to_yaml(document: dict[str, Any]) -> str:
     """Return a document as YAML: the innermost mappings on one line, the others one entry a line."""
     plain = plain_numbers(document)
     with without_collector():
-        return yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)
+        return dump(plain)
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -314,11 +249,3 @@ def plain_numbers(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0":
         return int(value)
     return value
-
-
-def _compose(text: str) -> yaml.Node | None:
-    loader = _Loader(text)
-    try:
-        return loader.get_single_node()
-    finally:
-        loader.dispose()

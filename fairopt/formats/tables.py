@@ -9,9 +9,9 @@
 ``weights.csv``      optional: ``user``, a column per resource
 ===================  ==============================================================================================================
 
-The resources are the columns of ``users.csv`` that have no other meaning. The matrices hold what fits into no column; their labels must be
-exactly the users and the servers or resources, in any order. The tables are one document with that of YAML files, of which
-:mod:`fairopt.formats.document` says what its numbers may be.
+The resources are the columns of ``users.csv`` that have no other meaning. Matrices have a file each; their labels must be exactly the users
+and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
+values that are allowed.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -43,7 +43,7 @@ LONGEST_CELL = 100_000  # Python's csv module stops reading at 131,072 character
 
 
 class _Folder:
-    """The tables as one document, with the file, line and column of each of its parts."""
+    """The tables as one document that knows the file, line and column of each part."""
 
     def __init__(self, folder: Path) -> None:
         for name in ("servers.csv", "users.csv"):
@@ -82,7 +82,7 @@ class _Folder:
         return None
 
     def _common_resources(self) -> list[str]:
-        """Return the resources: what users.csv has beside its own columns, which must be in servers.csv too."""
+        """Return the resources: the columns of users.csv without a meaning of their own, which servers.csv must have too."""
         resources = [column for column in self._users.columns if column not in OF_USERS]
         if not resources:
             self._users.refuse("there is no column for a resource; add one for each, named as in servers.csv")
@@ -143,13 +143,13 @@ class _Folder:
         return entries
 
     def _allowed(self, entry: dict[str, Any], values: dict[str, float]) -> list[str]:
-        """Return the servers that a row of eligibility.csv leaves of those that the user has already."""
+        """Return the servers that a row of eligibility.csv allows, among those that users.csv allows."""
         wrong = next((server for server, value in values.items() if value not in (0, 1)), None)
         if wrong is not None:
             table = self._matrices["eligibility.csv"]
             row = [cells[0] for cells in table.rows].index(entry["name"])
             table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
-        return [server for server in entry.get("servers", values) if values.get(server, 1)]  # what does not exist is refused later
+        return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
 def read(folder: Path) -> Instance:
@@ -169,12 +169,12 @@ def folder_source(folder: Path) -> Source:
 
 
 def write(instance: Instance, folder: Path) -> None:
-    """Write an instance as a folder of CSV tables and remove matrices of an earlier one that it does not need.
+    """Write an instance as a folder of CSV tables, and remove the matrices of an earlier instance that it does not need.
 
     Raises
     ------
     InvalidInstance
-        A label cannot stand in these tables (a resource called "weight", say); YAML takes any.
+        These tables cannot hold a label, such as a resource called "weight"; YAML can hold any.
     """
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users)):
         for label in labels:
@@ -187,7 +187,7 @@ def write(instance: Instance, folder: Path) -> None:
     document = instance.to_dict()
     per_resource, rates = instance.weights.ndim == 2, instance.rates_per_server
     confined = [user.get("servers") for user in document["users"]]
-    # An empty cell means everywhere, so it cannot mean nowhere; and "|" and spaces around names are not part of them.
+    # An empty cell of "servers" means all servers, so it cannot mean none; and names there cannot contain "|" or begin or end with a space.
     fits = not any("|" in name or name != name.strip() for name in instance.servers)
     by_name = all(names is None or (fits and names and len("|".join(names)) < LONGEST_CELL) for names in confined)
     servers, users = document["servers"], document["users"]

@@ -1,14 +1,14 @@
-"""Traces in files: a table with a row per job, and one with a row per event, CSV (also ``.csv.gz``) or Parquet.
+"""Traces in files: a table with a row per job and, optionally, one with a row per event; CSV (also ``.csv.gz``) or Parquet.
 
 Jobs, in order of submission:
 
 ==============================  ======================================================================================================
 ``user``                        who submits it
-``submit_s``                    when, in seconds from any moment on
-``run_s``                       how long each of its tasks runs, in seconds; ``inf``: for ever
+``submit_s``                    when it is submitted, in seconds from any starting point
+``run_s``                       how long each of its tasks runs, in seconds; ``inf``: without end
 ``job``, optional               its name, unique; default: 1, 2, ...
-``tasks``, optional             how many tasks, all alike; default 1
-``requires``, optional          what the attributes of its servers must be, as in instance files: :mod:`fairopt.formats.requirements`
+``tasks``, optional             how many identical tasks it has; default 1
+``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
 ==============================  ======================================================================================================
@@ -37,7 +37,7 @@ from fairopt.formats.cells import read_table
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.trace import Event, Trace, backwards, problems
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["read", "server_attributes"]
 
@@ -49,7 +49,7 @@ OF_EVENTS = ("time_s", "event", "name", "number")
 
 @dataclass(slots=True)
 class _Rows:
-    """A table as text, where each row stands, and which rows are bad."""
+    """A table as text, the place of each row, and which rows are bad and why."""
 
     file: str
     columns: dict[str, list[str]]
@@ -61,12 +61,12 @@ class _Rows:
         return InvalidInstance(f"{self.file}: {message}")
 
     def mark(self, wrong: Any, message: str) -> None:
-        """Keep the first thing that is wrong with a row."""
+        """Remember what is wrong with some rows; the first message for a row stays."""
         for row in np.flatnonzero(wrong).tolist():
             self.bad.setdefault(row, message)
 
     def numbers(self, column: str, empty: float) -> FloatArray:
-        """Return a column as numbers; a text is bad."""
+        """Return a column as numbers; a cell that is not a number makes its row bad."""
         cells = [cell or str(empty) for cell in self.columns[column]]
         try:
             return np.array(cells, float)
@@ -98,13 +98,13 @@ def read(
                 f'there is no column "{column}"{did_you_mean(column, rows.columns)}; the columns are {joined(list(rows.columns), 12)}'
             )
     if not resources:
-        raise rows.refuse("there is no column of a resource; add one for each, with the demand of a task")
+        raise rows.refuse("there is no column for a resource; add one for each, with the demand of a task")
     users = rows.columns["user"]
     names = rows.columns.get("job") or [str(row + 1) for row in range(rows.number)]
     submit, run = rows.numbers("submit_s", np.nan), rows.numbers("run_s", np.nan)
     tasks = rows.numbers("tasks", np.nan) if "tasks" in rows.columns else np.ones(rows.number)
     demands = np.column_stack([rows.numbers(resource, 0.0) for resource in resources])
-    rows.mark([not user for user in users], "the user is empty; every job has one")
+    rows.mark([not user for user in users], "the user is empty; every job needs one")
     rows.mark([not name for name in names], "the name of the job is empty; give it one, or leave the column out")
     with np.errstate(invalid="ignore"):
         rows.mark(~(run >= 0), "run_s is not a number >= 0")
@@ -116,7 +116,7 @@ def read(
     seen: dict[str, int] = {}
     for row, name in enumerate(names):
         if row not in rows.bad and seen.setdefault(name, row) != row:
-            rows.bad[row] = f'a job "{name}" stands above already ({rows.place(seen[name]).rpartition(", ")[2]}); names are unique'
+            rows.bad[row] = f'there is a job "{name}" already ({rows.place(seen[name]).rpartition(", ")[2]}); give each job a unique name'
     latest = -np.inf
     for row, when in enumerate(submit.tolist()):
         if row not in rows.bad:
@@ -127,12 +127,12 @@ def read(
     if rows.bad and not lenient:
         first = min(rows.bad)
         more = len(rows.bad) - 1
-        also = f" (and {more:,} more; --lenient, lenient=True, leaves them out)" if more else ""
+        also = f" (and {plural(more, 'more bad row')}; --lenient or lenient=True skips them)" if more else ""
         raise InvalidInstance(f"{rows.place(first)}: {rows.bad[first]}{also}")
     good = np.array([row for row in range(rows.number) if row not in rows.bad], np.int64)
     if not good.size:
         first = min(rows.bad)
-        raise InvalidInstance(f"{path}: no row is a job that can be read; the first: {rows.place(first)}: {rows.bad[first]}")
+        raise InvalidInstance(f"{path}: no row is a valid job; the first error: {rows.place(first)}: {rows.bad[first]}")
     return Trace(
         [users[row] for row in good],
         submit[good],
@@ -148,7 +148,7 @@ def read(
 
 
 def server_attributes(path: Path) -> list[dict[str, Value]]:
-    """Return the attributes of each row of servers of an instance file that can be read."""
+    """Return the attributes of each server row of a valid instance file."""
     from fairopt.formats import syntax, tables
 
     data: Any = (tables.folder_source(path) if path.is_dir() else syntax.read(path)).data
@@ -176,7 +176,7 @@ def _parquet(path: Path) -> _Rows:
         raise InvalidInstance(f"there is no file {path}") from None
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
-        raise InvalidInstance(f"{path} is no Parquet file, or a damaged one: {reason}; write it again") from None
+        raise InvalidInstance(f"{path} is not a Parquet file, or is damaged: {reason}; write it again") from None
     if not len(frame):
         raise InvalidInstance(f"{path}: there are no rows; there must be at least one")
     columns = {
@@ -197,7 +197,7 @@ def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, V
         return None
     if cluster is None or (any(requires or []) and attributes is None):
         raise rows.refuse(
-            "jobs say where they may run, and so it takes the servers to read it; give cluster, the path of the instance file"
+            "jobs say where they may run, so the servers are needed to read this table; give cluster, the path of the instance file"
         )
     ask = Attributes(attributes or [{}] * cluster.n_servers)
     position = {name: i for i, name in enumerate(cluster.servers)}
@@ -223,13 +223,15 @@ def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event
     rows = _rows(path, "time_s")
     for column in OF_EVENTS[:3]:
         if column not in rows.columns:
-            raise rows.refuse(f'there is no column "{column}"; the columns of events are {", ".join(OF_EVENTS)}')
+            raise rows.refuse(f'there is no column "{column}"; the columns of events are {joined(OF_EVENTS)}')
     times = rows.numbers("time_s", np.nan)
     number = rows.numbers("number", 1.0) if "number" in rows.columns else np.ones(rows.number)
     rows.mark(~(np.isfinite(times) & (times >= 0)), "time_s is not a finite number >= 0")
-    rows.mark(backwards(times), "it is before the event above it: a clock that goes backwards; sort the events by time_s")
+    rows.mark(backwards(times), "it is earlier than the event above it; sort the events by time_s")
     rows.mark(~((number == np.round(number)) & (number >= 1) & (number < _MOST_SERVERS)), "number is not a whole number of servers >= 1")
-    rows.mark([kind not in ("join", "leave", "add", "remove") for kind in rows.columns["event"]], "the events are join, leave, add, remove")
+    rows.mark(
+        [kind not in ("join", "leave", "add", "remove") for kind in rows.columns["event"]], "the event must be join, leave, add or remove"
+    )
     servers = None if cluster is None else set(cluster.servers)
     for row, (kind, name) in enumerate(zip(rows.columns["event"], rows.columns["name"], strict=True)):
         if kind in ("join", "leave") and name not in users:

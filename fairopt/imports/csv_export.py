@@ -10,7 +10,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
-from fairopt.imports.assembly import Account
+from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray
 
 if TYPE_CHECKING:

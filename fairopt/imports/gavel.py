@@ -37,7 +37,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import Account, check_weights
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import check_weights
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
 from fairopt.instance import FloatArray, Instance

@@ -22,9 +22,11 @@ import numpy as np
 
 from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
+from fairopt.imports.shapes import SOMEWHERE, Tasks
 from fairopt.trace import Trace
 from fairopt.wording import exactly, plural
 

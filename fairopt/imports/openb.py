@@ -23,9 +23,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
+from fairopt.imports.shapes import Tasks
 from fairopt.wording import plural
 
 __all__ = ["import_openb"]

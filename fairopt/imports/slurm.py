@@ -28,9 +28,11 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part
 from fairopt.imports.result import Import
+from fairopt.imports.shapes import SOMEWHERE, Tasks
 from fairopt.imports.slurm_records import HOLDS, Job, Node, parsed, read_job, read_node, read_records, split_job
 from fairopt.imports.slurm_syntax import Features, features, hosts
 from fairopt.imports.slurm_weights import weights_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import Account
+from fairopt.imports.account import Account
 from fairopt.imports.slurm_records import Job, read_records
 from fairopt.imports.slurm_syntax import finite, number
 from fairopt.wording import plural

@@ -15,26 +15,24 @@ version 2.2.
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.files import read_text
-from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.result import Import
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.imports.swf_log import ALLOCATED, GROUP, JOB, MEMORY, QUEUE, REQUESTED, RUN, SUBMIT, USED_MEMORY, USER, WAIT, limit, read_log
+from fairopt.instance import FloatArray
 from fairopt.trace import Trace
 from fairopt.wording import exactly
 
 __all__ = ["import_swf", "trace_swf"]
 
-_FIELDS = 18
-_JOB, _SUBMIT, _WAIT, _RUN, _ALLOCATED, _USED_MEMORY, _REQUESTED, _MEMORY, _USER, _GROUP, _QUEUE = 0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14
-_LARGEST = 1e60
-_OWNERS = {"user": _USER, "group": _GROUP, "queue": _QUEUE}
+_OWNERS = {"user": USER, "group": GROUP, "queue": QUEUE}
 
 
 def import_swf(
@@ -94,9 +92,9 @@ def import_swf(
         raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
     path = Path(log)
     account = Account(lenient)
-    header, jobs, lines = _read(path, account)
-    number = _limit(path, header, "MaxNodes", nodes, "--nodes")
-    total = _limit(path, header, "MaxProcs", processors, "--processors")
+    header, jobs, lines = read_log(path, account)
+    number = limit(path, header, "MaxNodes", nodes, "--nodes")
+    total = limit(path, header, "MaxProcs", processors, "--processors")
     if number is None and total is None:
         raise InvalidInstance(f"{path}: no comment says MaxNodes or MaxProcs; give nodes and processors (--nodes, --processors)")
     total = total or number or 1
@@ -104,26 +102,26 @@ def import_swf(
     if memory is not None and not (np.isfinite(memory) and memory > 0):
         raise InvalidInstance(f"memory is {memory:g}; give the GiB of one node, > 0")
 
-    processes = np.where(jobs[:, _REQUESTED] > 0, jobs[:, _REQUESTED], jobs[:, _ALLOCATED])
-    start = jobs[:, _SUBMIT] + jobs[:, _WAIT]
-    end = start + np.maximum(jobs[:, _RUN], 0)
-    timed = (jobs[:, _WAIT] >= 0) & (processes > 0)
+    processes = np.where(jobs[:, REQUESTED] > 0, jobs[:, REQUESTED], jobs[:, ALLOCATED])
+    start = jobs[:, SUBMIT] + jobs[:, WAIT]
+    end = start + np.maximum(jobs[:, RUN], 0)
+    timed = (jobs[:, WAIT] >= 0) & (processes > 0)
     for row in np.flatnonzero(~timed):
         why = "its wait is not known" if processes[row] > 0 else "its processors are not known"
         account.leave_out("job", f"{path}, line {lines[row]}", why)
     if not timed.any():
         raise InvalidInstance(f"{path}: no job has a wait and a number of processors, so nothing is known of any moment")
-    moment = _busiest(jobs[timed, _SUBMIT], end[timed], processes[timed]) if at is None else at
-    here = np.flatnonzero(timed & (jobs[:, _SUBMIT] <= moment) & (moment < end))
+    moment = _busiest(jobs[timed, SUBMIT], end[timed], processes[timed]) if at is None else at
+    here = np.flatnonzero(timed & (jobs[:, SUBMIT] <= moment) & (moment < end))
     if not here.size:
         last = float(end[timed].max())
         raise InvalidInstance(
-            f"{path}: no job runs or waits at {exactly(moment)} s; the log goes from {exactly(jobs[0, _SUBMIT])} to {exactly(last)} s"
+            f"{path}: no job runs or waits at {exactly(moment)} s; the log goes from {exactly(jobs[0, SUBMIT])} to {exactly(last)} s"
         )
-    runs = (start[here] <= moment) & (jobs[here, _RUN] > 0)
-    held = np.where(jobs[here, _ALLOCATED] > 0, jobs[here, _ALLOCATED], processes[here])
+    runs = (start[here] <= moment) & (jobs[here, RUN] > 0)
+    held = np.where(jobs[here, ALLOCATED] > 0, jobs[here, ALLOCATED], processes[here])
     pieces = np.where(runs, held, processes[here])
-    kibibytes = np.where(jobs[here, _MEMORY] > 0, jobs[here, _MEMORY], np.maximum(jobs[here, _USED_MEMORY], 0))
+    kibibytes = np.where(jobs[here, MEMORY] > 0, jobs[here, MEMORY], np.maximum(jobs[here, USED_MEMORY], 0))
     account.summary |= {"jobs": len(jobs), "at": moment, "jobs running": int(runs.sum()), "jobs waiting": int((~runs).sum())}
     if at is None:
         account.note(f"taken at {exactly(moment)} s, when most processors are asked for; --at chooses another moment")
@@ -144,7 +142,7 @@ def import_swf(
             number=pieces,
             allowed=np.ones((1, 1), bool),
             place=np.zeros(here.size, int),
-            where=[f"{path}, line {lines[j]} (job {_name(jobs[j, _JOB])})" for j in here],
+            where=[f"{path}, line {lines[j]} (job {_name(jobs[j, JOB])})" for j in here],
             running=[(n, SOMEWHERE, float(pieces[n])) for n in np.flatnonzero(runs).tolist()],
         ),
         account,
@@ -192,98 +190,27 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
     if users not in _OWNERS:
         raise InvalidInstance(f'users is "{users}"; give "user", "group" or "queue"')
     path, account = Path(log), Account(lenient)
-    _, jobs, lines = _read(path, account)
-    processes = np.where(jobs[:, _REQUESTED] > 0, jobs[:, _REQUESTED], jobs[:, _ALLOCATED])
-    ran = (jobs[:, _RUN] >= 0) & (processes > 0)
+    _, jobs, lines = read_log(path, account)
+    processes = np.where(jobs[:, REQUESTED] > 0, jobs[:, REQUESTED], jobs[:, ALLOCATED])
+    ran = (jobs[:, RUN] >= 0) & (processes > 0)
     for row in np.flatnonzero(~ran):
         account.leave_out("job", f"{path}, line {lines[row]}", "it did not run, or its processors are not known")
     if not ran.any():
         raise InvalidInstance(f"{path}: no job has a run time and a number of processors")
     here = jobs[ran]
     owner = _OWNERS[users]
-    kibibytes = np.where(here[:, _MEMORY] > 0, here[:, _MEMORY], np.maximum(here[:, _USED_MEMORY], 0))
+    kibibytes = np.where(here[:, MEMORY] > 0, here[:, MEMORY], np.maximum(here[:, USED_MEMORY], 0))
     demands = np.column_stack([np.ones(len(here)), *([kibibytes / 2**20] if memory else [])])
     return Trace(
         [_owner(users, number) for number in here[:, owner]],
-        here[:, _SUBMIT],
+        here[:, SUBMIT],
         processes[ran],
         demands,
-        here[:, _RUN],
-        jobs=[_name(number) for number in here[:, _JOB]],
+        here[:, RUN],
+        jobs=[_name(number) for number in here[:, JOB]],
         resources=["cpu", "memory"] if memory else ["cpu"],
         left_out=[f"{each.where}: {each.why}" for each in account.left_out],
     )
-
-
-def _read(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, IntArray]:
-    """Return the header comments, the jobs (jobs, 18) and their lines."""
-    text = read_text(path)
-    if text.lstrip()[:1] in ("<", "{", "["):
-        raise InvalidInstance(f"{path}: this is a web page or JSON, not a log in the Standard Workload Format; download it again")
-    header: dict[str, str] = {}
-    cells: list[list[str]] = []
-    lines: list[int] = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split()
-        if line.lstrip().startswith(";"):
-            key, colon, value = line.lstrip("; \t").partition(":")
-            if colon and re.fullmatch(r"[A-Za-z]+", key.strip()):
-                header.setdefault(key.strip(), value.strip())
-        elif words:
-            if len(words) != _FIELDS:
-                account.bad("line", f"{path}, line {number}", f"{len(words)} fields, and a job has {_FIELDS}: cut off, or another format")
-                continue
-            cells.append(words)
-            lines.append(number)
-    version = header.get("Version", "2")
-    if not re.match(r"[12](\.|$|\s)", version):
-        raise InvalidInstance(f"{path}: the version of this log is {version}; versions 1 and 2 are known")
-    where = np.array(lines, np.int64)
-    try:
-        jobs = np.array(cells, float).reshape(-1, _FIELDS)
-    except ValueError:
-        jobs, where = _slowly(path, cells, where, account)
-    rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
-        (lambda jobs: np.asarray(~(np.abs(jobs) < _LARGEST).all(axis=1)), "a field is not a finite number, or is huge"),
-        (_negative, "a time or a duration is negative (-1 is: not known)"),
-        (lambda jobs: _repeats(jobs[:, _JOB]), "a job of this number stands above already"),
-        (_late, "it is submitted before a job above it: a clock that goes backwards; sort the log by submit time"),
-    )
-    for rule, message in rules:
-        bad = rule(jobs)
-        for row in np.flatnonzero(bad):
-            account.bad("job", f"{path}, line {where[row]}", message)
-        jobs, where = jobs[~bad], where[~bad]
-    if not len(jobs):
-        raise InvalidInstance(f"{path}: there is no job; a log has a line of {_FIELDS} numbers for each")
-    return header, jobs, where
-
-
-def _negative(jobs: FloatArray) -> BoolArray:
-    return np.asarray((jobs[:, [_WAIT, _RUN]] < -1).any(axis=1) | (jobs[:, _SUBMIT] < 0))
-
-
-def _late(jobs: FloatArray) -> BoolArray:
-    submit = jobs[:, _SUBMIT]
-    return np.asarray(submit < np.maximum.accumulate(submit))
-
-
-def _repeats(numbers: FloatArray) -> BoolArray:
-    repeats = np.ones(numbers.size, bool)
-    repeats[np.unique(numbers, return_index=True)[1]] = False
-    return repeats
-
-
-def _slowly(path: Path, cells: list[list[str]], lines: IntArray, account: Account) -> tuple[FloatArray, IntArray]:
-    """Return the jobs whose fields are all numbers."""
-    kept, where = [], []
-    for words, line in zip(cells, lines.tolist(), strict=True):
-        try:
-            kept.append([float(word) for word in words])
-            where.append(line)
-        except ValueError:
-            account.bad("job", f"{path}, line {line}", "a field is not a number")
-    return np.array(kept, float).reshape(-1, _FIELDS), np.array(where, np.int64)
 
 
 def _owner(users: str, number: float) -> str:
@@ -293,21 +220,6 @@ def _owner(users: str, number: float) -> str:
 def _name(number: float) -> str:
     """Return a number that identifies something: every digit, for two of them may differ in the last."""
     return str(int(number)) if number == int(number) else repr(float(number))
-
-
-def _limit(path: Path, header: Mapping[str, str], key: str, given: int | None, option: str) -> int | None:
-    if given is not None:
-        if not 1 <= given < _LARGEST:
-            raise InvalidInstance(f"{option[2:]} is {str(given)[:60]}; give a whole number >= 1 that is not huge ({option})")
-        return given
-    if key not in header:
-        return None
-    match = re.match(r"\d[\d,]*", header[key])
-    digits = match[0].replace(",", "") if match else ""
-    value = int(digits or 0) if len(digits) < 60 else 0
-    if value < 1:
-        raise InvalidInstance(f"{path}: the comment says {key}: {header[key][:60]}, which is not a number >= 1; give {option}")
-    return value
 
 
 def _busiest(submit: FloatArray, end: FloatArray, processors: FloatArray) -> float:

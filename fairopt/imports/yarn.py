@@ -21,9 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.imports.assembly import SOMEWHERE, Account, Demand, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.result import Import
+from fairopt.imports.shapes import SOMEWHERE, Tasks
 
 __all__ = ["import_yarn"]
 

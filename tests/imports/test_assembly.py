@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import fairopt as fo
-from fairopt.imports.assembly import SOMEWHERE, Account, Nodes, Tasks, assemble
+from fairopt.imports.account import Account
+from fairopt.imports.assembly import Nodes, assemble
+from fairopt.imports.shapes import SOMEWHERE, Tasks
 
 GROUPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=6)
 

@@ -1,0 +1,97 @@
+"""YAML by the core schema of version 1.2, as nodes that know their lines, and the way back.
+
+What unquoted text means is decided here, not by PyYAML, which reads YAML 1.1: there ``010`` is eight, and ``no``, ``1:30`` and
+``2024-01-01`` are false, ninety and a date. Text that either version would take for something else is written in quotes.
+
+>>> [SCALARS[compose(text).tag](text) for text in ("1e12", "010", "no", "1:30", "0x1f")]
+[1000000000000.0, 10, 'no', '1:30', 31]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import yaml
+
+try:  # libyaml is ten times as fast; PyYAML has it in all its wheels
+    from yaml import CSafeDumper as _BaseDumper
+    from yaml import CSafeLoader as _BaseLoader
+except ImportError:  # pragma: no cover
+    from yaml import SafeDumper as _BaseDumper  # type: ignore[assignment]
+    from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
+
+__all__ = ["SCALARS", "compose", "dump", "scalars"]
+
+MAX_DEPTH = 50  # an instance has 4 levels; at some ten thousand libyaml would overflow the stack of the process
+
+# What unquoted text means, by its first characters: the core schema of YAML 1.2, section 10.3.2.
+RESOLVERS = (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", list("-+.0123456789")),
+)
+SCALARS: dict[str, Callable[[str], object]] = {
+    "tag:yaml.org,2002:str": str,
+    "tag:yaml.org,2002:null": lambda text: None,
+    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
+    "tag:yaml.org,2002:int": lambda text: int(text, 0) if text[:2] in ("0o", "0x") else int(text),
+    "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+}
+
+
+class _Loader(_BaseLoader):
+    """Composes nodes; `SCALARS` and the caller decide what they mean, not PyYAML's constructors."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}
+    depth = 0
+
+    def descend_resolver(self, current_node: yaml.Node | None, current_index: object) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            mark = current_node.start_mark if current_node else None
+            raise yaml.composer.ComposerError(None, None, f"lists or mappings nested more than {MAX_DEPTH} deep", mark)
+
+    def ascend_resolver(self) -> None:
+        self.depth -= 1
+
+
+class _Dumper(_BaseDumper):
+    """Writes text in quotes when YAML 1.1 (inherited) or 1.2 would read it as something else."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+for _tag, _pattern, _first in RESOLVERS:
+    for _side in (_Loader, _Dumper):
+        _side.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
+
+
+def compose(text: str) -> yaml.Node | None:
+    """Return the nodes of a text; None if it is empty."""
+    loader = _Loader(text)
+    try:
+        return loader.get_single_node()
+    finally:
+        loader.dispose()
+
+
+def scalars(node: yaml.Node, seen: set[int]) -> Iterator[yaml.ScalarNode]:
+    """Yield the scalars in the order of the text, each once."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    else:
+        for item in node.value:
+            for part in item if isinstance(item, tuple) else (item,):
+                yield from scalars(part, seen)
+
+
+def dump(data: Any) -> str:
+    """Return plain data as YAML: the innermost mappings on one line, the others one entry a line."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=None, width=120)

@@ -1,0 +1,153 @@
+"""The shapes of tasks in an export: groups of tasks with the same owner, demand and constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairopt.aggregation import number_distinct
+from fairopt.imports.account import Account
+from fairopt.instance import BoolArray, FloatArray, IntArray
+
+__all__ = ["FITS", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
+
+FITS = 1 + 1e-9  # a demand may exceed a capacity by this factor, which is rounding
+SOMEWHERE = -1  # the node of a task, if the export does not say on which node it runs
+
+
+@dataclass(slots=True)
+class Tasks:
+    """Groups of identical tasks.
+
+    Attributes
+    ----------
+    owner : list of str
+        Whose they are, one entry a group.
+    demands : array (groups, resources)
+        Of one task.
+    number : array (groups,)
+        How many they are.
+    allowed : bool array (places, nodes)
+        Where tasks may run, a row for each kind of constraint.
+    place : int array (groups,)
+        Row of ``allowed``.
+    where : list of str
+        File and place of the group, for messages.
+    running : list of (group, node, number)
+        What runs where; a node that is `SOMEWHERE` is not known. The rest waits.
+    placed : bool
+        Whether the export says where tasks run at all.
+    """
+
+    owner: list[str]
+    demands: FloatArray
+    number: FloatArray
+    allowed: BoolArray
+    place: IntArray
+    where: list[str]
+    running: list[tuple[int, int, float]] = field(default_factory=list)
+    placed: bool = True
+
+
+def natural(name: str) -> list[tuple[bool, int, str]]:
+    """Return a key that sorts node-2 before node-10.
+
+    >>> sorted(["n10", "n2", "login"], key=natural)
+    ['login', 'n2', 'n10']
+    """
+    return [
+        (part.isdigit() and part.isascii(), int(part) if part.isdigit() and part.isascii() else 0, part)
+        for part in re.split(r"(\d{1,18})", name)
+    ]
+
+
+class Shapes:
+    """Groups of tasks that have the same owner, demand and constraints, as one each."""
+
+    def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
+        allowed = tasks.allowed[:, order]
+        same_place = number_distinct([allowed])
+        number_of = {name: j for j, name in enumerate(dict.fromkeys(tasks.owner))}
+        who = np.array([number_of[name] for name in tasks.owner], int)
+        place = same_place[tasks.place]
+        group = number_distinct([who[:, None], tasks.demands, place[:, None]]) if tasks.owner else np.empty(0, int)
+        first = np.unique(group, return_index=True)[1]
+        self.owner = [tasks.owner[j] for j in first]
+        self.where = [tasks.where[j] for j in first]
+        self.demands = tasks.demands[first]
+        self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
+        self.eligibility = allowed[tasks.place[first]] if first.size else np.zeros((0, len(order)), bool)
+        self.held = np.zeros((first.size, len(order)))
+        self.somewhere = np.zeros(first.size)
+        if tasks.running:
+            task, node, number = (np.array(column) for column in zip(*tasks.running, strict=True))
+            known = node >= 0
+            np.add.at(self.held, (group[task[known]], rank[node[known]]), number[known])
+            self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
+        self.eligibility = self.eligibility | (self.held > 0)  # what runs there may stay there
+
+    def drop(self, bad: BoolArray, why: str, what: str, account: Account) -> None:
+        """Leave out shapes."""
+        for n in np.flatnonzero(bad):
+            account.leave_out(what, self.where[n], why, float(self.number[n]))
+        keep = np.flatnonzero(~bad)
+        self.owner, self.where = [self.owner[n] for n in keep], [self.where[n] for n in keep]
+        for name in ("demands", "number", "eligibility", "held", "somewhere"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    def sequence(self, names: Sequence[str]) -> list[int]:
+        """Return an order that depends on the shapes only: by owner, then the largest demand first, then by where it may run."""
+        demands = (-self.demands).tolist()
+        where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
+        return sorted(range(len(self.owner)), key=lambda n: (natural(self.owner[n]), self.owner[n], demands[n], where[n]))
+
+    def fits(self, capacities: FloatArray) -> BoolArray:
+        """Which shapes have a server that holds one task, or run already, (shapes,)."""
+        exists = ((self.demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
+        fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
+        kinds = number_distinct([capacities])
+        distinct = capacities[np.unique(kinds, return_index=True)[1]]
+        large: BoolArray = np.all(self.demands[:, None, :] <= distinct[None] * FITS, axis=2)  # (shapes, kinds of node)
+        for kind in range(len(distinct)):
+            fits |= large[:, kind] & self.eligibility[:, kinds == kind].any(axis=1)
+        return np.asarray(fits)
+
+
+def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
+    """Return one user an owner: the mean of its tasks, which may run where any of them may."""
+    owners = sorted(set(shapes.owner), key=natural)
+    position = {name: j for j, name in enumerate(owners)}
+    belongs = np.zeros((len(owners), len(shapes.owner)))
+    belongs[[position[name] for name in shapes.owner], np.arange(len(shapes.owner))] = 1.0
+    number = belongs @ shapes.number
+    demands = (belongs * shapes.number) @ shapes.demands / number[:, None]
+    return owners, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
+
+
+def labels_of(owners: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
+    """Return ``owner``, or ``owner/shape`` where it has several; the same shape under other constraints is numbered."""
+    of_owner: dict[str, list[int]] = {}
+    for n, owner in enumerate(owners):
+        of_owner.setdefault(owner, []).append(n)
+    labels, taken = [""] * len(owners), set(owners)
+    last: dict[str, int] = {}  # the number of the last label of each base
+    for owner, users in of_owner.items():
+        if len(users) == 1:
+            labels[users[0]] = owner
+            continue
+        # A resource of which every shape of the owner asks the same does not tell them apart.
+        differs = (demands[users] != demands[users[0]]).any(axis=0)
+        for n in users:
+            asked = [
+                (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
+            ]
+            label = base = f"{owner}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
+            while label in taken:
+                last[base] = last.get(base, 1) + 1
+                label = f"{base} ({last[base]})"
+            taken.add(label)
+            labels[n] = label
+    return labels
