@@ -150,4 +150,4 @@ def schema() -> dict[str, Any]:
 def _refuse(path: Path, verb: str) -> NoReturn:
     hint = f"; give the folder that it is in, {path.parent}" if path.suffix.lower() == ".csv" else ""
     accepted = f"{', '.join(DOCUMENTS)}, or a folder of servers.csv and users.csv"
-    raise InvalidInstance(f"{path}: fairopt cannot {verb} this kind of file; give {accepted}{hint}")
+    raise InvalidInstance(f"{path}: fairopt does not {verb} this kind of file; it takes {accepted}{hint}")

@@ -59,7 +59,7 @@ class Account:
     def bad(self, what: str, where: str, message: str) -> None:
         """Refuse a record that cannot be right, or leave it out if that was asked for."""
         if not self.lenient:
-            raise InvalidInstance(f"{where}: {message} (lenient=True, --lenient: leave out such records)")
+            raise InvalidInstance(f"{where}: {message} (lenient=True or --lenient skips such records)")
         self.leave_out(what, where, message)
 
     def read(self, records: Iterable[P], reader: Callable[[P], T], what: str) -> list[T]:
@@ -70,7 +70,7 @@ class Account:
                 results.append(reader(record))
             except InvalidInstance as error:
                 if not self.lenient:
-                    raise InvalidInstance(f"{error} (lenient=True, --lenient: leave out such records)") from None
+                    raise InvalidInstance(f"{error} (lenient=True or --lenient skips such records)") from None
                 message = str(error)
                 inner = message.removeprefix(record.place).lstrip(".: ")
                 self.leave_out(what, record.place, re.sub(r"\[\d+\]", "[...]", inner))
@@ -82,7 +82,7 @@ class Account:
         for record in records:
             if record.name in seen:
                 first = seen[record.name].part.place
-                self.bad(what, record.part.place, f'{what} "{record.name}" stands at {first} already; give each {what} once')
+                self.bad(what, record.part.place, f'{what} "{record.name}" is listed twice, first at {first}; list each {what} once')
             else:
                 seen[record.name] = record
         return list(seen.values())

@@ -94,7 +94,7 @@ def assemble(
     shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
     shapes.drop(~shapes.fits(capacities), "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.owner:
-        raise InvalidInstance(f"no {what} of the {kind} export is left to allocate anything to; {account.reasons()}")
+        raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")
     some_use = (shapes.demands > 0).any(axis=0) | (capacities > 0).any(axis=0)
     capacities, shapes.demands, total = capacities[:, some_use], shapes.demands[:, some_use], total[some_use]
     resources = [name for name, used in zip(resources, some_use, strict=True) if used]
@@ -103,7 +103,7 @@ def assemble(
     if demand == "mean":
         owners, demands, number, eligibility, held, somewhere = means_of(shapes)
         labels, phi_of = owners, np.array([phi[owner] for owner in owners])
-        account.note("an owner is one user with the mean of its tasks, which is approximate: no such task exists")
+        account.note("each owner is one user with the mean of its tasks: an approximation, as no such task exists")
     else:
         sequence = shapes.sequence(names)
         owners = [shapes.owner[n] for n in sequence]
@@ -133,10 +133,10 @@ def assemble(
     )
     unused = ~instance.eligibility.any(axis=0)
     if unused.any():
-        account.note(f"{plural(row_counts[unused].sum(), 'server')} that no task here may use count in the capacity of the cluster")
+        account.note(f"no task here may use {plural(row_counts[unused].sum(), 'server')}, which still count in the capacity of the cluster")
     over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * FITS).any(axis=1)) if demand == "shapes" else row[:0]
     if over.size:
-        account.note(f"what runs asks for more than there is on {plural(over.size, 'node')} ({names[over[0]]}, for one)")
+        account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
     placed = np.zeros((len(owners), rows))
     np.add.at(placed.T, row, held.T)
     running = placed.sum(axis=1) + somewhere
@@ -173,6 +173,6 @@ def check_weights(owners: set[str], weights: Mapping[str, float]) -> None:
     for owner, weight in weights.items():
         if owner not in owners:
             hint = did_you_mean(owner, owners) or f"; the owners are {joined(sorted(owners), 8)}"
-            raise InvalidInstance(f'a weight is given for "{owner}", and there is no such owner{hint}')
+            raise InvalidInstance(f'a weight is given for "{owner}", but there is no such owner{hint}')
         if not (np.isfinite(weight) and weight > 0):
             raise InvalidInstance(f'the weight of "{owner}" is {weight:g}; it must be finite and > 0')

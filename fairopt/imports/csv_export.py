@@ -80,7 +80,7 @@ class Columns:
             values = np.array([self._number(cell, row, column) for row, cell in enumerate(filled)])
         blank = np.array([not cell for cell in cells], bool)
         if empty is None:
-            self.check(~blank, "the cell is empty; write 0 if that is meant", column)
+            self.check(~blank, "the cell is empty; write 0 if you mean 0", column)
         self.check(blank | np.isfinite(values), "expected a finite number", column)
         self.check(~(values < 0), "the number is negative; it must be >= 0", column)
         return np.where(blank, 0.0 if empty is None else empty, np.where(np.isfinite(values) & (values >= 0), values, 0.0))

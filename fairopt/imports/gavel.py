@@ -104,19 +104,17 @@ def import_gavel(
     measured = _measured(throughputs, kinds, account)
     names, asked, phi = _jobs(jobs, measured, account)
     if not asked:
-        raise InvalidInstance(f"{jobs or throughputs}: no job is left to allocate anything to")
+        raise InvalidInstance(f"{jobs or throughputs}: no job is left, so nothing asks for accelerators")
 
     scales = np.array([size for _, size in asked], float)
     rates = np.nan_to_num(np.array([measured[job] for job in asked])) / scales[:, None]
     too_large = (scales[:, None] > numbers) & (rates > 0)
     if too_large.any():
         account.note(
-            f"{plural(int(too_large.any(axis=1).sum()), 'job')} may not run on kinds with fewer accelerators than they are on at once"
+            f"{plural(int(too_large.any(axis=1).sum()), 'job')} may not run on kinds with fewer accelerators than they use at once"
         )
     if (scales > 1).any():
-        account.note(
-            "jobs of several accelerators share their time; that they are all free at once is left to the scheduler's rounds: a relaxation"
-        )
+        account.note("a job on several accelerators needs them at the same time, which is left to the scheduler's rounds: a relaxation")
     owners = tuple(name for name, _ in asked)
     check_weights(set(owners), weights or {})
     instance = Instance(
@@ -155,12 +153,12 @@ def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Ac
     table = Columns(throughputs, "job_type", "row", account)
     types, workers = table.text("job_type"), table.text("worker")
     scale, speed = table.numbers("scale"), table.numbers("thr")
-    table.check(np.array([bool(name) for name in types], bool), "the cell is empty; every row is of a job type", "job_type")
-    table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number >= 1, of accelerators", "scale")
+    table.check(np.array([bool(name) for name in types], bool), "the cell is empty; every row needs a job type", "job_type")
+    table.check((scale >= 1) & (scale == np.round(scale)), "the scale is not a whole number of accelerators >= 1", "scale")
     for kind in kinds:
         if kind not in workers:
-            hint = did_you_mean(kind, set(workers)) or f"; there are {', '.join(sorted(set(workers)))}"
-            raise InvalidInstance(f'{throughputs}: no row is of worker "{kind}"{hint}')
+            hint = did_you_mean(kind, set(workers)) or f"; the workers are {', '.join(sorted(set(workers)))}"
+            raise InvalidInstance(f'{throughputs}: no row has the worker "{kind}"{hint}')
 
     column = {kind: j for j, kind in enumerate(kinds)}
     measured: dict[tuple[str, int], FloatArray] = {}
@@ -171,7 +169,7 @@ def _measured(throughputs: str | os.PathLike[str], kinds: list[str], account: Ac
         if np.isnan(found[column[workers[row]]]):
             found[column[workers[row]]] = speed[row]
         else:
-            account.bad("row", table.place(row), f'{types[row]} x {scale[row]:g} on "{workers[row]}" stands above already; remove one')
+            account.bad("row", table.place(row), f'{types[row]} x {scale[row]:g} on "{workers[row]}" has a row above already; remove one')
     return measured
 
 
@@ -187,11 +185,11 @@ def _jobs(
     scale = rows.numbers(column)
     meant = "" if "priority_weight" in rows else did_you_mean("priority_weight", rows.names)
     if meant:  # without the column all weights are 1, which is hardly what was meant
-        raise InvalidInstance(f'{jobs}: there is no column "priority_weight"{meant}; rename the one, or take it out for weights of 1')
+        raise InvalidInstance(f'{jobs}: there is no column "priority_weight"{meant}; rename that column, or remove it for weights of 1')
     weight = rows.numbers("priority_weight", empty=1.0) if "priority_weight" in rows else np.ones(len(rows))
     rows.check(weight > 0, "the weight is 0; it must be > 0", "priority_weight" if "priority_weight" in rows else None)
     known = np.array([(name, size) in measured for name, size in zip(types, scale.tolist(), strict=True)], bool)
-    rows.check(known, "there is no throughput of this job type and scale on any kind that there is", "job_type")
+    rows.check(known, "no throughput of this job type and scale is given for any of these kinds", "job_type")
     kept = np.flatnonzero(rows.good).tolist()
     asked = [(types[row], int(scale[row])) for row in kept]
     return [f"{row + 1}: {types[row]} x {int(scale[row])}" for row in kept], asked, [float(weight[row]) for row in kept]

@@ -84,13 +84,13 @@ def import_google2011(
     rows.check(running <= number, "more tasks run than there are", "n_running")
     if "first_submit_s" in rows and "last_submit_s" in rows:
         forwards = rows.numbers("last_submit_s") >= rows.numbers("first_submit_s")
-        rows.check(forwards, "the last comes before the first: a clock that goes backwards", "last_submit_s")
+        rows.check(forwards, "the last is earlier than the first", "last_submit_s")
     if "median_run_s" in rows:
         rows.numbers("median_run_s", empty=0.0)
     if "different_machine" in rows and (apart := rows.numbers("different_machine", empty=0.0) > 0).any():
-        account.note(f"{plural(number[apart].sum(), 'task')} must run on machines of their own, which is ignored: a relaxation")
+        account.note(f"{plural(number[apart].sum(), 'task')} must run on different machines, which is ignored: a relaxation")
     users = rows.text("user")
-    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task has a user", "user")
+    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task needs a user", "user")
     kept = np.flatnonzero(rows.good & (number > 0))
     account.summary |= {"rows": len(rows), "tasks": float(number[kept].sum())}
     return assemble(
@@ -152,14 +152,14 @@ def trace_google2011(tasks: str | os.PathLike[str], *, until: float = np.inf, le
     known = np.array([bool(cell) for cell in rows.text("median_run_s")], bool)
     run = np.where(known, rows.numbers("median_run_s", empty=0.0), np.maximum(until - submit, 0.0))
     users, jobs = rows.text("user"), rows.text("job")
-    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task has a user", "user")
+    rows.check(np.array([bool(user) for user in users], bool), "the cell is empty; every task needs a user", "user")
     rows.check(number == np.round(number), "the number of tasks is not a whole number", "n_tasks")
     asks = (demands > 0).any(axis=1) & (number > 0)
     for row in np.flatnonzero(rows.good & ~asks).tolist():
         account.leave_out("row", rows.place(row), "it asks for nothing")
     kept = np.flatnonzero(rows.good & asks)
     if not kept.size:
-        raise InvalidInstance(f"{tasks}: no row has tasks that ask for something")
+        raise InvalidInstance(f"{tasks}: no row has tasks that ask for resources")
     kept = kept[np.argsort(submit[kept], kind="stable")]
     seen: dict[str, int] = {}
     names = []
@@ -209,8 +209,8 @@ def _last_events(table: Columns, at: float) -> np.ndarray[tuple[int], np.dtype[n
     """Return, of every machine that there is at a time, the row of its last event that says what it has."""
     seconds, events, machines = table.numbers("time_us") / 1e6, table.text("event"), table.text("machine_id")
     ahead = np.concatenate([[True], seconds[1:] >= np.maximum.accumulate(seconds)[:-1]])
-    table.check(ahead, "the time is before that of the row above: a clock that goes backwards; sort the table by time", "time_us")
-    table.check(np.isin(events, _EVENTS), f"the events are {', '.join(_EVENTS)}", "event")
+    table.check(ahead, "the time is earlier than that of the row above; sort the table by time", "time_us")
+    table.check(np.isin(events, _EVENTS), f"the event must be one of {', '.join(_EVENTS)}", "event")
     present: dict[str, int] = {}
     for row in np.flatnonzero(table.good & (seconds <= at)).tolist():
         if events[row] == "REMOVE":

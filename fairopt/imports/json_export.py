@@ -80,7 +80,7 @@ class Part:
     def __getitem__(self, key: str) -> Part:
         part = self.get(key)
         if part.value is None:
-            part.refuse("there is nothing here; export it whole, without a filter on its fields")
+            part.refuse("this field is missing; export all fields, without a filter")
         return part
 
     def __contains__(self, key: str) -> bool:
@@ -141,10 +141,10 @@ def read_json(path: str | os.PathLike[str], command: str) -> Part:
         return Part(json.loads(text, parse_constant=_no_number), str(path))
     except json.JSONDecodeError as error:
         ended = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        what = "the JSON ends in the middle: the export was cut off" if ended else f"this is not JSON: {error.msg}"
+        what = "the JSON ends too early: the export was cut off" if ended else f"this is not JSON: {error.msg}"
         raise InvalidInstance(f"{path}, line {error.lineno}, column {error.colno}: {what}; export it again: {command}") from None
     except RecursionError:
-        raise InvalidInstance(f"{path}: the lists and mappings are inside each other too deeply for an export; {command}") from None
+        raise InvalidInstance(f"{path}: lists and mappings are nested too deeply for an export; export it again: {command}") from None
     except ValueError as error:
         raise InvalidInstance(f"{path}: {error}; export it again: {command}") from None
 

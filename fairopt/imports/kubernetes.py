@@ -111,11 +111,11 @@ def import_kubernetes(
     if paths:
         found = [part for path in paths for part in read_objects(path, "Pod", _PODS)]
         if not found:
-            raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod; export those of all namespaces: {_PODS}")
+            raise InvalidInstance(f"{', '.join(map(str, paths))}: there is no pod; export the pods of all namespaces: {_PODS}")
         listed = account.read(found, lambda part: read_pod(part, owner), "pod")
     else:
         listed = [_example(open_nodes)]
-        account.note('no pods were given: one user, "example", stands for them; give --pods, or put your users in its place')
+        account.note("no pods were given, so there is one example user; give --pods, or replace it by your users")
     listed = account.unique(listed, "pod")
     account.summary |= {"nodes": len(read), "pods": len(listed) if paths else 0, **_phases(listed)}
 
@@ -128,7 +128,7 @@ def import_kubernetes(
             account.leave_out("pod", pod.where, f"finished ({pod.phase}): holds nothing and asks for nothing")
         elif pod.node and pod.node not in known:
             account.bad(
-                "pod", f"{pod.part.place}.spec.nodeName", f'runs on node "{pod.node}", which {nodes} does not list; export both anew'
+                "pod", f"{pod.part.place}.spec.nodeName", f'runs on node "{pod.node}", which {nodes} does not list; export both again'
             )
         elif pod.pinned and daemonsets == "reserve":
             if pod.node in index:
@@ -143,7 +143,7 @@ def import_kubernetes(
     if reserved:
         account.summary["taken off nodes"] = {resource: _amount(resource, amount) for resource, amount in reserved.items() if amount}
     if homeless:
-        account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: demand, but not held")
+        account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: asked for, but not held")
     related = sum(pod.related for pod in kept)
     if related:
         account.note(f"{plural(related, 'pod')} with required pod affinity or topology spread, which is ignored: a relaxation")
@@ -196,9 +196,7 @@ def _offer(node: Node, resources: list[str], account: Account) -> list[float]:
     """Return what a node offers: what is allocatable less what is reserved."""
     for resource, amount in node.reserved.items():
         if amount > node.allocatable.get(resource, 0):
-            account.note(
-                f"the DaemonSet and static pods of some nodes ask for more than is allocatable ({resource} of {node.name}, for one)"
-            )
+            account.note(f"the DaemonSet and static pods of some nodes ask for more than is allocatable, such as {resource} of {node.name}")
     return [_amount(r, max(node.allocatable.get(r, 0) - node.reserved.get(r, 0), 0)) for r in resources]
 
 

@@ -63,12 +63,12 @@ def read_objects(path: str | os.PathLike[str], kind: str, command: str) -> list[
     """Return the items of a list, or the one object, of a file."""
     export = read_json(path, command)
     if not isinstance(export.value, dict) or not ("items" in export.value or "metadata" in export.value):
-        export.refuse(f"this is not what kubectl writes: there are no items; export it again: {command}")
+        export.refuse(f"this is not the output of kubectl: there are no items; export it again: {command}")
     items = export.get("items").items() if "items" in export.value else [export]
     for item in items:
         found = item.get("kind").text(kind)
         if found != kind:
-            item.refuse(f"this is a {found}, and a {kind} is expected; export it again: {command}")
+            item.refuse(f"expected a {kind}, found a {found}; export it again: {command}")
     if "items" in export.value and not items and kind == "Node":
         export.refuse(f"the list is empty; export it again: {command}")
     return items

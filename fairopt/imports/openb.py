@@ -102,7 +102,7 @@ def import_openb(
     shared = (rows.numbers("gpu_milli") > 0) & (rows.numbers("gpu_milli") < 1000)
     rows.check(
         ~(shared & (rows.numbers("num_gpu") > 1)),
-        "asks for parts of several cards; gpu_milli is 1000 where num_gpu is above 1",
+        "asks for parts of several cards; gpu_milli must be 1000 if num_gpu is above 1",
         "gpu_milli",
     )
     if "name" in rows:
@@ -110,13 +110,15 @@ def import_openb(
     present = np.ones(len(rows), bool)
     if "creation_time" in rows and "deletion_time" in rows:
         made, deleted = rows.numbers("creation_time"), rows.numbers("deletion_time", empty=np.inf)
-        rows.check(deleted >= made, "the pod is deleted before it is made: a clock that goes backwards", "deletion_time")
+        rows.check(deleted >= made, "the pod is deleted before it is created", "deletion_time")
         if at is not None:
             present = (made <= at) & (at < deleted)
     elif at is not None:
-        raise InvalidInstance(f"{pods}: there are no columns creation_time and deletion_time, so no pods at a time; leave out at")
+        raise InvalidInstance(
+            f"{pods}: there are no columns creation_time and deletion_time, so the pods at a time are unknown; leave at out"
+        )
     qos = rows.text("qos")
-    rows.check(np.array([bool(quality) for quality in qos], bool), "the cell is empty; every pod has a quality of service", "qos")
+    rows.check(np.array([bool(quality) for quality in qos], bool), "the cell is empty; every pod needs a quality of service", "qos")
     kept = np.flatnonzero(rows.good & present)
     if at is not None:
         account.summary["at"] = at
@@ -136,7 +138,7 @@ def import_openb(
             f"{plural(number[shared & rows.good & present].sum(), 'pod')} share a card: parts of several cards add up here, so the optimum "
             "is a relaxation, an upper bound of what cards allow"
         )
-    account.note("the tables do not say on which node a pod ran: all are waiting, and there is no current allocation")
+    account.note("the tables do not say on which node a pod ran: all pods count as waiting, and there is no current allocation")
     return assemble(
         "openb",
         Nodes([names[i] for i in used], capacities[used], counts[used]),
@@ -162,4 +164,4 @@ def import_openb(
 def _check_unique(table: Columns, names: list[str], column: str) -> None:
     seen: dict[str, int] = {}
     first = np.array([seen.setdefault(name, row) == row for row, name in enumerate(names)], bool)
-    table.check(first, "a row of this name stands above already; remove one", column)
+    table.check(first, "there is a row with this name above; remove one", column)

@@ -123,7 +123,7 @@ def import_slurm(
                 "job", f"{job.part.place}.partition", f'no node is in the partition "{unknown}"; export nodes and jobs of the same cluster'
             )
         elif strange is not None:
-            account.bad("job", f"{job.part.place}.nodes", f'runs on node "{strange}", which {nodes} does not list; export both anew')
+            account.bad("job", f"{job.part.place}.nodes", f'runs on node "{strange}", which {nodes} does not list; export both again')
         else:
             job = split_job(job, offered)
             if job.constraints not in allowed:
@@ -132,9 +132,9 @@ def import_slurm(
             kept.append(job)
     several = sum(job.spans for job in kept)
     if several:
-        account.note(f"{plural(several, 'job')} on several nodes, cut into tasks that need not start together: a relaxation")
+        account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
     if homeless:
-        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: demand, but not held")
+        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")
 
     generic = sorted({name for job in kept for name in job.request} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]

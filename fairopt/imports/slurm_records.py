@@ -198,7 +198,7 @@ def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]
     if memory is None:
         memory = finite(part.get("memory_per_node")) * nodes or finite(part.get("memory_per_cpu")) * cpus
     if not cpus:
-        part.get("tres_req_str").refuse("the job asks for no CPU, here or in cpus; export it whole")
+        part.get("tres_req_str").refuse("the job asks for no CPU, here or in cpus; export all fields")
     request, types = {"cpu": cpus, "memory": memory / 1024}, set()
     generic = {name.removeprefix("gres/"): amount for name, amount in amounts.items() if name.startswith("gres/")}
     for name, amount in generic.items():

@@ -49,7 +49,7 @@ def finite(part: Part) -> float:
     """Return a finite number, 0 where it is not set."""
     value = number(part)
     if value == float("inf"):
-        part.refuse("the number is infinite, and a job or node has finite ones")
+        part.refuse("the number is infinite; expected a finite one")
     return value or 0.0
 
 

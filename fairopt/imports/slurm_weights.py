@@ -28,7 +28,7 @@ def weights_of(path: str | os.PathLike[str], jobs: list[Job], users: str, accoun
         name, user = part["account"].text(), part.get("user").text("")
         shares = finite(part["shares_raw"]) if number(part["shares_raw"]) is not None else 1.0
         if shares == _PARENT:
-            account.note("an association that uses the shares of its parent counts as one share")
+            account.note("an association that uses its parent's shares counts as one share")
         elif shares == 0:
             account.note(f"an association with no shares counts as {_LEAST} of one: a weight is > 0")
         raw[name, user] = 1.0 if shares == _PARENT else max(shares, _LEAST)
@@ -57,7 +57,7 @@ def weights_of(path: str | os.PathLike[str], jobs: list[Job], users: str, accoun
         seen = set[str]()
         while above != _ROOT:
             if above in seen:
-                raise InvalidInstance(f'{path}: the account "{above}" is its own parent account, or one above that; export it again')
+                raise InvalidInstance(f'{path}: the account "{above}" is among its own parents; export it again')
             seen.add(above)
             way.append((above, ""))
             above = parent.get(above) or _ROOT

@@ -96,7 +96,7 @@ def import_swf(
     number = limit(path, header, "MaxNodes", nodes, "--nodes")
     total = limit(path, header, "MaxProcs", processors, "--processors")
     if number is None and total is None:
-        raise InvalidInstance(f"{path}: no comment says MaxNodes or MaxProcs; give nodes and processors (--nodes, --processors)")
+        raise InvalidInstance(f"{path}: the header has neither MaxNodes nor MaxProcs; give nodes and processors (--nodes, --processors)")
     total = total or number or 1
     number = number or total
     if memory is not None and not (np.isfinite(memory) and memory > 0):
@@ -107,10 +107,10 @@ def import_swf(
     end = start + np.maximum(jobs[:, RUN], 0)
     timed = (jobs[:, WAIT] >= 0) & (processes > 0)
     for row in np.flatnonzero(~timed):
-        why = "its wait is not known" if processes[row] > 0 else "its processors are not known"
+        why = "its wait is unknown" if processes[row] > 0 else "its processors are unknown"
         account.leave_out("job", f"{path}, line {lines[row]}", why)
     if not timed.any():
-        raise InvalidInstance(f"{path}: no job has a wait and a number of processors, so nothing is known of any moment")
+        raise InvalidInstance(f"{path}: no job has a known wait and number of processors, so no moment can be imported")
     moment = _busiest(jobs[timed, SUBMIT], end[timed], processes[timed]) if at is None else at
     here = np.flatnonzero(timed & (jobs[:, SUBMIT] <= moment) & (moment < end))
     if not here.size:
@@ -125,7 +125,7 @@ def import_swf(
     account.summary |= {"jobs": len(jobs), "at": moment, "jobs running": int(runs.sum()), "jobs waiting": int((~runs).sum())}
     if at is None:
         account.note(f"taken at {exactly(moment)} s, when most processors are asked for; --at chooses another moment")
-    account.note("a task is one processor: those of a job need not start together or be on one node, a relaxation")
+    account.note("a task is one processor; the processors of a job need not start together or be on one node: a relaxation")
 
     units = {"cpu": "processors"} if memory is None else {"cpu": "processors", "memory": "GiB"}
     capacity, demands = [total / number], [np.ones(here.size)]
@@ -194,7 +194,7 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
     processes = np.where(jobs[:, REQUESTED] > 0, jobs[:, REQUESTED], jobs[:, ALLOCATED])
     ran = (jobs[:, RUN] >= 0) & (processes > 0)
     for row in np.flatnonzero(~ran):
-        account.leave_out("job", f"{path}, line {lines[row]}", "it did not run, or its processors are not known")
+        account.leave_out("job", f"{path}, line {lines[row]}", "it did not run, or its processors are unknown")
     if not ran.any():
         raise InvalidInstance(f"{path}: no job has a run time and a number of processors")
     here = jobs[ran]

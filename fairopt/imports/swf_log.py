@@ -36,7 +36,11 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
                 header.setdefault(key.strip(), value.strip())
         elif words:
             if len(words) != _FIELDS:
-                account.bad("line", f"{path}, line {number}", f"{len(words)} fields, and a job has {_FIELDS}: cut off, or another format")
+                account.bad(
+                    "line",
+                    f"{path}, line {number}",
+                    f"{len(words)} fields instead of {_FIELDS}: the line is cut off, or this is another format",
+                )
                 continue
             cells.append(words)
             lines.append(number)
@@ -50,9 +54,9 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
         jobs, where = _slowly(path, cells, where, account)
     rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
         (lambda jobs: np.asarray(~(np.abs(jobs) < _LARGEST).all(axis=1)), "a field is not a finite number, or is huge"),
-        (_negative, "a time or a duration is negative (-1 is: not known)"),
-        (lambda jobs: _repeats(jobs[:, JOB]), "a job of this number stands above already"),
-        (_late, "it is submitted before a job above it: a clock that goes backwards; sort the log by submit time"),
+        (_negative, "a time or a duration is negative (-1 means unknown)"),
+        (lambda jobs: _repeats(jobs[:, JOB]), "there is a job with this number above"),
+        (_late, "it is submitted earlier than a job above it; sort the log by submit time"),
     )
     for rule, message in rules:
         bad = rule(jobs)

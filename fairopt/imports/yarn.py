@@ -102,7 +102,7 @@ def import_yarn(
         else:
             groups += [(app, containers) for containers in app.containers]
     if any(containers.running for _, containers in groups):
-        account.note("the containers of an application that runs are taken as equal: the answer has their sum only")
+        account.note("the containers of a running application are taken as equal, because the answer has only their sum")
     labels = list(dict.fromkeys(containers.label for _, containers in groups))
     row = {label: j for j, label in enumerate(labels)}
     return assemble(
@@ -166,7 +166,7 @@ def _records(path: str | os.PathLike[str], outer: str, inner: str) -> list[Part]
         export.refuse(f'there is no "{outer}" in this answer: not an export of {outer}, or of an unknown version; {command}')
     listed = export.get(outer).get(inner)
     if not listed.value:
-        listed.refuse(f"there are none; export them again: {command}")
+        listed.refuse(f"the list is empty; export it again: {command}")
     return [listed] if isinstance(listed.value, dict) else listed.items()  # a list of one may be written without the list
 
 
@@ -195,7 +195,7 @@ def _app(part: Part, users: str) -> _App:
         label = _label(part.get("appNodeLabelExpression"))
         running, cores, memory = (_known(part.get(key)) for key in ("runningContainers", "allocatedVCores", "allocatedMB"))
         if running and not (cores or memory):
-            part.get("allocatedMB").refuse(f"{running:g} containers run, and nothing is allocated to them; export it whole")
+            part.get("allocatedMB").refuse(f"{running:g} containers run, but nothing is allocated to them; export all fields")
         if running:
             containers.append(_Containers(running, cores / running, memory / running / 1024, label, True))
         requests = part.get("resourceRequests")

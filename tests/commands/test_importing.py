@@ -97,7 +97,7 @@ def test_people_are_told_what_was_left_out() -> None:
     [
         (["kubernetes", "--nodes", "missing.json"], "there is no file missing.json"),
         (["kubernetes", "--nodes", EXPORTS / "slurm_nodes.json"], "this is not what kubectl writes"),
-        (["openb", *KINDS["openb"], "--current", "held.csv"], "the exports do not say where the running work runs"),
+        (["openb", *KINDS["openb"], "--current", "held.csv"], "the exports do not say where tasks run"),
         (["slurm", *KINDS["slurm"], "-o", "cluster.csv"], "ends in .yaml or .json"),
         (["slurm", *KINDS["slurm"], "-o", "nowhere/cluster.yaml"], "there is no folder nowhere"),
         (["slurm", *KINDS["slurm"], "--weight", "physics"], "is not OWNER=NUMBER"),

@@ -105,7 +105,7 @@ REFUSED = [
         {"users.csv": "name;cpu;memory\nalice;1;2\n"},
         'lab/users.csv: there is no column "name"; separate columns by commas',
     ),
-    ({"users.csv": "nmae,cpu\nalice,1\n"}, 'lab/users.csv: there is no column "name" (did you mean "nmae"?); the columns are nmae, cpu'),
+    ({"users.csv": "nmae,cpu\nalice,1\n"}, 'lab/users.csv: there is no column "name" (did you mean "nmae"?); the columns are nmae and cpu'),
     ({"users.csv": "name,cpu,cpu\nalice,1,2\n"}, 'lab/users.csv: the column "cpu" occurs twice; rename or remove one'),
     ({"users.csv": "name,cpu,\nalice,1,2\n"}, "lab/users.csv: column 3 has no name; name it or remove it"),
     (
@@ -139,13 +139,14 @@ REFUSED = [
     (
         {"users.csv": USER + "alice,1,two,,,,\n"},
         'lab/users.csv, line 2, column "memory": ' + 'expected a number, found the text "two"; '
-        "write digits, with a decimal point and without unit",
+        "write digits, with a decimal point and without a unit",
     ),
     (
         {"users.csv": USER + '"a\nb",1,2,,,,\nbob,1_0,2,,,,\n'},
-        'lab/users.csv, line 4, column "cpu": expected a number, found the text "1_0"; write digits, with a decimal point and without unit',
+        'lab/users.csv, line 4, column "cpu": expected a number, found the text "1_0"; '
+        "write digits, with a decimal point and without a unit",
     ),
-    ({"users.csv": USER + "alice,1,,,,,\n"}, 'lab/users.csv, line 2, column "memory": the cell is empty; write 0 if that is meant'),
+    ({"users.csv": USER + "alice,1,,,,,\n"}, 'lab/users.csv, line 2, column "memory": the cell is empty; write 0 if you mean 0'),
     (
         {"users.csv": USER + "alice,-1,0,,,,\n"},
         'lab/users.csv, line 2, column "cpu": user "alice", demand, cpu: expected a number >= 0, found -1.0',
@@ -169,7 +170,7 @@ REFUSED = [
     ),
     (
         {"users.csv": USER + "alice,1,0,,,,A|C\n"},
-        'lab/users.csv, line 2, column "servers": user "alice", servers, item 2: there is no server "C"; the servers are A, B',
+        'lab/users.csv, line 2, column "servers": user "alice", servers, item 2: there is no server "C"; the servers are A and B',
     ),
     (
         {"users.csv": USER + "alice,1,0,,,,\nalice,1,0,,,,\n"},
@@ -181,7 +182,7 @@ REFUSED = [
     ),
     (
         {"users.csv": USER + "alice,0,0,,,,\n"},
-        'lab/users.csv, line 2: user "alice": demands nothing and has no limit on its tasks, so no allocation is largest; '
+        'lab/users.csv, line 2: user "alice": demands nothing and has no task limit, so it could run any number of tasks; '
         "give it a demand > 0 or a number of tasks",
     ),
     (
@@ -195,7 +196,7 @@ REFUSED = [
     # Matrices
     (
         {"eligibility.csv": "name,A,B\nalice,1,1\nbob,1,1\n"},
-        'lab/eligibility.csv: the first column is not "user"; the columns are name, A, B',
+        'lab/eligibility.csv: the first column is not "user"; the columns are name, A and B',
     ),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,0.99999999,1\n"},
@@ -219,9 +220,9 @@ REFUSED = [
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,yes,0\n"},
         'lab/eligibility.csv, line 3, column "A": expected a number, found the text "yes"; '
-        "write digits, with a decimal point and without unit",
+        "write digits, with a decimal point and without a unit",
     ),
-    ({"rates.csv": "user,A,B\nalice,1,\nbob,1,1\n"}, 'lab/rates.csv, line 2, column "B": the cell is empty; write 0 if that is meant'),
+    ({"rates.csv": "user,A,B\nalice,1,\nbob,1,1\n"}, 'lab/rates.csv, line 2, column "B": the cell is empty; write 0 if you mean 0'),
     (
         {"rates.csv": "user,A,B\nbob,1,-1\nalice,1,1\n"},
         'lab/rates.csv, line 2, column "B": user "bob", rates, B: expected a number >= 0, found -1.0',

@@ -135,18 +135,18 @@ NOT_DOCUMENTS = [
         "correct it there or just before",
     ),
     ("a: *x", "c.yaml, line 1: not valid YAML: found undefined alias; correct it there or just before"),
-    ("a:\n  &x [*x]", "c.yaml, line 2: this alias stands for something that contains it; write out what it should be"),
+    ("a:\n  &x [*x]", "c.yaml, line 2: this alias refers to something that contains it; write the value out instead"),
     (
         "a: !!python/object/apply:os.system [ls]",
-        'c.yaml, line 1: the tag "!!python/object/apply:os.system" stands for more than plain data, which is all that is read; remove it',
+        'c.yaml, line 1: the tag "!!python/object/apply:os.system" stands for more than plain data, which is not read; remove it',
     ),
-    ("a: !!set {b}", 'c.yaml, line 1: the tag "!!set" stands for more than plain data, which is all that is read; remove it'),
+    ("a: !!set {b}", 'c.yaml, line 1: the tag "!!set" stands for more than plain data, which is not read; remove it'),
     ("a: 1\na: 2", 'c.yaml, line 2: the key "a" occurs twice in one mapping; remove one'),
     ("[a]: 1", "c.yaml, line 1: a key is a list or a mapping; keys are text"),
     ("a: !!int b", 'c.yaml, line 1: "b" cannot be read as a number; give digits only'),
     (
         "[" * 60_000,  # libyaml alone overflows the stack of the process
-        "c.yaml, line 1: not valid YAML: more than 50 lists or mappings inside each other; correct it there or just before",
+        "c.yaml, line 1: not valid YAML: lists or mappings nested more than 50 deep; correct it there or just before",
     ),
     (
         "servers: []\nusers: [3]",
@@ -242,15 +242,15 @@ USERS = [
     ("{name: a, demand: {cpu: }}", 'user "a", demand, cpu: expected a number, found nothing; give it a value or leave the key out'),
     (
         "{name: a, demand: {cpu: 1" + "0" * 400 + "}}",
-        'user "a", demand, cpu: expected a number that fits into 64 bits of floating point, '
+        'user "a", demand, cpu: expected a number that floating point can hold, '
         "found 100000000000000000...0000000000000000000; give a smaller one",
     ),
     ("{name: a, demand: {1: 1}}", 'user "a", demand, key 1: expected text, found 1; write it in quotes: "1"'),
     ("{name: a, demand: {cpus: 1}}", 'user "a", demand, cpus: there is no resource "cpus" (did you mean "cpu"?)'),
-    ("{name: a, demand: {disk: 1}}", 'user "a", demand, disk: there is no resource "disk"; the resources are cpu, memory'),
+    ("{name: a, demand: {disk: 1}}", 'user "a", demand, disk: there is no resource "disk"; the resources are cpu and memory'),
     (
         "{name: a, demand: {cpu: 0}}",
-        'user "a": demands nothing and has no limit on its tasks, so no allocation is largest; give it a demand > 0 or a number of tasks',
+        'user "a": demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks',
     ),
     ("{name: a, demand: {cpu: 1}, weight: 0}", 'user "a", weight: expected a number > 0, found 0'),
     ("{name: a, demand: {cpu: 1}, weight: .inf}", 'user "a", weight: expected a finite number, found inf'),
@@ -262,20 +262,20 @@ USERS = [
     ),
     (
         "{name: a, demand: {cpu: 1}, weight: {cpu: 1, memory: 1, disk: 1}}",
-        'user "a", weight, disk: there is no resource "disk"; the resources are cpu, memory',
+        'user "a", weight, disk: there is no resource "disk"; the resources are cpu and memory',
     ),
     ("{name: a, demand: {cpu: 1}, tasks: -1}", 'user "a", tasks: expected a number >= 0, found -1'),
     ("{name: a, demand: {cpu: 1}, tasks: .nan}", 'user "a", tasks: expected a number >= 0, found nan'),
     ("{name: a, demand: {cpu: 1}, tasks: inf}", 'user "a", tasks: expected a number, found the text "inf"; leave it out for no limit'),
     ("{name: a, demand: {cpu: 1}, servers: A}", 'user "a", servers: expected a list such as [A, B], found the text "A"'),
-    ("{name: a, demand: {cpu: 1}, servers: [B, C]}", 'user "a", servers, item 2: there is no server "C"; the servers are A, B'),
+    ("{name: a, demand: {cpu: 1}, servers: [B, C]}", 'user "a", servers, item 2: there is no server "C"; the servers are A and B'),
     ("{name: a, demand: {cpu: 1}, servers: [1]}", 'user "a", servers, item 1: expected text, found 1; write it in quotes: "1"'),
     (
         "{name: a, demand: {cpu: 1}, servers: [A, A]}",
         'user "a", servers, item 2: "A" occurs twice (first on line 5); names must be unique: rename or remove one',
     ),
     ("{name: a, demand: {cpu: 1}, rates: {A: -1}}", 'user "a", rates, A: expected a number >= 0, found -1'),
-    ("{name: a, demand: {cpu: 1}, rates: {C: 1}}", 'user "a", rates, C: there is no server "C"; the servers are A, B'),
+    ("{name: a, demand: {cpu: 1}, rates: {C: 1}}", 'user "a", rates, C: there is no server "C"; the servers are A and B'),
     ("{name: a, demand: {cpu: 1}, requires: 3}", 'user "a", requires: expected text, found 3; write it in quotes: "3"'),
     ("{name: a, demand: {cpu: 1}, requires: gpus = 1}", 'user "a", requires: no server has the attribute "gpus" (did you mean "gpu"?)'),
     (
@@ -357,7 +357,7 @@ JSON = """{
             '{"\\ud83d\\ude00": NaN}',
             'c.json: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
-        ("[" * 100_000, "c.json: lists or mappings inside each other without end; an instance has 4 levels"),
+        ("[" * 100_000, "c.json: lists or mappings are nested too deeply; an instance has 4 levels"),
         (
             "[NaN, &a [*a]]",  # neither JSON nor, for the search of the line, a tree
             'c.json, line 1: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',

@@ -76,13 +76,13 @@ def test_which_servers_meet_it(requires: str, expected: list[int]) -> None:
         ("cores => 4", '"cores => 4" has no value after =; write, for instance, cores = 4'),
         ("cores === 4", '"cores === 4" has no value after ==; write, for instance, cores == 4'),
         ("gpu = V100|T4", '"gpu = V100|T4" has several values; write gpu in V100|T4'),
-        ("gpu in V100||T4", '"gpu in V100||T4" has an empty value; separate values by one | each'),
-        ("gpu in V100, T4", '"gpu in V100, T4" has a comma; separate values by |'),
+        ("gpu in V100||T4", '"gpu in V100||T4" has an empty value; write one | between two values'),
+        ("gpu in V100, T4", '"gpu in V100, T4" has a comma; separate values with |'),
         ("cores >= four", '"cores >= four" compares with "four", which is not a number; give a number, or use = or in'),
         ("cores >= 1_0", '"cores >= 1_0" compares with "1_0", which is not a number; give a number, or use = or in'),
-        ("gpu >= 4", '"gpu >= 4" compares numbers, but no server has a number there ("V100"); use = or in'),
+        ("gpu >= 4", '"gpu >= 4" compares numbers, but that attribute is text ("V100") on every server; use = or in'),
         ("core >= 4", 'no server has the attribute "core" (did you mean "cores"?)'),
-        ("os = linux", 'no server has the attribute "os"; the attributes are cores, gpu, ssd, two words, version, zone'),
+        ("os = linux", 'no server has the attribute "os"; the attributes are cores, gpu, ssd, two words, version and zone'),
     ],
 )
 def test_what_cannot_be_read(requires: str, message: str) -> None:

@@ -267,7 +267,7 @@ def test_a_thousand_users_fit(tmp_path: Path) -> None:
         ("nowhere/report.html", {}, "there is no folder .*nowhere"),
         ("report.html", {"notions": ["drhf"]}, 'there is no notion "drhf"'),
         ("report.html", {"schedules": ["drfh:best"]}, "best-fit"),
-        ("report.html", {"notions": []}, "one notion at least"),
+        ("report.html", {"notions": []}, "at least one notion"),
         ("report.html", {"effort": 0}, "effort is 0; give a whole number >= 1"),
         ("report.html", {"time_limit": -1}, "time_limit is -1"),
         ("report.html", {"explain": ["nobody"]}, 'there is no user "nobody"'),
