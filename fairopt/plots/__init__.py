@@ -1,4 +1,4 @@
-"""Pictures, one a file, as matplotlib figures without pyplot: nothing global is touched, and nothing is shown by itself."""
+"""Pictures as matplotlib figures, one kind per module, without pyplot: no global state changes, and no window opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An allocation: left, what each user gets; right, what it takes of each server.
+"""An allocation: on the left, what each user gets; on the right, what it takes of each server.
 
 Up to 30 users are bars, more are a curve of sorted shares with the levels marked; up to 8 users keep one colour on both sides.
 """
@@ -44,7 +44,7 @@ def plot_allocation(allocation: Allocation) -> Figure:
         (users, left, draw_users(users, allocation)),
         (servers, right, draw_servers(servers, allocation)),
     ):
-        if bars:  # as thick as on the other side, or twice
+        if bars:  # bars at most twice as thick as on the other side
             axes.set_ylim(max(number, left / 2, right / 2) - 0.5, -0.6)
     headline(figure, allocation)
     return figure

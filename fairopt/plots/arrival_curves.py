@@ -20,7 +20,7 @@ _BAND = (0.1, 0.9)
 
 
 def plot_arrivals(found: Arrivals) -> Figure:
-    """Draw what is allocated, and below it how much less that is than the bound, both in parts of the capacity.
+    """Draw the allocated part of the capacity and, below, its distance to the bound.
 
     Medians over the seeds, with bands from the first to the last decile; what is beyond the bound is grey.
 

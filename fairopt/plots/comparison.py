@@ -1,4 +1,4 @@
-"""A picture of a comparison: left what each user gets, right what is used of the cluster, by allocation.
+"""A picture of a comparison: on the left, what each user gets; on the right, how much of the cluster is in use; by allocation.
 
 Up to 10 users are groups of bars, one for each allocation; more are a curve of sorted weighted dominant shares. On the right every
 resource has a bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. The
@@ -65,7 +65,7 @@ def plot_comparison(comparison: Comparison) -> Figure:
     else:
         _user_curves(left, comparison, rows)
     _use_bars(right, comparison, rows, layers, things)
-    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 2.5) - 0.4, -0.6)  # bars at most so much thicker than on the left
+    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 2.5) - 0.4, -0.6)  # limits how much thicker bars are than on the left
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
@@ -125,7 +125,7 @@ def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
 
 
 def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
-    """Draw the weighted dominant shares of each allocation, sorted: who is first differs from curve to curve."""
+    """Draw the sorted weighted dominant shares of each allocation; the order of the users differs from curve to curve."""
     number = comparison.instance.n_users
     positive: list[float] = []
     for row, (colour, style) in zip(rows, looks(row.name for row in rows).values(), strict=True):
@@ -144,7 +144,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     axes.set_xlim(0, number)
     if positive and max(positive) > LOG_FROM * min(positive):
         axes.set_yscale("log")
-        axes.set_ylim(bottom=min(positive) / 2)  # who has nothing is below
+        axes.set_ylim(bottom=min(positive) / 2)  # shares of 0 are below the axis
     else:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("users, from the lowest")
@@ -180,5 +180,5 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, max(1.13, 1.13 * float(layers.sum(axis=1).max(initial=1.0))))
     percent_axis(axes.xaxis)
-    axes.set_xlabel("of the whole cluster in use")
+    axes.set_xlabel("part of the whole cluster in use")
     axes.set_title("Use of the cluster", loc="left")

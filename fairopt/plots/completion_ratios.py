@@ -1,4 +1,4 @@
-"""The part of each user's tasks that ended under two schedulers: a bubble a user, above the diagonal where the second did more."""
+"""The part of each user's tasks that ended under two schedulers: a bubble per user, above the diagonal if the second did more."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_completion_times"]
 
-_LEAST = 1.0  # second that is shown on the logarithmic axis
+_LEAST = 1.0  # seconds; shorter times are drawn here on the logarithmic axis
 
 
 def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLike, bounds: Sequence[int], caption: str = "") -> Figure:
@@ -89,5 +89,5 @@ def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequ
         text = f"{100 * value:.0f} %\n{jobs[j]:,}".replace("-", "\N{MINUS SIGN}") if np.isfinite(value) else "no job"
         axes.annotate(text, (j, max(shown[j], 0.0)), (0, 3), textcoords="offset points", ha="center", va="bottom", fontsize=8.5, color=GREY)
     axes.set_xticks(place, names, fontsize=8)
-    axes.set_xlabel("tasks of a job (below each per cent: how many jobs)")
+    axes.set_xlabel("tasks of a job (in each class: reduction, number of jobs)")
     percent_labels(axes.yaxis)

@@ -1,4 +1,4 @@
-"""How servers find their equilibrium: what a sweep still changes, by how much the condition is violated, and the tasks of each user."""
+"""Convergence of the servers to an equilibrium: change in each sweep, violation of the condition, and tasks of each user."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_convergence"]
 
-_FLOOR = 1e-17  # what is drawn for a change of 0 on the logarithmic axis
+_FLOOR = 1e-17  # drawn instead of 0 on the logarithmic axis
 _LOG_SWEEPS = 50  # more sweeps than this are on a logarithmic axis
-_MARKED = 60  # sweeps that are few enough for a mark each
+_MARKED = 60  # up to so many sweeps have a mark each
 
 
 def plot_convergence(trace: Sweeps) -> Figure:
@@ -63,11 +63,11 @@ def _residuals(axes: Axes, trace: Sweeps) -> None:
     axes.set_yscale("log")
     axes.set_ylabel("relative")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, fontsize=9)
-    axes.set_title("What is left to settle", loc="left")
+    axes.set_title("Distance to the equilibrium", loc="left")
 
 
 def _tasks(axes: Axes, trace: Sweeps) -> None:
-    """Draw every user: with a colour each up to eight, else in grey."""
+    """Draw every user: up to eight in a colour each, more in grey."""
     sweeps = np.arange(1, len(trace.tasks) + 1)
     few = trace.tasks.shape[1] <= len(COLOURS)
     mark = "o" if sweeps.size <= _MARKED and few else ""

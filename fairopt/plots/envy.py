@@ -1,4 +1,4 @@
-"""Who envies whom: a map of the users, a row for the one who envies, a column for the one whose allocation it would rather have."""
+"""Envy between users: a row for the user who envies, a column for the user who is envied."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABEL = 16
 
 
 def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure:
-    """Draw envy in tasks, white where there is none; of more than 40 users those 40 with the most, felt or aroused.
+    """Draw envy in tasks, white where there is none; of more than 40 users, the 40 with the largest envy, as envying or envied.
 
     Parameters
     ----------
@@ -82,14 +82,14 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
                     fontsize=8,
                     color="white" if value > 0.55 * largest else "black",
                 )
-    axes.set_ylabel("who envies")
-    axes.set_xlabel("whose allocation it is")
+    axes.set_ylabel("user who envies")
+    axes.set_xlabel("user who is envied")
     if largest > 0:
-        figure.colorbar(picture, ax=axes, label="tasks more than it has", shrink=0.8)
+        figure.colorbar(picture, ax=axes, label="envy, in tasks", shrink=0.8)
     note = "" if largest > 0 else "nobody envies anybody"
     if number > shown.size:
         note = (
-            f"the {shown.size} of {wording.plural(number, 'user')} with the largest envy, felt or aroused"
+            f"the {shown.size} of {wording.plural(number, 'user')} with the largest envy, as envying or envied"
             if largest > 0
             else f"{note} ({number:,} users)"
         )

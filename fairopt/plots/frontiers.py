@@ -61,7 +61,9 @@ def plot_frontier(frontier: Frontier) -> Figure:
     outline = np.vstack([(min(left, 0.0), frontier.largest_share), frontier.vertices, (frontier.largest_total, 0.0)])
     beyond = np.vstack([outline, (frontier.largest_total, -top), (2 * right, -top), (2 * right, 2 * top), (min(left, 0.0), 2 * top)])
     axes.fill(*beyond.T, facecolor="#EEEEEE", edgecolor="#D5D5D5", hatch="/", linewidth=0, zorder=0)
-    axes.plot(*outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1)  # on its ends one goal is lost for nothing
+    axes.plot(
+        *outline.T, color=GREY, linewidth=0.8, linestyle=(0, (2, 3)), zorder=1
+    )  # at its ends one goal worsens and the other gains nothing
     ring = {
         "linestyle": "none",
         "marker": "o",
@@ -81,7 +83,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
                 *places[own].T,
                 color=colour,
                 marker=mark,
-                markersize=6.5 if style == "none" else 8.5,  # both show where they coincide
+                markersize=6.5 if style == "none" else 8.5,  # both marks show where points coincide
                 markeredgecolor="white",
                 markeredgewidth=0.6,
                 linestyle=style,
@@ -93,7 +95,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.set_xlabel("tasks in all")
     axes.set_ylabel("smallest weighted dominant share")
     axes.xaxis.set_major_formatter(lambda value, _: wording.figure(value, 6))
-    axes.yaxis.set_major_formatter(lambda value, _: wording.figure(value))  # no factor above the axis, where the prices stand
+    axes.yaxis.set_major_formatter(lambda value, _: wording.figure(value))  # no common factor above the axis: the prices are there
     instance = frontier.instance
     size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
     axes.set_title(f"Efficiency against fairness: {size}", loc="left", fontweight="bold")
@@ -112,7 +114,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
 
 
 def _limits(frontier: Frontier, places: FloatArray) -> tuple[float, float, float]:
-    """Return where the axes begin and end: left, right, top."""
+    """Return the limits of the axes: left, right, top."""
     low = float(min([*places[:, 0], frontier.vertices[0, 0]]))
     width = max(frontier.largest_total - low, 0.05 * frontier.largest_total)
     highest = float(max([*places[:, 1], frontier.largest_share]))
@@ -139,7 +141,7 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
 
 
 def _groups(places: FloatArray, axes: Axes) -> list[list[int]]:
-    """Put points that would cover each other together, those with the most names first."""
+    """Group points that would cover each other; groups with most names first."""
     size = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
     groups: list[list[int]] = []
     for j, place in enumerate(places):
@@ -161,7 +163,7 @@ def _label(points: list[FrontierPoint]) -> str:
             names.append(f"$\\alpha$\u00a0=\u00a0{', '.join(values)}")
         elif members:
             pairs = [f"({beta},\u00a0{lam})" for beta, lam in map(_member, members)]
-            alone = len(members) == len(points)  # then the shape says which family it is
+            alone = len(members) == len(points)  # then the shape of the mark shows the family
             names.append(("" if alone else f"{kind.upper()}\u00a0") + ", ".join(pairs))
     return "\n".join(textwrap.wrap(", ".join(names), _WRAP, break_on_hyphens=False))
 

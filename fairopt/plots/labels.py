@@ -1,4 +1,4 @@
-"""Labels beside points that do not cover each other, the points or the lines: each takes the best free place around its point, in order."""
+"""Labels beside points: each takes, in order, the best free place around its point, clear of labels, points and lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) fro
 _MARK = 5.0  # points from the middle of a mark to its border
 _GAP = 2.0  # points around a label
 _LEADER = 14.0  # from this distance on a line leads to the mark
-# In distances: what it costs to cover a mark or label, to cross a line, to lie nearer to another mark, to leave the axes.
+# Penalties, in distances: covering a mark or label, crossing a line, lying nearer to another mark, leaving the axes.
 _COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
 
 
@@ -45,7 +45,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
     taken: list[FloatArray] = []
     for text, point, mark in zip(labels, points, own, strict=True):
         note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
-        note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # legible where it cannot avoid a line
+        note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # readable across a line
         extent = note.get_window_extent(renderer)
         half = np.array([extent.width, extent.height]) / scale / 2
         best = np.inf
@@ -70,7 +70,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
         if chosen_leader.size:
             look = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
             axes.annotate("", point, xytext=(float(tip[0]), float(tip[1])), textcoords="offset points", arrowprops=look, zorder=2)
-            crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # another label on it would be taken for its own
+            crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # keeps later labels off the leader
         taken.append(chosen)
 
 

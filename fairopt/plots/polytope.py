@@ -1,4 +1,4 @@
-"""The trajectory inside its polytope: what two or three users can run together, the limits that bound it, and the path to its end.
+"""The trajectory inside the feasible polytope of two or three users: the polytope, its limits, and the path to its end.
 
 Two pairs of user and server have one picture, the polygon of all feasible x. Three have a picture for each two of them, onto which
 everything is projected: light, what these two can run while the third has nothing; darker, what they can run while the third has what
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_polytope"]
 
-_ON = 1e-9  # relative: a corner this near to a line lies on it
-_LABEL = 24  # characters: two columns of the legend beside each other, and the title of a third of the picture
+_ON = 1e-9  # relative: a corner this close to a line lies on it
+_LABEL = 24  # characters, so that two columns of the legend and the titles of three panels fit
 _MARKERS = ("s", "^", "v", "P", "X")
 
 
@@ -87,16 +87,14 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
 
 
 def _plane(axes: Axes, trace: Trace, plane: list[int], third: list[int], points: Mapping[str, FloatArray]) -> None:
-    """Draw what the two pairs of a plane can run, the limits around it, the path and the points."""
+    """Draw the feasible polygon of two pairs, its limits, the path and the points."""
     normals = trace.parts[:, plane]
     box = 1 / normals.max(axis=0)
     if third:
-        axes.fill(
-            *_polygon(normals, np.ones(len(normals)), box).T, color="#EEEEEE", zorder=0, label="possible, were the third to have nothing"
-        )
+        axes.fill(*_polygon(normals, np.ones(len(normals)), box).T, color="#EEEEEE", zorder=0, label="feasible if the third has none")
     room = np.maximum(1 - trace.parts[:, third] @ trace.x[-1, third], 0.0)
     corners = _polygon(normals, room, box)
-    axes.fill(*corners.T, color="#C9DDF0", zorder=1, label="possible, with what the third has" if third else "possible")
+    axes.fill(*corners.T, color="#C9DDF0", zorder=1, label="feasible with the tasks of the third" if third else "feasible")
     axes.plot(*trace.x[:, plane].T, color="black", linewidth=1.8, zorder=4, label="path")
     axes.plot(*trace.x[-1, plane], color="black", marker="o", markersize=8, linestyle="", zorder=6, label="its end", clip_on=False)
     for (name, x), marker in zip(points.items(), _MARKERS, strict=False):

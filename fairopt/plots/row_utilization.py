@@ -1,4 +1,4 @@
-"""Utilization of some rows of servers over time, under several schedulers: a panel for each row."""
+"""Utilization of some server rows over time under several schedulers: a panel for each row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def plot_row_utilization(
             times = np.append(series.times, simulation.until) if np.isfinite(simulation.until) else series.times
             part = np.zeros(series.times.size) if used is None else used[:, i, resource]
             values = np.append(part, part[-1:]) if times.size > part.size else part
-            width = 1.4 + 1.2 * (len(found) - 1 - j)  # lines that lie on each other are all seen
+            width = 1.4 + 1.2 * (len(found) - 1 - j)  # all lines show even if they coincide
             axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=width, label=short_label(name, 60))
         title = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]
         number = cluster.counts[i]

@@ -1,4 +1,4 @@
-"""What each user gets: its share, or its tasks, as bars; of many users a curve of sorted shares with the levels marked."""
+"""Share or tasks of each user as bars; for many users, a curve of sorted shares with the levels marked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["draw_users", "plot_shares", "rows_of_users"]
 
 _BARS = 30  # more users than this are a curve
-_CURVE_HEIGHT = 12  # as high as so many bars
+_CURVE_HEIGHT = 12  # height of a curve, in bars
 _LEVELS = 6  # levels that are marked
 
 
 def plot_shares(allocation: Allocation) -> Figure:
-    """Draw the share of each user, U[n] / phi[n] of the notion, and its tasks beside; tasks alone where a notion has no such share.
+    """Draw the share of each user, U[n] / phi[n] of the notion, with its tasks beside; only tasks if the notion has no such share.
 
     Up to 30 users are bars, in the order of the instance; more are a curve of sorted shares with the levels at which most users stop.
 
@@ -48,7 +48,7 @@ def plot_shares(allocation: Allocation) -> Figure:
 
 
 def rows_of_users(allocation: Allocation) -> int:
-    """Return how many bars high the picture of the users is."""
+    """Return the height of the picture of the users, in bars."""
     number = allocation.instance.n_users
     return number if number <= _BARS else _CURVE_HEIGHT
 
@@ -87,7 +87,7 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
 
 
 def _user_curve(axes: Axes, allocation: Allocation) -> None:
-    """Draw sorted shares (tasks, where shares are per server), and the levels at which most users stop."""
+    """Draw sorted shares (tasks, if shares are per server), and the levels with most users."""
     shares = allocation.shares_to_show
     what, values = ("tasks", allocation.tasks_per_user) if shares is None else ("share", shares)
     ranked = np.sort(values)
@@ -107,7 +107,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
         drawn.append(height)
         axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
         note = f"level {wording.figure(level.value, 4)}: {wording.plural(len(level.users), 'user')}"
-        right = (ranked.size, level.value)  # where the curve has long been above it
+        right = (ranked.size, level.value)  # there the curve is above the line
         axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=GREY)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel(what)

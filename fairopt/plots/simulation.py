@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_simulation"]
 
-_LINES = 7  # users with a line of their own; of more, the rest are one
-_ROUNDING = 1e-12  # what is drawn of anything smaller
+_LINES = 7  # users with a line of their own; one line for all others
+_ROUNDING = 1e-12  # drawn instead of anything smaller
 _UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
 
 
 def plot_simulation(simulation: Simulation) -> Figure:
-    """Draw utilization, dominant shares and waiting tasks over time, one below the other; of many users those that hold most.
+    """Draw utilization, dominant shares and waiting tasks over time, one below the other; for many users, those that hold most.
 
     Of asynchronous servers, the exact shares behind those of the users, and the distance and condition of ``simulation.regret``.
 
@@ -91,7 +91,7 @@ def _colour(j: int, name: str) -> str:
 
 
 def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:
-    """Draw a line for each column, with a legend on the right, where no line runs."""
+    """Draw a line for each column, with a legend on the right of the axes."""
     for j, name in enumerate(names):
         style = ":" if name.startswith("the other ") else STYLES[j % len(STYLES)]
         axes.step(times, values[:, j], where="post", color=_colour(j, name), linestyle=style, linewidth=1.5, label=name)
@@ -109,7 +109,7 @@ def _approach(axes: Axes, times: FloatArray, regret: Any) -> None:
 
 
 def _largest(simulation: Simulation) -> tuple[list[str], Callable[[FloatArray], FloatArray]]:
-    """Return the names of the users that hold most over time, in their order, and what takes their columns, and the mean of the others."""
+    """Return the names of the users that hold most over time, and a function that picks their columns and the mean of the others."""
     shares = simulation.series.dominant_shares
     if shares.shape[1] <= _LINES + 1:
         return [short_label(name) for name in simulation.users], lambda values: values

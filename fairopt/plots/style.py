@@ -1,6 +1,6 @@
-"""What all pictures share: colours, labels, axes, and files that are written whole.
+"""What all pictures share: colours, labels, axes, and how files are written.
 
-The colours are those of Okabe and Ito (2008), which colour-blind readers tell apart; hatches and line styles tell them apart in print.
+The colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; hatches and line styles help in print.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ STYLES = ("-", "--", "-.", ":")
 PLACEMENTS = ("best-fit", "first-fit", "slots", "joint", "worst-fit", "random-round-robin", "random-server", "random")  # as COLOURS
 GREY = "#555555"
 WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from nothing to much
-LABEL = 22  # characters of a label that are shown
-LOG_FROM = 50  # ratio of the largest share to the smallest from which an axis is logarithmic
+LABEL = 22  # longest label, in characters
+LOG_FROM = 50  # with a larger ratio of the largest share to the smallest, an axis is logarithmic
 _FORMATS = ("svg", "png", "pdf")
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
-_ROUNDING = 1e-12  # of a mark at 0
-_FAR_BEYOND = 1.5  # parts of the whole from which marks at every quarter would overlap
+_ROUNDING = 1e-12  # a mark closer to 0 is 0
+_FAR_BEYOND = 1.5  # beyond this part of the whole, marks at every quarter would overlap
 
 
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the colour and the line of each scheduler: a placement has the same in all pictures, the others take what is left.
+    """Return the colour and line style of each scheduler: those of its placement in every picture, or free ones.
 
-    Of several with one placement, the first has its colour.
+    If several have the same placement, the first one gets its colour.
 
     >>> looks(["14 slots", "drfh:best-fit"]), looks(["drfh", "drfh:best-fit:metric=l2"])["drfh"]
     ({'14 slots': ('#009E73', '-.'), 'drfh:best-fit': ('#0072B2', '-')}, ('#E69F00', '--'))
@@ -79,7 +79,7 @@ def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def figure_format(path: str | os.PathLike[str]) -> str:
-    """Return the format that a file's name asks for.
+    """Return the picture format of a file name.
 
     Raises
     ------
@@ -90,12 +90,12 @@ def figure_format(path: str | os.PathLike[str]) -> str:
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in _FORMATS:
-        raise Unsupported(f'cannot tell which picture "{path}" shall be; end its name in {", ".join("." + known for known in _FORMATS)}')
+        raise Unsupported(f'cannot tell the format of the picture "{path}"; end its name in .svg, .png or .pdf')
     return kind
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .svg, .png or .pdf: the whole file or none, and the same bytes each time.
+    """Write a figure as .svg, .png or .pdf: completely or not at all, with the same bytes each time.
 
     Raises
     ------
@@ -108,7 +108,10 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
 
     kind = figure_format(path)
     page = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "fairopt"}), warnings.catch_warnings(record=True) as caught:  # names in it stay the same
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "fairopt"}),
+        warnings.catch_warnings(record=True) as caught,
+    ):  # makes the ids in an .svg reproducible
         warnings.filterwarnings("always", "Glyph .* missing")
         figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
     lacking = [warning for warning in caught if "missing from font" in str(warning.message)]
@@ -116,18 +119,18 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
         if warning not in lacking:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        log.warning("%s has signs that its font lacks, drawn as boxes; set matplotlib's font.family to one that has them", path)
+        log.warning("%s: the font lacks some characters, drawn as boxes; set matplotlib's font.family to a font that has them", path)
     write_files({Path(path): page.getvalue()})
 
 
 def short_label(label: str, length: int = LABEL) -> str:
-    """Shorten a label, and keep matplotlib from reading mathematics into it."""
+    """Shorten a label, and escape what matplotlib would read as mathematics."""
     short = label if len(label) <= length else f"{label[: length - 1]}…"
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
 
 
 def headline(figure: Figure, allocation: Allocation) -> None:
-    """Say above a picture which allocation of what it shows."""
+    """Write a title with the allocation and its instance."""
     instance = allocation.instance
     size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}"
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
@@ -136,14 +139,14 @@ def headline(figure: Figure, allocation: Allocation) -> None:
 
 
 def caption_below(figure: Figure, text: str) -> None:
-    """Say below a picture what is to be seen in it, in lines as wide as it is."""
+    """Write a caption below a picture, wrapped to its width."""
     if text:
         lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * figure.get_figwidth()))]
         figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
 
 
 def percent_axis(axis: Axis) -> None:
-    """Mark parts of a whole at every quarter; on an axis that goes far beyond the whole, at a few round numbers."""
+    """Mark an axis of parts at every quarter, or at a few round numbers if it goes far beyond the whole."""
     from matplotlib.ticker import MaxNLocator
 
     if axis.get_view_interval()[1] > _FAR_BEYOND:
@@ -154,5 +157,5 @@ def percent_axis(axis: Axis) -> None:
 
 
 def percent_labels(axis: Axis) -> None:
-    """Write the marks of an axis of parts as per cent, without needless digits: "2.5 %", but "10 %" and "0"."""
+    """Write the marks of an axis of parts in percent, without needless digits: "2.5 %", "10 %", "0"."""
     axis.set_major_formatter(lambda part, _: "0" if abs(part) < _ROUNDING else f"{100 * part:,.6g} %".replace("-", "\N{MINUS SIGN}"))

@@ -38,7 +38,7 @@ def plot_trajectory(trace: Trace) -> Figure:
         for j, name in enumerate(names):
             label = short_label(name, 2 * LABEL) if len(names) <= len(COLOURS) else None
             axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], label=label)
-        if 0 < len(names) <= len(COLOURS):  # below: paths that level off leave no corner free
+        if 0 < len(names) <= len(COLOURS):  # below the axes: flat paths leave no corner free
             axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
         axes.set_xlabel("t")
         axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""What is used of each server class: a bar for each resource, stacked by user; of many servers a curve for each resource."""
+"""Use of each server class: a bar for each resource, stacked by user; for many servers, a curve for each resource."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_servers", "layers_of", "plot_utilization", "rows_of_servers"]
 
 _ROWS = 40  # more bars of servers than this are curves
-_CURVE_HEIGHT = 12  # as high as so many bars
+_CURVE_HEIGHT = 12  # height of a curve, in bars
 
 
 def plot_utilization(allocation: Allocation) -> Figure:
@@ -48,7 +48,7 @@ def plot_utilization(allocation: Allocation) -> Figure:
 
 
 def rows_of_servers(allocation: Allocation) -> int:
-    """Return how many bars high the picture of the servers is."""
+    """Return the height of the picture of the servers, in bars."""
     bars = _bars(allocation)
     return bars if bars <= _ROWS else _CURVE_HEIGHT
 
@@ -67,14 +67,14 @@ def draw_servers(axes: Axes, allocation: Allocation, *, legend: bool = False) ->
 
 
 def _bars(allocation: Allocation) -> int:
-    """Return how many bars there are, and a line more for the name of each server with several."""
+    """Return the number of bars, plus one for the name of each server with several bars."""
     instance = allocation.instance
     things = 1 if allocation.sharing == "tdm" else instance.n_resources
     return instance.n_servers * (things + (things > 1))
 
 
 def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
-    """Return what is shared on a server and the part of it in use, (users, servers, things), or (1, servers, things) of all users."""
+    """Return what servers share out (resources or time) and the part in use, (users, servers, things), or (1, servers, things) in all."""
     instance = allocation.instance
     apart = instance.n_users <= len(COLOURS)
     if allocation.sharing == "tdm":
@@ -127,7 +127,7 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
 
 
 def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
-    """Draw the sorted utilization of all servers that have a thing, one curve each."""
+    """Draw a curve for each resource: the sorted utilization of all servers that have it."""
     instance = allocation.instance
     for r, thing in enumerate(things):
         exists = np.ones(instance.n_servers, bool) if allocation.sharing == "tdm" else instance.row_capacity[:, r] > 0

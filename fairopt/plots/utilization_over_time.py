@@ -1,4 +1,4 @@
-"""Utilization of each resource over time under several schedulers, one resource below the other."""
+"""Utilization of each resource over time under several schedulers: a panel for each resource."""
 
 from __future__ import annotations
 

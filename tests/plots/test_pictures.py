@@ -99,7 +99,7 @@ def test_the_worst_forty_of_many_users_are_shown() -> None:
     cells = np.asarray(axes.images[0].get_array())
     assert cells.shape == (40, 40)
     assert cells[rows.index("user-700"), rows.index("user-3")] == 9.0
-    assert axes.get_title(loc="left") == "the 40 of 1,000 users with the largest envy, felt or aroused"
+    assert axes.get_title(loc="left") == "the 40 of 1,000 users with the largest envy, as envying or envied"
 
 
 @pytest.mark.parametrize("users", [1, 2, 12, 40])
