@@ -4,11 +4,11 @@
 
     Exception
     └── FairoptError
-        ├── InvalidInstance     (also a ValueError)  the question is not well posed: what, where, what to do
-        ├── Unsupported         this can never be done that way: which way can
-        ├── SolverUnavailable   the engine exists but its package is not installed: what to install
-        ├── NoSolution          the engine stopped without an answer: what it had found until then
-        └── CertificateError    the engine's answer failed fairopt's own check: never returned silently
+        ├── InvalidInstance     (also a ValueError) the instance or its file is wrong; what is wrong, where, and what to do
+        ├── Unsupported         what was asked for can never work; what works instead
+        ├── SolverUnavailable   the engine exists, but its package is not installed; what to install
+        ├── NoSolution          the engine stopped without an answer; what it had found by then
+        └── CertificateError    the engine's answer failed fairopt's own check, so it is not returned
 
 A message says what is wrong, where (user, server, file and line) and what to do about it. A solver's own exceptions
 never leave ``fairopt.solvers``.
@@ -39,11 +39,11 @@ class FairoptError(Exception):
 
 
 class InvalidInstance(FairoptError, ValueError):
-    """The instance (or the file that describes it) is not well posed."""
+    """The instance, or the file that describes it, is wrong."""
 
 
 class Unsupported(FairoptError):
-    """The combination asked for can never work; the message names one that does."""
+    """What was asked for can never work; the message says what works instead."""
 
 
 class SolverUnavailable(FairoptError):
@@ -51,13 +51,12 @@ class SolverUnavailable(FairoptError):
 
 
 class NoSolution(FairoptError):
-    """The engine stopped without an answer, for instance at a time limit, or as memory ran out.
+    """The engine stopped without an answer, for instance at a time limit or when memory ran out.
 
     Attributes
     ----------
     known : mapping
-        What had been established until then, for instance ``{"levels": [0.25], "users": ["alice"]}``: every value in it
-        is final.
+        What the engine had found by then, for instance ``{"levels": [0.25], "users": ["alice"]}``. Every value in it is final.
     """
 
     def __init__(self, message: str, known: Mapping[str, Any] | None = None) -> None:
@@ -66,4 +65,4 @@ class NoSolution(FairoptError):
 
 
 class CertificateError(FairoptError):
-    """The engine's answer did not pass the check that fairopt makes of every answer."""
+    """The engine's answer failed the check that fairopt makes of every answer."""

@@ -66,7 +66,7 @@ def joined(words: Sequence[str], most: int | None = None) -> str:
     """
     if most is not None and len(words) > most:
         words = [*words[:most], f"{len(words) - most:,} more"]
-    return printable(" and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))))
+    return printable(" and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))), keep="\N{NO-BREAK SPACE}")  # of percentages
 
 
 def printable(text: str, keep: str = "") -> str:

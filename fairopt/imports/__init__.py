@@ -1,4 +1,4 @@
-"""Instances from the exports of real clusters: one format a file.
+"""Instances from the exports of real clusters, one module per format.
 
 =====================  ==============================================================================================
 `import_kubernetes`    ``kubectl get nodes -o json``, ``kubectl get pods -A -o json``
@@ -10,9 +10,9 @@
 `import_swf`           logs in the Standard Workload Format
 =====================  ==============================================================================================
 
-`trace_google2011` and `trace_swf` return the jobs over time, a `fairopt.Trace`. The others return an `Import`: the instance, what the
-running work holds, and an account of what was read and what was left out.
-:mod:`fairopt.imports.assembly` says how owners, shapes of tasks and weights become users.
+`trace_google2011` and `trace_swf` return the jobs over time, as a `fairopt.Trace`. The others return an `Import`: the instance, the tasks
+that run now, and an account of what was read and what was left out. :mod:`fairopt.imports.assembly` says how owners, shapes of tasks and
+weights become users.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ T = TypeVar("T")
 class _Placed(Protocol):
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """Its place in the export."""
 
 
 P = TypeVar("P", bound=_Placed)
@@ -27,18 +27,18 @@ P = TypeVar("P", bound=_Placed)
 class _Record(Protocol):
     @property
     def part(self) -> _Placed:
-        """Where it stands."""
+        """Its place in the export."""
 
     @property
     def name(self) -> str:
-        """What it is called, once."""
+        """Its name, which must be unique."""
 
 
 R = TypeVar("R", bound=_Record)
 
 
 class Account:
-    """What was read and what was not, kept while exports are read.
+    """What was read and what was left out; it grows while exports are read.
 
     Parameters
     ----------
@@ -53,17 +53,17 @@ class Account:
         self.summary: dict[str, object] = {}
 
     def leave_out(self, what: str, where: str, why: str, number: float = 1.0) -> None:
-        """Remember a record that is not in the instance."""
+        """Remember a record that is left out of the instance."""
         self.left_out.append(LeftOut(what, where, why, number))
 
     def bad(self, what: str, where: str, message: str) -> None:
-        """Refuse a record that cannot be right, or leave it out if that was asked for."""
+        """Refuse a bad record, or leave it out if ``lenient``."""
         if not self.lenient:
             raise InvalidInstance(f"{where}: {message} (lenient=True or --lenient skips such records)")
         self.leave_out(what, where, message)
 
     def read(self, records: Iterable[P], reader: Callable[[P], T], what: str) -> list[T]:
-        """Read every record; a bad one is refused, or left out if that was asked for."""
+        """Read every record; refuse a bad one, or leave it out if ``lenient``."""
         results = []
         for record in records:
             try:
@@ -88,7 +88,7 @@ class Account:
         return list(seen.values())
 
     def note(self, text: str) -> None:
-        """Say something of the whole, once."""
+        """Add a note on the instance as a whole, once."""
         if text not in self.notes:
             self.notes.append(text)
 

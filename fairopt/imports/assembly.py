@@ -1,25 +1,24 @@
 """From records to an instance: nodes become servers, tasks become users.
 
-**Servers.** Nodes with the same capacity on which the same users may run are one row, named after the first of them and how many more
-there are: ``cn001 +79``. What runs on them is summed by row; a node that holds more than it has, which the sum may hide, is named in a
-note.
+**Servers.** Nodes with the same capacity on which the same users may run are one row, named after the first node and the number of the
+others: ``cn001 +79``. Running tasks are summed by row. The sum may hide a node that holds more than its capacity; a note names such nodes.
 
-**Users.** An owner (a namespace, an account) often runs several shapes of tasks, and a user has one. So each (owner, shape,
-constraints) is a user, ``owner/shape``, whose tasks T[n] are those that run and those that wait. The weight phi of the owner is divided
+**Users.** An owner (a namespace, an account) often runs tasks of several shapes, but a user has one shape. So each (owner, shape,
+constraints) is a user, ``owner/shape``; its tasks T[n] are those that run and those that wait. The weight phi of the owner is divided
 among its shapes k in proportion to what each asks for in all,
 
     phi[k] = phi * T[k] w[k] / sum_l T[l] w[l],        w[k] = max_r d[k,r] / sum_i counts[i] c[i,r],
 
-the dominant share of one task being w[k]. Then T[k] w[k] / phi[k] is the same for all shapes of an owner: under DRFH none of them is
-satisfied before the others, and no weight is lost with one that is. The weighted shares of the owner's shapes add up to its own: with a
-level s, sum_k w[k] x[k] = s phi. This is exact; what it equalises is the *sum* of the dominant shares of the owner's shapes, which is its
-dominant share where all have one dominant resource, and more than it otherwise.
+where w[k] is the dominant share of one task. Then T[k] w[k] / phi[k] is the same for all shapes of an owner. So under DRFH no shape runs
+all its tasks before the others do, and no weight is lost. The weighted shares of the owner's shapes add up to its own: at a level s,
+sum_k w[k] x[k] = s phi. This is exact. It equalises the *sum* of the dominant shares of the owner's shapes, which is the owner's dominant
+share if all its shapes have the same dominant resource, and larger otherwise.
 
-With ``demand="mean"`` an owner is one user whose task is the mean of its tasks, which may run wherever any of them may. That is
-approximate: no such task exists, and it needs every resource that any of them needs.
+With ``demand="mean"`` an owner is one user whose task is the mean of its tasks; it may run wherever any of them may. That is an
+approximation: no such task exists, and it needs every resource that any of them needs.
 
-Tasks that ask for nothing take nothing from anybody, and tasks that no server is large enough for can never start: both are left out and
-counted. A task that runs where its constraints would not allow it any more may stay, and so its shape may run there.
+Tasks that ask for nothing, and tasks that are too large for every server, are left out and counted. If a task runs where its constraints
+no longer allow it, it may stay, so its shape may run there.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def assemble(
     weights : mapping, optional
         Weights by owner that the export gives; default 1.
     own_weights : mapping, optional
-        Weights that the caller gives, which take their place; every owner must exist.
+        Weights that the caller gives instead; every owner in it must exist.
     what : str
         What a task is called in the account: "pod", "job".
     """
@@ -169,7 +168,7 @@ def _owner_weights(owners: set[str], given: Mapping[str, float], own: Mapping[st
 
 
 def check_weights(owners: set[str], weights: Mapping[str, float]) -> None:
-    """Refuse a weight of an owner that there is not, and one that is no weight."""
+    """Refuse a weight of an unknown owner, and a weight that is not finite and > 0."""
     for owner, weight in weights.items():
         if owner not in owners:
             hint = did_you_mean(owner, owners) or f"; the owners are {joined(sorted(owners), 8)}"

@@ -1,4 +1,4 @@
-"""CSV tables that another program wrote, as columns of numbers, with the line of each cell for the messages."""
+"""CSV tables of other programs, as columns of numbers, with the line of each cell for messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Columns"]
 
 
 class Columns:
-    """The rows of a table; bad ones are refused, or left out if that was asked for.
+    """The rows of a table; bad ones are refused, or left out if the account is lenient.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Columns:
         return self._table.cells(column)
 
     def numbers(self, column: str, empty: float | None = None) -> FloatArray:
-        """Return a column of finite numbers >= 0; an empty cell is bad unless it stands for something."""
+        """Return a column of finite numbers >= 0; an empty cell is bad unless ``empty`` is given."""
         cells = self.text(column)
         filled = [cell or "nan" for cell in cells]
         try:

@@ -51,7 +51,7 @@ def import_google2011(
     machines, tasks : path
         CSV, or CSV compressed by gzip.
     at : float
-        Seconds: the machines that there were at this time, of a table of events.
+        Seconds: for a table of events, the machines that existed at this time.
     weights : mapping, optional
         Weight by user of the trace; default 1.
     demand : {"shapes", "mean"}

@@ -1,7 +1,7 @@
-"""JSON that another program wrote, read part by part, with the place of each part for the messages.
+"""JSON of other programs, read part by part, with the place of each part for messages.
 
-A `Part` is a value and the way to it: ``items[12].spec.containers[0].resources.requests.cpu``. What is not there, or is not what it should
-be, is refused with the file and that place.
+A `Part` is a value and its path: ``items[12].spec.containers[0].resources.requests.cpu``. A value that is missing or has the wrong type is
+refused with the file and that path.
 
 >>> pod = Part({"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": True}}}]}}, "pods.json")
 >>> gpu = pod["spec"]["containers"].items()[0]["resources"]["requests"]["nvidia.com/gpu"]
@@ -31,13 +31,13 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 class Part:
-    """A value of a JSON document, and where it stands.
+    """A value of a JSON document, and its place.
 
     Parameters
     ----------
     value : object
     file : str
-        What to call the document.
+        Name of the document in messages.
     above : Part, optional
         The list or mapping that the value is in, under ``key``.
     """
@@ -70,7 +70,7 @@ class Part:
         raise InvalidInstance(f"{self.place}: {message}")
 
     def get(self, key: str) -> Part:
-        """Return what stands under a key of this mapping; a part whose value is None where nothing does."""
+        """Return the part under a key of this mapping; its value is None if the key is missing."""
         if self.value is None:
             return Part(None, self.file, self, key)
         if not isinstance(self.value, dict):
@@ -87,7 +87,7 @@ class Part:
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
     def items(self) -> list[Part]:
-        """Return the parts of this list; none where there is nothing."""
+        """Return the parts of this list; none if it is missing."""
         if self.value is None:
             return []
         if not isinstance(self.value, list):
@@ -95,7 +95,7 @@ class Part:
         return [Part(value, self.file, self, position) for position, value in enumerate(self.value)]
 
     def entries(self) -> dict[str, Part]:
-        """Return the parts of this mapping by key; none where there is nothing."""
+        """Return the parts of this mapping by key; none if it is missing."""
         if self.value is None:
             return {}
         if not isinstance(self.value, dict):
@@ -103,7 +103,7 @@ class Part:
         return {key: Part(value, self.file, self, key) for key, value in self.value.items()}
 
     def text(self, default: str | None = None) -> str:
-        """Return this text; ``default``, if there is one, where there is nothing."""
+        """Return this text; ``default`` if it is missing."""
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, str):
@@ -111,7 +111,7 @@ class Part:
         return self.value
 
     def number(self, default: float | None = None) -> float:
-        """Return this number, finite and >= 0; ``default``, if there is one, where there is nothing."""
+        """Return this number, finite and >= 0; ``default`` if it is missing."""
         if self.value is None and default is not None:
             return default
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
@@ -122,12 +122,12 @@ class Part:
 
 
 def read_json(path: str | os.PathLike[str], command: str) -> Part:
-    """Read an export; ``command`` is what makes one, for the messages.
+    """Read an export; ``command`` is the command that makes one, for messages.
 
     Raises
     ------
     InvalidInstance
-        The file cannot be read, is empty, holds a web page or anything else that is not JSON, or ends in the middle.
+        The file cannot be read, is empty, is not JSON (a web page, say), or ends too early.
     """
     path = Path(path)
     text = read_text(path)

@@ -2,10 +2,10 @@
 
 **Nodes.** A node offers its *allocatable*, not its capacity, less the requests of the DaemonSet pods and of the static pods that run on
 it: those belong to the node, and no scheduler could put them elsewhere (``daemonsets="tasks"`` makes them tasks of their namespace). A
-node that is cordoned or not ready offers nothing; what runs there is demand, but held by nobody. CPU is in cores, memory and storage in
+node that is cordoned or not ready offers nothing; pods on it count as demand, but not as running. CPU is in cores, memory and storage in
 GiB; ``pods`` is a resource, and so is every extended one (``nvidia.com/gpu``) that some pod asks for.
 
-**Pods.** A task is a pod, and asks for its *requests*: where a container names none of a resource, for its limit, else for nothing. With
+**Pods.** A task is a pod and asks for its *requests*. If a container has no request for a resource, its limit counts, else 0. With
 the sum over containers c (and over sidecars s, init containers with ``restartPolicy: Always``) and the largest init container,
 
     request[r] = max(sum_c c[r] + sum_s s[r], max over init containers of itself[r] + the sidecars before it[r]) + overhead[r].
@@ -16,7 +16,7 @@ Pending pods are demand; Succeeded and Failed ones hold nothing and ask for noth
 NotIn, Exists, DoesNotExist, Gt, Lt on labels, ``metadata.name`` on fields) exclude nodes. Required affinity between pods and topology
 spread are not constraints of an `Instance`: pods that have them are counted in a note, and the optimum is a relaxation for them.
 
-Without pods there are no users: one, "example", stands for them and asks for one core and its part of the memory.
+Without pods there are no users. Then one user, "example", takes their place: it asks for one core and its part of the memory.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def import_kubernetes(
     pods : path or paths
         ``kubectl get pods -A -o json``, or one file for each namespace.
     users : str
-        Who the owner of a pod is: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
+        The owner of a pod: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
     weights : mapping, optional
         Weight by owner; default 1.
     demand : {"shapes", "mean"}
         A user for each owner and shape (exact), or one for each owner with the mean of its pods (approximate).
     daemonsets : {"reserve", "tasks"}
-        What DaemonSet and static pods ask for is taken off their node, or they are tasks like others.
+        Subtract the requests of DaemonSet and static pods from their node, or treat these pods as tasks.
     lenient : bool
         Leave bad records out and count them, instead of refusing the export.
 
@@ -182,7 +182,7 @@ def import_kubernetes(
 
 
 def _example(nodes: list[Node]) -> Pod:
-    """Return what stands for the pods that were not given: one core, and of memory what the nodes have for each."""
+    """Return the example pod that takes the place of missing pods: one core, and the memory that the nodes have per core."""
     total = {r: sum(node.allocatable.get(r, 0) for node in nodes) for r in ALWAYS}
     request = {"cpu": NANO, "memory": total["memory"] * NANO // max(total["cpu"], 1), "pods": NANO}
     return Pod(Part(None, "no pods"), "example", "example", "Pending", "", "", "", request, Constraints((), None, ()), False, np.inf)
@@ -193,7 +193,7 @@ def _phases(pods: list[Pod]) -> dict[str, int]:
 
 
 def _offer(node: Node, resources: list[str], account: Account) -> list[float]:
-    """Return what a node offers: what is allocatable less what is reserved."""
+    """Return what a node offers: allocatable minus reserved."""
     for resource, amount in node.reserved.items():
         if amount > node.allocatable.get(resource, 0):
             account.note(f"the DaemonSet and static pods of some nodes ask for more than is allocatable, such as {resource} of {node.name}")

@@ -1,4 +1,4 @@
-"""Where a pod may run: taints and tolerations, ``nodeSelector`` and required node affinity, asked of the labels of all nodes."""
+"""Where a pod may run: taints and tolerations, ``nodeSelector`` and required node affinity."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _integer(text: str) -> int | None:
 
 
 class Labels:
-    """The labels and taints of the nodes, ready to be asked."""
+    """The labels and taints of the nodes, which constraints are checked against."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self._nodes = nodes
@@ -87,7 +87,7 @@ class Labels:
         self._taints, self._taints_of = list(kinds), np.array([number[node.taints] for node in nodes], int)
 
     def allowed(self, constraints: Constraints) -> BoolArray:
-        """Where pods with these constraints may run, (nodes,)."""
+        """Return where pods with these constraints may run, (nodes,)."""
         tolerated = [all(any(_tolerates(t, taint) for t in constraints.tolerations) for taint in taints) for taints in self._taints]
         allowed: BoolArray = np.array(tolerated, bool)[self._taints_of]
         for expression in constraints.selector:

@@ -1,4 +1,4 @@
-"""Nodes and pods as ``kubectl`` writes them: what a node offers, and what a pod asks for."""
+"""Nodes and pods in the format of ``kubectl``: what a node offers, and what a pod asks for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Amounts = dict[str, int]  # resource -> units of 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, as far as it matters here."""
+    """The fields of a node that an instance needs."""
 
     part: Part
     name: str
@@ -34,7 +34,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod: whose it is, what it asks for, where it is and where it may be."""
+    """A pod: its owner, its requests, its node, and where it may run."""
 
     part: Part
     name: str
@@ -50,7 +50,7 @@ class Pod:
 
     @property
     def finished(self) -> bool:
-        """Does it hold nothing any more?"""
+        """Return whether the pod has ended and holds nothing."""
         return self.phase in ("Succeeded", "Failed")
 
     @property
@@ -125,7 +125,7 @@ def read_pod(part: Part, owner: Callable[[Part], str]) -> Pod:
 
 
 def owner_of(users: str) -> Callable[[Part], str]:
-    """Return what tells the owner of a pod: its namespace, a label or its priority class."""
+    """Return a function that gives the owner of a pod: its namespace, a label or its priority class."""
     kind, _, key = users.partition(":")
     if users == "namespace":
         return lambda pod: pod["metadata"].get("namespace").text("") or "default"

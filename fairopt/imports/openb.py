@@ -8,9 +8,9 @@ may use, separated by |, empty: any) and, in tables of classes, ``n_tasks``. A t
 cards. There are no users in these tables: a user is a class of pods (quality of service, shape and models), each with the same weight,
 or a quality of service.
 
-Parts of several cards add up, and a shared card must hold a whole pod: **the optimum is a relaxation**, an upper bound of what cards
-allow (`fairopt.arrivals` places pods on cards). The tables do not say on which node a pod ran. All pods are taken at once, as a bag; ``at``
-takes those that had been made and not yet deleted at a time.
+Parts of several cards add up here, though a pod must get its part from one card: **the optimum is a relaxation**, an upper bound of what
+cards allow (`fairopt.arrivals` places pods on cards). The tables do not say on which node a pod ran. All pods count as present at once;
+``at`` takes only those that existed at a time.
 
 Source: Weng et al., USENIX ATC 2023; github.com/hkust-adsl/kubernetes-scheduler-simulator.
 """
@@ -52,7 +52,7 @@ def import_openb(
     users : {"class", "qos"}
         Every class of pods is a user, or every quality of service is the owner of its classes.
     at : float, optional
-        Seconds: only pods that there were at this time.
+        Seconds: only pods that existed at this time.
     weights : mapping, optional
         Weight by owner; default 1.
     demand : {"shapes", "mean"}

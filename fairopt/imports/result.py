@@ -1,4 +1,4 @@
-"""What an import gives: the instance, what the running work holds, and an account of what was read and what was not."""
+"""The result of an import: the instance, the tasks that run now, and what was left out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Import", "LeftOut"]
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A record that is not in the instance: what it is, where it stands, and why it was left out.
+    """A record that was left out: its kind, its place, and the reason.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class LeftOut:
         File and place in it, and the name of the record.
     why : str
     number : float
-        How many of its kind the record stands for.
+        How many nodes, pods or jobs the record stands for.
     """
 
     what: str
@@ -41,7 +41,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Import:
-    """An instance made of the exports of a cluster.
+    """An instance from the exports of a cluster.
 
     Attributes
     ----------
@@ -50,11 +50,11 @@ class Import:
     instance : Instance
         A user for each owner and shape of its tasks, named ``owner/shape`` (``owner`` where it has one shape), or one for each owner.
     current : Allocation or None
-        What the running work holds, as a given allocation; None where the exports do not say where it runs.
+        The tasks that run now, as a given allocation; None if the exports do not say where they run.
     owners : tuple of str
         The owner of each user.
     held : array (users,)
-        Tasks that run, wherever.
+        Number of running tasks.
     units : dict
         Unit of each resource.
     summary : dict
@@ -84,10 +84,10 @@ class Import:
         return groups
 
     def to_frame(self, allocations: Mapping[str, Allocation] | None = None) -> pd.DataFrame:
-        """Return one row per owner: weight, users, tasks, and dominant shares of what it asks for, of what it holds, and of allocations.
+        """Return one row per owner: weight, users, tasks, and the dominant shares of what it asks for, holds, and gets in allocations.
 
-        The dominant share of an owner is the largest part of any resource of the whole cluster that all its users together take. An owner
-        of one shape has the share that the instance's notion equalises; of several shapes, whose sum it equalises, it may be smaller.
+        The dominant share of an owner is the largest part of any resource of the whole cluster that all its users take together. A notion
+        equalises the sum of the shares of an owner's shapes, which may be larger than this share if the owner has several shapes.
 
         Parameters
         ----------
@@ -150,14 +150,14 @@ class Import:
         }
 
     def current_csv(self) -> str | None:
-        """Return what the running work holds as CSV, columns user, server, tasks, as ``fairopt compare --allocation`` reads it; or None."""
+        """Return the running tasks as CSV for ``fairopt compare --allocation``: columns user, server, tasks. None if ``current`` is None."""
         from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
         from fairopt.formats.spreadsheets import cell
 
         if self.current is None:
             return None
         instance, tasks = self.current.instance, self.current.tasks
-        pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows says nothing
+        pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows cannot be read back
         return to_csv(
             ["user", "server", "tasks"], ([cell(instance.users[n]), cell(instance.servers[i]), float(tasks[n, i])] for n, i in pairs)
         )

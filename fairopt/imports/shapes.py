@@ -25,19 +25,19 @@ class Tasks:
     Attributes
     ----------
     owner : list of str
-        Whose they are, one entry a group.
+        The owner of each group.
     demands : array (groups, resources)
-        Of one task.
+        Demand of one task.
     number : array (groups,)
-        How many they are.
+        Number of tasks.
     allowed : bool array (places, nodes)
         Where tasks may run, a row for each kind of constraint.
     place : int array (groups,)
-        Row of ``allowed``.
+        Row of ``allowed`` for each group.
     where : list of str
-        File and place of the group, for messages.
+        Place of each group in the file, for messages.
     running : list of (group, node, number)
-        What runs where; a node that is `SOMEWHERE` is not known. The rest waits.
+        How many tasks run on which node; `SOMEWHERE` if the node is unknown. All other tasks wait.
     placed : bool
         Whether the export says where tasks run at all.
     """
@@ -65,7 +65,7 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 class Shapes:
-    """Groups of tasks that have the same owner, demand and constraints, as one each."""
+    """Groups of tasks, merged if they have the same owner, demand and constraints."""
 
     def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
         allowed = tasks.allowed[:, order]
@@ -87,10 +87,10 @@ class Shapes:
             known = node >= 0
             np.add.at(self.held, (group[task[known]], rank[node[known]]), number[known])
             self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
-        self.eligibility = self.eligibility | (self.held > 0)  # what runs there may stay there
+        self.eligibility = self.eligibility | (self.held > 0)  # a running task may stay where it is
 
     def drop(self, bad: BoolArray, why: str, what: str, account: Account) -> None:
-        """Leave out shapes."""
+        """Leave these shapes out, and say why."""
         for n in np.flatnonzero(bad):
             account.leave_out(what, self.where[n], why, float(self.number[n]))
         keep = np.flatnonzero(~bad)
@@ -99,13 +99,13 @@ class Shapes:
             setattr(self, name, getattr(self, name)[keep])
 
     def sequence(self, names: Sequence[str]) -> list[int]:
-        """Return an order that depends on the shapes only: by owner, then the largest demand first, then by where it may run."""
+        """Return an order that depends only on the shapes: by owner, then by demand (largest first), then by where they may run."""
         demands = (-self.demands).tolist()
         where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
         return sorted(range(len(self.owner)), key=lambda n: (natural(self.owner[n]), self.owner[n], demands[n], where[n]))
 
     def fits(self, capacities: FloatArray) -> BoolArray:
-        """Which shapes have a server that holds one task, or run already, (shapes,)."""
+        """Return which shapes have a server that is large enough for one task, or run already, (shapes,)."""
         exists = ((self.demands == 0) | (capacities > 0).any(axis=0)).all(axis=1)
         fits = ((self.held > 0).any(axis=1) | (self.somewhere > 0)) & exists
         kinds = number_distinct([capacities])
@@ -117,7 +117,7 @@ class Shapes:
 
 
 def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
-    """Return one user an owner: the mean of its tasks, which may run where any of them may."""
+    """Return one user per owner: the mean of its tasks, which may run where any of them may."""
     owners = sorted(set(shapes.owner), key=natural)
     position = {name: j for j, name in enumerate(owners)}
     belongs = np.zeros((len(owners), len(shapes.owner)))
@@ -128,7 +128,7 @@ def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArr
 
 
 def labels_of(owners: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
-    """Return ``owner``, or ``owner/shape`` where it has several; the same shape under other constraints is numbered."""
+    """Return ``owner``, or ``owner/shape`` if it has several; the same shape under other constraints gets a number."""
     of_owner: dict[str, list[int]] = {}
     for n, owner in enumerate(owners):
         of_owner.setdefault(owner, []).append(n)
@@ -138,7 +138,7 @@ def labels_of(owners: list[str], demands: FloatArray, resources: list[str]) -> l
         if len(users) == 1:
             labels[users[0]] = owner
             continue
-        # A resource of which every shape of the owner asks the same does not tell them apart.
+        # A resource that every shape of the owner asks for in the same amount does not distinguish them.
         differs = (demands[users] != demands[users[0]]).any(axis=0)
         for n in users:
             asked = [

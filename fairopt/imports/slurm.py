@@ -2,13 +2,13 @@
 
 **Nodes** (``scontrol show nodes --json``). CPUs as configured less those kept for the system, memory (``real_memory`` less
 ``specialized_memory``) in GiB, and a resource for each generic one (``gpu``). A node that is down, drained, failing or not responding
-offers nothing; what runs there is demand, but held by nobody.
+offers nothing; jobs on it count as demand, but not as running.
 
 **Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); pending ones
-ask for ``tres_req_str``, an array for as many tasks as it has left. A job that is held or waits for another is not demand. A job on one
-node is one task. A job over several nodes (or one that waits and is too large for any) is as many tasks as it has Slurm tasks, if its
-CPUs and GPUs divide evenly, else one for each node; an instance does not know that they must start together, so the optimum is a
-relaxation for them.
+ask for ``tres_req_str``, and an array counts once for each of its remaining tasks. A job that is held or waits for another job is not
+demand. A job on one node is one task. A job on several nodes (or one that waits and is too large for every node) has as many tasks as
+Slurm tasks, if its CPUs and GPUs divide evenly, else one per node. An instance cannot express that they must start together, so the
+optimum is a relaxation for them.
 
 **Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that a newer answer lists), its features with ``&``,
 ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
@@ -64,7 +64,7 @@ def import_slurm(
     partitions : path, optional
         The nodes of each partition, where the nodes do not say.
     users : {"account", "user"}
-        Who the owner of a job is.
+        The owner of a job.
     weights : mapping, optional
         Weight by owner, instead of shares.
     demand : {"shapes", "mean"}
@@ -182,7 +182,7 @@ def _memberships(nodes: list[Node], partitions: list[Part]) -> dict[str, set[str
 
 
 def _allowed(job: Job, nodes: list[Node], member: Mapping[str, set[str]]) -> BoolArray:
-    """Where a job may run, (nodes,)."""
+    """Return where a job may run, (nodes,)."""
     inside = set().union(*(member.get(partition, set()) for partition in job.partitions))
     met: Features = features(job.features) if job.features else lambda has: True
     return np.array(

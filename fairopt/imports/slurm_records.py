@@ -1,4 +1,4 @@
-"""Nodes and jobs as Slurm writes them: what a node offers, and what a job asks for or holds."""
+"""Nodes and jobs in Slurm's format: what a node offers, and what a job asks for or holds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOT_READY = ("Dependency", "DependencyNeverSatisfied", "JobHeldUser", "JobHeldA
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node, as far as it matters here."""
+    """The fields of a node that an instance needs."""
 
     part: Part
     name: str
@@ -61,7 +61,7 @@ class Job:
     account: str
     user: str
     state: str
-    why: str  # it is no demand; else empty
+    why: str  # why it is not demand; else empty
     tasks: float
     request: dict[str, float]  # of one task
     partitions: tuple[str, ...]
@@ -173,7 +173,7 @@ def read_job(part: Part, users: str) -> Job:
 
 
 def split_job(job: Job, nodes: list[Node]) -> Job:
-    """Cut a job that waits, has several Slurm tasks and fits on no node alone into these, unless it must have one node."""
+    """Divide a waiting job that fits on no single node into its Slurm tasks, unless it must run on one node."""
     pieces = finite(job.part.get("tasks")) or 1.0
     if job.state in HOLDS or job.spans or pieces <= 1 or number(job.part.get("max_nodes")) == 1 or _uneven(job.request, pieces):
         return job
@@ -184,7 +184,7 @@ def split_job(job: Job, nodes: list[Node]) -> Job:
 
 
 def _uneven(request: Mapping[str, float], pieces: float) -> bool:
-    """Would a piece have a part of a CPU or of a generic resource? Memory divides."""
+    """Return whether a piece would have a fraction of a CPU or of a generic resource; memory may be divided."""
     return any(amount % pieces for name, amount in request.items() if name != "memory")
 
 
@@ -219,7 +219,7 @@ def _request(part: Part, holds: bool) -> tuple[dict[str, float], tuple[str, ...]
 
 
 def _held(part: Part) -> dict[str, float]:
-    """Return which part of a running job is on each node: by its CPUs there, else the same on each."""
+    """Return the part of a running job on each node: by its CPUs there, else equal parts."""
     names = parsed(part.get("nodes"), hosts)
     resources = part.get("job_resources").get("nodes")
     if len(names) > 1 and isinstance(resources.value, dict):

@@ -18,7 +18,7 @@ _PARENT = 0x7FFFFFFF  # shares_raw of an association that uses those of its pare
 
 
 def weights_of(path: str | os.PathLike[str], jobs: list[Job], users: str, account: Account) -> dict[str, float]:
-    """Return the weight of each owner: its shares, divided down the tree among those who have jobs here."""
+    """Return the weight of each owner: its shares, divided down the tree among accounts and users that have jobs here."""
     clusters = {job.part.get("cluster").text("") for job in jobs} - {""}
     parent: dict[str, str] = {}
     raw: dict[tuple[str, str], float] = {}  # (account, user), or (account, "") of the account itself

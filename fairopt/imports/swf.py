@@ -3,10 +3,10 @@
 **Nodes**: ``MaxNodes`` of the header comments, each with ``MaxProcs`` / ``MaxNodes`` processors. The format does not say how much
 memory a node has; with ``memory``, GiB of one node, it is a resource.
 
-**Jobs**. A log is a history, and an instance is a moment: ``at`` seconds after the start of the log, by default the first at which most
-processors are asked for. Of the jobs that have been submitted and not ended, those whose wait is over run, the others wait. A task is
-one processor of a job with its memory (as requested, else as used, per processor): the processors of a job need neither be on one node
-nor start together, so **the optimum is a relaxation**. All nodes are alike, so what the running jobs hold is known.
+**Jobs**. A log covers a period, an instance one moment: ``at`` seconds after the start of the log, by default the first moment at which
+most processors are asked for. Jobs that were submitted and have not ended run if their wait is over, and wait otherwise. A task is one
+processor of a job with its memory (as requested, else as used, per processor). The processors of a job need neither be on one node nor
+start together, so **the optimum is a relaxation**. All nodes are alike, so the current allocation is known.
 
 Source: Chapin et al., Benchmarks and standards for the evaluation of parallel job schedulers (1999), and the archive's definition of
 version 2.2.
@@ -56,7 +56,7 @@ def import_swf(
     at : float, optional
         Seconds, as the log counts them; default: when most processors are asked for.
     users : {"user", "group", "queue"}
-        Who the owner of a job is; called "user 12" and so on.
+        The owner of a job; called "user 12" and so on.
     nodes, processors : int, optional
         Of the whole cluster, instead of MaxNodes and MaxProcs.
     memory : float, optional
@@ -164,7 +164,7 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
     log : path
         ``*.swf``, or that compressed by gzip.
     users : {"user", "group", "queue"}
-        Who the owner of a job is; called "user 12" and so on.
+        The owner of a job; called "user 12" and so on.
     memory : bool
         GiB of a processor are a second resource, "memory", beside "cpu": as requested, else as used; 0 where that is not known.
     lenient : bool
@@ -218,7 +218,7 @@ def _owner(users: str, number: float) -> str:
 
 
 def _name(number: float) -> str:
-    """Return a number that identifies something: every digit, for two of them may differ in the last."""
+    """Return an identifying number with all its digits: two of them may differ only in the last."""
     return str(int(number)) if number == int(number) else repr(float(number))
 
 
@@ -226,6 +226,6 @@ def _busiest(submit: FloatArray, end: FloatArray, processors: FloatArray) -> flo
     """Return the first moment at which most processors are asked for."""
     times = np.concatenate([submit, end])
     change = np.concatenate([processors, -processors])
-    order = np.lexsort((change, times))  # what ends at a time is gone by then
+    order = np.lexsort((change, times))  # a job that ends at a time is gone then
     asked = np.cumsum(change[order])
     return float(times[order][np.argmax(asked)])

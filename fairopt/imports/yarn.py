@@ -4,11 +4,11 @@
 down, rebooted or being decommissioned offers nothing.
 
 **Applications** that have not ended. A task is a container: those that run (``runningContainers``), each with the same part of what is
-allocated, as the answer does not tell them apart; and those that wait, where the answer has ``resourceRequests`` (of these the ones for
-any node, ``*``). Containers of an application that runs are taken as equal, which is approximate where they differ.
+allocated, as the answer does not distinguish them; and those that wait, if the answer has ``resourceRequests`` (of these, the requests for
+any node, ``*``). Containers of a running application are taken as equal, which is approximate if they differ.
 
-**Where**: the answer does not say on which node a container runs, so what is held is known by node only where all nodes are alike. An
-application with a node label runs on the nodes that have it, one without on those that have none.
+**Where**: the answer does not say on which node a container runs, so the current allocation is known only if all nodes are alike. An
+application with a node label runs on the nodes with that label, and one without a label on the nodes without.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def import_yarn(
     nodes, apps : path
         What the ResourceManager answers, as JSON.
     users : {"queue", "user"}
-        Who the owner of an application is.
+        The owner of an application.
     weights : mapping, optional
         Weight by owner; default 1.
     demand : {"shapes", "mean"}

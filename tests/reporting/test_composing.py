@@ -155,6 +155,13 @@ def test_the_summary_says_that_efficiency_is_by_weight(page: Page) -> None:
     assert "% of the most possible;" in page.text
 
 
+def test_percentages_in_sentences_are_plain_text(page: Page) -> None:
+    """Their no-break spaces are no control characters, which would be written as escapes."""
+    sentence = next(text for text in page.texts if "In use: " in text)
+    assert "\N{NO-BREAK SPACE}% of" in sentence
+    assert "\\xa0" not in sentence
+
+
 def test_a_study_that_fails_says_so_and_the_rest_stands(page: Page) -> None:
     """Bbf is defined on one pool."""
     assert 'This could not be computed: the notion "bbf" is defined on one pool' in page.text
