@@ -150,7 +150,7 @@ class Import:
         }
 
     def current_csv(self) -> str | None:
-        """Return the running tasks as CSV for ``fairopt compare --allocation``: columns user, server, tasks. None if ``current`` is None."""
+        """Return the running tasks as CSV (user, server, tasks) for ``fairopt compare --allocation``; None if ``current`` is None."""
         from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
         from fairopt.formats.spreadsheets import cell
 

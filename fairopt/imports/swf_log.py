@@ -12,6 +12,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.wording import plural
 
 __all__ = ["ALLOCATED", "GROUP", "JOB", "MEMORY", "QUEUE", "REQUESTED", "RUN", "SUBMIT", "USED_MEMORY", "USER", "WAIT", "limit", "read_log"]
 
@@ -39,7 +40,7 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
                 account.bad(
                     "line",
                     f"{path}, line {number}",
-                    f"{len(words)} fields instead of {_FIELDS}: the line is cut off, or this is another format",
+                    f"{plural(len(words), 'field')} instead of {_FIELDS}: the line is cut off, or this is another format",
                 )
                 continue
             cells.append(words)

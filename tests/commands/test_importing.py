@@ -96,13 +96,13 @@ def test_people_are_told_what_was_left_out() -> None:
     ("arguments", "message"),
     [
         (["kubernetes", "--nodes", "missing.json"], "there is no file missing.json"),
-        (["kubernetes", "--nodes", EXPORTS / "slurm_nodes.json"], "this is not what kubectl writes"),
+        (["kubernetes", "--nodes", EXPORTS / "slurm_nodes.json"], "this is not the output of kubectl"),
         (["openb", *KINDS["openb"], "--current", "held.csv"], "the exports do not say where tasks run"),
         (["slurm", *KINDS["slurm"], "-o", "cluster.csv"], "ends in .yaml or .json"),
         (["slurm", *KINDS["slurm"], "-o", "nowhere/cluster.yaml"], "there is no folder nowhere"),
         (["slurm", *KINDS["slurm"], "--weight", "physics"], "is not OWNER=NUMBER"),
         (["slurm", *KINDS["slurm"], "--weight", "optics=0"], "must be finite and > 0"),
-        (["swf", EXPORTS / "openb_nodes.csv"], "fields, and a job has 18"),
+        (["swf", EXPORTS / "openb_nodes.csv"], "1 field instead of 18"),
     ],
 )
 def test_bad_input_is_exit_status_2(arguments: list[object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,7 +136,7 @@ def test_a_node_that_holds_more_than_it_has_is_named() -> None:
     nodes = Nodes(["n1", "n2"], np.full((2, 2), 4.0))
     imported = assemble("test", nodes, tasks([("a", [1, 1], 6)], 2, [(0, 1, 6)]), Account(False), units=UNITS)
     assert imported.instance.servers == ("n1 +1",)
-    assert imported.notes == ("what runs asks for more than there is on 1 node (n2, for one)",)
+    assert imported.notes == ("running tasks ask for more than the capacity of 1 node, such as n2",)
 
 
 def test_a_task_that_runs_somewhere_is_placed_only_if_there_is_one_row() -> None:
@@ -174,7 +174,7 @@ def test_the_mean_is_the_mean() -> None:
     )
     assert (imported.instance.users, imported.instance.demands.tolist(), imported.instance.tasks.tolist()) == (("a",), [[2, 1]], [4])
     assert imported.held.tolist() == [2]
-    assert any("approximate" in note for note in imported.notes)
+    assert any("approximation" in note for note in imported.notes)
 
 
 def test_what_can_never_start_is_left_out_and_counted() -> None:

@@ -144,8 +144,8 @@ def test_what_is_read(tmp_path: Path) -> None:
         (lambda text: text.replace("8\n", "fast\n", 1), r"t.csv, line 3.*fast"),
         (lambda text: text.replace("lstm,1,v100,8", "lstm,1,v100,-8"), r"t.csv, line 3.*negative"),
         (lambda text: text.replace("lstm,2", "lstm,1.5", 1), r"t.csv, line 4.*whole number"),
-        (lambda text: text + "lstm,1,k80,5\n", r"t.csv, line 9.*stands above"),
-        (lambda text: text.replace("v100", "V-100"), r'no row is of worker "v100" \(did you mean'),
+        (lambda text: text + "lstm,1,k80,5\n", r"t.csv, line 9.*has a row above"),
+        (lambda text: text.replace("v100", "V-100"), r'no row has the worker "v100" \(did you mean'),
         (lambda text: text.replace("thr", "speed"), r'no column "thr"'),
     ],
 )
@@ -172,7 +172,7 @@ def test_bad_jobs_and_numbers(tmp_path: Path) -> None:
         with pytest.raises(fo.InvalidInstance, match="give a whole number >= 1"):
             fo.import_gavel(tmp_path / "t.csv", {"v100": number})  # type: ignore[dict-item]
     for weights, message in (
-        ({"lstn": 2.0}, r'"lstn", and there is no such owner \(did you mean "lstm"\?\)'),
+        ({"lstn": 2.0}, r'"lstn", but there is no such owner \(did you mean "lstm"\?\)'),
         ({"lstm": 0.0}, "finite and > 0"),
     ):
         with pytest.raises(fo.InvalidInstance, match=message):

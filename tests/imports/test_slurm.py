@@ -157,7 +157,7 @@ def test_accounts_above_themselves_are_refused(tmp_path: Path, tree: dict[str, s
     """There is no root to divide shares from."""
     associations = tmp_path / "associations.json"
     associations.write_text(json.dumps({"associations": [{"account": a, "parent_account": b, "shares_raw": 1} for a, b in tree.items()]}))
-    with pytest.raises(fo.InvalidInstance, match=r'the account "a" is its own parent account, or one above that'):
+    with pytest.raises(fo.InvalidInstance, match=r'the account "a" is among its own parents'):
         imported(tmp_path, [node("n1")], [job(1, account="a")], associations=associations)
 
 

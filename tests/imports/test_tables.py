@@ -73,7 +73,7 @@ def test_google_tasks_of_one_shape_are_one_user() -> None:
     assert result.instance.tasks.tolist() == [4, 50, 8]
     assert result.instance.counts.tolist() == [30, 10]
     assert result.why_left_out["task", "asks for nothing"][0] == 3
-    assert any("machines of their own" in note for note in result.notes)
+    assert any("different machines" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

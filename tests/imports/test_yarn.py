@@ -67,7 +67,9 @@ def test_an_application_twice_is_refused_or_counted(tmp_path: Path) -> None:
     """As in the documentation of Hadoop, whose sample has one twice."""
     app = {"id": "1", "queue": "a", "user": "u", "state": "RUNNING", "runningContainers": 1, "allocatedMB": 1024, "allocatedVCores": 1}
     paths = write(tmp_path, [node("h")], [app, app])
-    with pytest.raises(fo.InvalidInstance, match=r'apps.json: apps.app\[1\]: application "1" stands at .*apps.app\[0\] already'):
+    with pytest.raises(
+        fo.InvalidInstance, match=r'apps.json: apps.app\[1\]: application "1" is listed twice, first at .*apps.app\[0\]; list'
+    ):
         fo.import_yarn(*paths)
     result = fo.import_yarn(*paths, lenient=True)
     assert (result.instance.tasks.tolist(), len(result.left_out)) == ([1], 1)
