@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 _VERDICTS = {  # of fairopt.reproduction.reproducing: word and colour in a row, words in the summary
-    "agrees": ("agrees", "green", "agree"),
-    "known difference": ("known *", "yellow", "differ for a known reason"),
+    "agrees": ("agrees", "green", "as published"),
+    "known difference": ("known *", "yellow", "different for a known reason"),
     "not printed": ("not printed", "dim", "not printed"),
     "not run": ("not run *", "yellow", "not run"),
-    "differs": ("DIFFERS *", "bold red", "differ UNEXPECTEDLY"),
+    "differs": ("DIFFERS *", "bold red", "different UNEXPECTEDLY"),
 }
 
 

@@ -29,7 +29,7 @@ def plot_convergence(trace: Sweeps) -> Figure:
     >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
     >>> figure = plot_convergence(fo.solve(instance, "psdsf").trace)
     >>> [(axes.get_title(loc="left"), axes.get_yscale()) for axes in figure.axes]
-    [('What is left to settle', 'log'), ('Tasks of each user', 'linear')]
+    [('Distance to the equilibrium', 'log'), ('Tasks of each user', 'linear')]
     """
     from matplotlib.figure import Figure
 

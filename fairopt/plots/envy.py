@@ -44,7 +44,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     array([[0. , 0. ],
            [0.4, 0. ]])
     >>> plot_envy(envy, instance.users).axes[0].get_xlabel()
-    'whose allocation it is'
+    'user who is envied'
     """
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure

@@ -55,7 +55,7 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
     >>> pool = fo.Instance([[1, 1]], [[1, .2], [.4, .8]], users=["A", "B"], resources=["cpu", "memory"], servers=["pool"])
     >>> figure = plot_polytope(fo.solve(pool, "bbf", solver="trajectory").trace, {"equal": [.5, .5]})
     >>> [text.get_text() for text in figure.legends[0].texts]
-    ['possible', 'path', 'its end', 'equal', 'cpu @ pool (full)', 'tasks of B (full)']
+    ['feasible', 'path', 'its end', 'equal', 'cpu @ pool (full)', 'tasks of B (full)']
     """
     from matplotlib.figure import Figure
 

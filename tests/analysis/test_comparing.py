@@ -508,7 +508,7 @@ def test_json_and_csv_are_the_comparison(tmp_path: Path) -> None:
         (["--notions", ","], 2, "there is nothing to compare"),
         (["--schedules", "drfh:best-fit:metrik=l2"], 2, 'did you mean "metric"'),
         (["--allocation", "no.csv"], 2, "there is no file no.csv"),
-        (["--plot", "out.gif"], 2, "cannot tell which picture"),
+        (["--plot", "out.gif"], 2, "cannot tell the format of the picture"),
         (["-o", "no/out.csv"], 2, "there is no folder no"),
         (["--notions", "drf"], 3, '"drf" is defined on one server'),
     ],
