@@ -110,7 +110,7 @@ def test_saving_the_same_picture_twice_gives_the_same_bytes(tmp_path: Path, suff
 @pytest.mark.parametrize("name", ["picture", "picture.bmp", "picture.svg.gz"])
 def test_an_unknown_suffix_is_refused(tmp_path: Path, name: str) -> None:
     """With those that are known."""
-    with pytest.raises(fo.Unsupported, match=r"end its name in \.svg, \.png, \.pdf"):
+    with pytest.raises(fo.Unsupported, match=r"end its name in \.svg, \.png or \.pdf"):
         save_figure(Figure(), tmp_path / name)
     assert not list(tmp_path.iterdir())
 
