@@ -114,7 +114,7 @@ def test_what_was_certified_is_said_exactly() -> None:
     assert "recomputed from answer and prices" in run("solve", PAPER, "--notion", "proportional").stdout
     assert "recomputed from the answer\n" in run("solve", PAPER, "--notion", "psdsf").stdout
     best = run("solve", EXAMPLES / "bbf-section-5.yaml", "--notion", "bbf", "--prefer", "utilization").stdout
-    assert "Fair, recomputed; the best of all fair ones by branch and cut" in best
+    assert "Fairness recomputed; the best of all fair allocations by branch and cut" in best
 
 
 def test_time_is_what_is_shown_under_time_division(three: Path) -> None:
@@ -131,8 +131,8 @@ def test_many_users_are_summarised(many: Path) -> None:
         "500 users",
         "min  quartile 1",
         "median  quartile 3",
-        "Lowest share of those who want more",
-        "100 users with all tasks running: user-1, user-6",
+        "Lowest share among users who want more",
+        "100 users run all their tasks: user-1, user-6",
         "30 servers",
     ):
         assert part in text
@@ -185,7 +185,7 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--notion", "psdsf", "--formulation", "market"], 'resource division has none; use sharing="tdm"'),
         ([PAPER, "--tolerance", "0"], "error: tolerance is 0"),
         ([PAPER, "--time-limit", "-1"], "error: time_limit is -1"),
-        ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell which picture "picture.bmp" shall be'),
+        ([PAPER, "--plot", "picture.bmp"], 'error: cannot tell the format of the picture "picture.bmp"'),
         ([PAPER, "--plot", "nowhere/picture.svg"], "there is no folder nowhere"),
         ([PAPER, "--output", "nowhere/answer.json"], "there is no folder nowhere"),
         ([PAPER, "--json", "--csv"], "choose one of --json and --csv"),
@@ -252,7 +252,7 @@ def test_a_full_disk_is_a_message(three: Path, monkeypatch: pytest.MonkeyPatch) 
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("fairopt.commands.tables.print_allocation", full)
+    monkeypatch.setattr("fairopt.commands.console.print_allocation", full)
     assert run("solve", three, status=2).stderr == "error: No space left on device\n"
 
 
@@ -324,7 +324,7 @@ def test_no_path_where_there_is_none(tmp_path: Path) -> None:
     assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "proportional", "--plot-path", target, status=2).stderr)
     assert "add --solver trajectory" in flat(run("solve", PAPER, "--notion", "psdsf", "--plot-polytope", target, status=2).stderr)
     market = ("--notion", "psdsf", "--formulation", "market", "--sharing", "tdm", "--plot-path", target)
-    assert "keeps no way to its answer" in flat(run("solve", PAPER, *market, status=2).stderr)
+    assert "does not record how it reaches its answer" in flat(run("solve", PAPER, *market, status=2).stderr)
     assert "end its name in" in flat(run("solve", PAPER, "--solver", "trajectory", "--plot-path", "path.bmp", status=2).stderr)
     fo.save(fo.Instance([[1]], [[1]], tasks=[0]), tmp_path / "nothing.yaml")
     for rest, status in ((["--plot-path", target], 2), ([], 0)):
