@@ -16,7 +16,7 @@ from rich.text import Text
 from fairopt.commands.console import as_text, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import simple_table
-from fairopt.wording import duration, figure, plural
+from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -125,7 +125,7 @@ def _print(console: Console, results: Sequence[tuple[Experiment, list[Row]]], se
         console.print(Text("±: 99.9 % confidence interval of the difference from the published mean, over random trials."))
     found = [row.verdict.value for _, rows in results for row in rows]
     parts = [f"{found.count(verdict)} {words}" for verdict, (_, _, words) in _VERDICTS.items() if verdict in found]
-    console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {duration(seconds)}"))
+    console.print(Text(f"{plural(len(found), 'result')}: {', '.join(parts)}; {figure(seconds)} s"))
 
 
 def _nested(values: list[Any], digits: int = 6) -> str:

@@ -19,7 +19,7 @@ import fairopt as fo
 from fairopt.commands.console import as_text, check_instance, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.wording import duration, figure, plural
+from fairopt.wording import figure, plural
 
 __all__ = ["worst_case"]
 
@@ -131,7 +131,7 @@ def _print(console: Console, worst: fo.WorstCase, seconds: float) -> None:
     failed = f", {worst.failed:,} not solved" if worst.failed else ""
     largest, here = figure(worst.found_value, 4), figure(worst.value, 4)
     console.print(Text(f"Largest regret found: {largest} ({size}{stopped}{failed}). Regret of this smaller instance: {here}"))
-    console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {duration(seconds)}"))
+    console.print(Text(f"A search gives a lower bound: the true worst case may be larger. Time: {figure(seconds)} s"))
 
 
 def _server_columns(instance: fo.Instance) -> dict[str, Any]:
