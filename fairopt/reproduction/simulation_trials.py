@@ -179,10 +179,10 @@ def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row
     """
     first, *others = (used[entry["name"]] for entry in figure["notion"])
     classes = figure["classes"]
-    compared = np.ones((len(first), len(classes)), bool)
-    compared[1, 1] = False
+    counted = np.ones((len(first), len(classes)), bool)
+    counted[1, 1] = False
     rest = np.setdiff1d(np.arange(first.shape[1]), classes)
-    gain = float(min((first - other)[:, classes, 0][compared].min() for other in others))
+    gain = float(min((first - other)[:, classes, 0][counted].min() for other in others))
     memory = float(min(parts[:, :, 1].min() for parts in used.values()))
     cpu = float(min(parts[0, rest, 0].min() for parts in used.values()))
     for id, what, ours, least, reason in (
