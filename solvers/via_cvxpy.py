@@ -84,7 +84,7 @@ class CVXPY(Backend):
         elif isinstance(program.goal, AlphaFair):
             solution = task.alpha_fair(program.goal)
         elif isinstance(program.goal, Tradeoff):
-            solution = task.tradeoff(program.goal, tolerance)
+            solution = task.tradeoff(program.goal)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
             solution = task.levels(program.goal, tolerance)

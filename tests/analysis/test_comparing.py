@@ -525,7 +525,7 @@ def test_status_of_bad_input(arguments: list[str], status: int, message: str) ->
 @pytest.mark.parametrize(("users", "servers", "sharing"), [(2, 2, "rdm"), (10, 3, "rdm"), (10, 3, "tdm"), (40, 12, "rdm")])
 def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) -> None:
     """A bar a user and allocation or a curve an allocation; a stack of server rows as long as the use."""
-    instance = uniform_instance(users, servers, seed=users, capacities=(3, 9), resources=["$cpu$", "memory"])
+    instance = uniform_instance(users, servers, seed=users, capacities=(3, 9)).replace(resources=["$cpu$", "memory"])
     comparison = fo.compare(instance, notions=["drfh", "bbf"], schedules=["drfh:best-fit", "tsf:first-fit"], sharing=sharing)
     figure = comparison.plot()
     left, right = figure.axes

@@ -1,0 +1,112 @@
+"""One HiGHS model that is changed and solved again: each answer is that of SciPy for the program as it stands."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+
+import fairopt as fo
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved, status_of
+
+A = np.array([[1.0, 3.0, 1.0], [4.0, 1.0, 2.0]])
+COST, UPPER, MOST = np.array([2.0, 3.0, 1.0]), np.array([5.0, 5.0, 5.0]), np.array([9.0, 18.0])
+
+
+def model(cost: np.ndarray = COST, matrix: np.ndarray = A, **options: object) -> HighsModel:
+    """Max cost x over A x <= b, 0 <= x <= upper."""
+    rows = np.full(len(matrix), -np.inf)
+    return HighsModel(cost, np.zeros(cost.size), UPPER[: cost.size], sp.csc_array(matrix), rows, MOST, **options)  # type: ignore[arg-type]
+
+
+def largest(cost: np.ndarray, matrix: np.ndarray = A, most: np.ndarray = MOST, lower: np.ndarray | float = 0.0) -> float:
+    """The same by SciPy."""
+    bounds = np.column_stack([np.broadcast_to(lower, cost.shape), UPPER])
+    return -float(linprog(-cost, A_ub=matrix, b_ub=most, bounds=bounds, method="highs").fun)
+
+
+def test_after_every_change_the_optimum_is_that_of_scipy() -> None:
+    """The goal, an entry of the matrix, bounds of a column and of rows."""
+    lp, matrix = model(), A.copy()
+    assert COST @ lp.run(np.inf).x == pytest.approx(largest(COST))
+    other = np.array([1.0, 0.5, 4.0])
+    lp.set_costs(other)
+    assert other @ lp.run(np.inf).x == pytest.approx(largest(other))
+    matrix[1, 2] = 7.0
+    lp.set_coefficient(1, 2, 7.0)
+    assert other @ lp.run(np.inf).x == pytest.approx(largest(other, matrix))
+    lp.set_column_bounds(0, 1.0, 5.0)
+    assert other @ lp.run(np.inf).x == pytest.approx(largest(other, matrix, lower=np.array([1.0, 0, 0])))
+    lp.set_row_bounds(np.array([0]), np.array([-np.inf]), np.array([3.0]))
+    assert other @ lp.run(np.inf).x == pytest.approx(largest(other, matrix, np.array([3.0, 18.0]), np.array([1.0, 0, 0])))
+    lp.forget()
+    assert other @ lp.run(np.inf).x == pytest.approx(largest(other, matrix, np.array([3.0, 18.0]), np.array([1.0, 0, 0])))
+
+
+def test_prices_prove_the_optimum() -> None:
+    """Weak duality: p b and what columns are worth beyond their costs bound the goal, and at the optimum they are it."""
+    found = model().run(np.inf)
+    prices = found.row_duals
+    assert (prices >= 0).all()
+    assert prices @ MOST + np.maximum(COST - prices @ A, 0) @ UPPER == pytest.approx(COST @ found.x)
+
+
+def test_whole_numbers() -> None:
+    """Branch and cut without a gap."""
+    found = model(integral=np.arange(3)).run(np.inf)
+    expected = milp(-COST, integrality=np.ones(3), bounds=Bounds(0, UPPER), constraints=LinearConstraint(A, ub=MOST))
+    np.testing.assert_allclose(found.x, np.round(found.x), atol=1e-9)
+    assert COST @ found.x == pytest.approx(-expected.fun)
+    assert found.gap == 0
+
+
+def test_a_basis_is_taken_along() -> None:
+    """From the basis of the optimum, and from one put together by hand, no step is left or the answer is the same."""
+    first = model()
+    best = COST @ first.run(np.inf).x
+    second = model()
+    second.basis = first.basis
+    again = second.run(np.inf)
+    assert again.iterations == 0
+    assert COST @ again.x == pytest.approx(best)
+    third = model()
+    third.start_from(np.array([0]), np.array([1]))
+    assert COST @ third.run(np.inf).x == pytest.approx(best)
+
+
+def test_refinement_takes_away_what_the_tolerance_leaves() -> None:
+    """A point moved by 1e-6 comes back to the optimum, with its prices."""
+    lp = model()
+    found = lp.run(np.inf)
+    moved = Outcome(found.status, found.x - 1e-6, found.row_duals, found.gap, found.iterations)
+    for of_prices in (1.0, 1e3):
+        refined = lp.refine(moved, np.inf, of_prices=of_prices)
+        np.testing.assert_allclose(refined.x, found.x, atol=1e-12)
+        np.testing.assert_allclose(refined.row_duals, found.row_duals, atol=1e-12)
+    assert COST @ lp.run(np.inf).x == pytest.approx(COST @ found.x)  # the model is as it was
+
+
+def test_what_has_no_optimum_is_told_apart() -> None:
+    """No feasible point, a goal without end, and every status that HiGHS may add one day."""
+    none = model()
+    none.set_column_bounds(0, 6.0, 6.0)  # takes 24 of 18
+    assert none.run(np.inf).status is Status.INFEASIBLE
+    endless = HighsModel(np.ones(1), np.zeros(1), np.full(1, np.inf), sp.csc_array((0, 1)), np.empty(0), np.empty(0))
+    assert endless.run(np.inf).status is Status.UNBOUNDED
+    statuses = highspy.HighsModelStatus
+    assert status_of(statuses.kOptimal) is Status.OPTIMAL
+    assert status_of(statuses.kTimeLimit) is Status.TIME_LIMIT
+    assert {status_of(each) for each in statuses.__members__.values()} <= set(Status)
+
+
+def test_only_an_optimum_is_passed_on() -> None:
+    """Else NoSolution, with what is known."""
+    found = model().run(np.inf)
+    assert solved(found, Deadline(None), {}) is found
+    for status, said in ((Status.TIME_LIMIT, "within the time limit of 1 s"), (Status.INFEASIBLE, "the program has no feasible point")):
+        with pytest.raises(fo.NoSolution, match=said) as caught:
+            solved(Outcome(status, np.empty(0), np.empty(0), 0.0, 0), Deadline(1.0), {"levels": [1.0, 2.0]})
+        assert caught.value.known == {"levels": [1.0, 2.0]}

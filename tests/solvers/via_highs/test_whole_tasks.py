@@ -1,0 +1,87 @@
+"""Leximins and totals of whole tasks, against enumeration and SciPy's branch and cut."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from reference import exact
+from scipy.optimize import Bounds, LinearConstraint, milp
+from strategies import instances
+
+import fairopt as fo
+from fairopt.program import Leximin, Program, Total
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.whole_tasks import solve_whole
+
+NEVER = Deadline(None)
+
+
+def by_enumeration(program: Program, weights: np.ndarray) -> list[float]:
+    """Sorted levels of the best of all points of whole tasks, (members,)."""
+    most = np.floor(program.largest() + 1e-9).astype(int)
+    per_level = program.utilities / weights[program.pair_users]
+    best: list[float] = []
+    for point in itertools.product(*(range(q + 1) for q in most)):
+        x = np.array(point, float)
+        if (program.limits.matrix @ x <= program.limits.bounds + 1e-9).all():
+            best = max(best, sorted(np.round(program.per_user(per_level * x)[program.members], 9).tolist()))
+    return best
+
+
+@given(instance=instances(max_users=3, max_servers=2, max_resources=2, whole=True))
+@settings(max_examples=25)
+def test_levels_are_those_of_enumeration(instance: fo.Instance) -> None:
+    """The sorted shares, which are unique; every user is in one stage, at its level or above it by none."""
+    program = fo.formulate(instance, "drfh", integral=True)
+    if not program.n_pairs:
+        return
+    solution = solve_whole(program, NEVER)
+    assert (solution.x == np.round(solution.x)).all()
+    share, tasks = exact.shares_per_task(instance, "drfh"), program.per_user(solution.x)
+    servable = np.flatnonzero(instance.servable)
+    assert sorted(share[n] * int(tasks[n]) for n in servable) == exact.integral_outcomes(instance, "drfh")
+    settled = np.concatenate([stage.users for stage in solution.stages]) if solution.stages else np.empty(0, int)
+    assert len(set(settled.tolist())) == settled.size
+    for stage in solution.stages:
+        np.testing.assert_allclose([float(share[n]) * tasks[n] for n in stage.users], stage.value, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tasks_that_differ_in_worth(seed: int) -> None:
+    """Where a task is worth more on one server than on another, levels are numbers, not multiples of one share."""
+    rng = np.random.default_rng(seed)
+    instance = fo.Instance(rng.integers(2, 5, (2, 2)), rng.integers(1, 3, (2, 2)))
+    program = fo.formulate(instance, "max-min", integral=True, utility=rng.integers(1, 6, (2, 2)))
+    assert isinstance(program.goal, Leximin)
+    solution = solve_whole(program, NEVER)
+    levels = program.per_user(program.utilities * solution.x) / program.goal.weights
+    np.testing.assert_allclose(np.sort(levels[program.members]), by_enumeration(program, program.goal.weights), rtol=1e-6)
+
+
+@given(instance=instances(max_users=4, max_servers=3, whole=True))
+@settings(max_examples=25)
+def test_the_total_is_that_of_scipy(instance: fo.Instance) -> None:
+    """The most tasks there can be, with a bound that proves it."""
+    program = fo.formulate(instance.replace(tasks=np.minimum(instance.tasks, 20)), "efficiency", integral=True)
+    if not program.n_pairs:
+        return
+    assert isinstance(program.goal, Total)
+    worth = program.goal.weights[program.pair_users] * program.utilities
+    limits = LinearConstraint(program.limits.matrix, ub=program.limits.bounds + 1e-9)
+    expected = milp(-worth, integrality=np.ones(worth.size), bounds=Bounds(0, np.inf), constraints=limits)
+    solution = solve_whole(program, NEVER)
+    assert (program.limits.matrix @ solution.x <= program.limits.bounds * (1 + 1e-9) + 1e-9).all()
+    assert worth @ solution.x == pytest.approx(-expected.fun)
+    assert solution.bound == pytest.approx(-expected.fun)
+
+
+def test_time_is_up() -> None:
+    """With the best that is known by then, and a bound on the smallest level."""
+    program = fo.formulate(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "drf", integral=True)
+    with pytest.raises(fo.NoSolution) as caught:
+        solve_whole(program, Deadline(0.0))
+    assert caught.value.known["levels"] == []
+    assert caught.value.known["bound"] >= 2 / 3
