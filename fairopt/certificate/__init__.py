@@ -1,9 +1,9 @@
-"""Proof that an answer is what it claims to be, recomputed from the answer and its prices, independent of every engine.
+"""The certificate: residuals recomputed from an answer and its dual prices, independently of every engine.
 
 ===============  =========================================================================
-``certificate``  `Certificate`, and which residuals a goal has
+``certificate``  `Certificate`, and the residuals of each goal
 ``levels``       the proof of a leximin, level by level
-``conditions``   conditions of alpha-fair goals, of equilibria, and of unions of polytopes
+``conditions``   the conditions of alpha-fair goals, of equilibria and of unions of polytopes
 ===============  =========================================================================
 """
 

@@ -1,28 +1,30 @@
-r"""Proof that an answer is what it claims to be, recomputed from the answer and its prices. Nothing that a solver says of
-itself is believed.
+r"""The residuals of an answer, recomputed from the answer and its dual prices. What a solver reports about itself is not used.
 
-Feasibility. The largest relative excess over any limit, and any negative task count.
+*Feasibility.* The largest relative excess over any limit, and the most negative task count.
 
-Optimality and fairness of a leximin: by its levels, see ``fairopt.certificate.levels``.
+*Leximin.* Optimality and fairness are proved level by level: ``fairopt.certificate.levels``.
 
-Optimality of an alpha-fair goal. x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x': the
-total with weights phi[n] U[n]^-alpha has no better point than x. The residual is how much better one could be, by the bound of a total.
-Where alpha is large these weights lie many orders of magnitude apart, and a user whose weight is next to nothing could lack much of what
-it may have without being seen in the sum. So fairness is the largest violation of the conditions of optimality by a single user,
-relative to that user's own money, and the room that some pair has left. And what users with all their tasks spend on servers beyond the
-cheapest, in parts of what the others spend: it is lost in the digits of the price of their tasks, and keeps servers from the others. This
-looks only at users whose tasks are worth the same everywhere.
+*Total.* By weak duality, sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, for any p >= 0. Optimality is
+the relative gap between this bound and the value of the answer.
 
-Optimality of a trade-off of fairness and total, (1 - e) log M(U) + e log sum U: the same with its gradient, phi[n] U[n]^-beta + kappa,
-where kappa = e / (1 - e) * sum phi[n] U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at
-most the gradient times U' - U; in these units the gradient times U is 1, and the residual bounds how much larger the goal could be.
+*Alpha-fair goal.* x is optimal if and only if sum_n phi[n] (U'[n] - U[n]) / U[n]^alpha <= 0 for every feasible x', that is, if x maximises
+the total with weights phi[n] U[n]^-alpha. Optimality is the gap of this total. For large alpha the weights differ by many orders of
+magnitude, and the sum does not show a user with a tiny weight that lacks most of what it could have. So fairness is the largest of
 
-Equilibrium and alternatives: the largest violation of the condition that defines them, see ``fairopt.certificate.conditions``.
+* the violation of the KKT conditions by a single user, relative to what this user spends;
+* the room left of a pair;
+* what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the spending of the others. The
+  price of the tasks of such a user can be so large that its other spending is lost to rounding, although it takes servers from others.
+  Only users whose tasks have the same worth on all servers are checked.
 
-Optimality of a total: sum of weights u x <= p.b + sum over pairs of max(0, weights u - A'p) * largest x, again for any p >= 0.
+*Trade-off*, (1 - e) log M(U) + e log sum U: the same, with the gradient phi[n] U[n]^-beta + kappa, where kappa = e / (1 - e) * sum phi[n]
+U[n]^(1-beta) / sum U[n] is computed from the answer. The goal g is concave, so g(U') - g(U) is at most the gradient times U' - U. The
+gradient is scaled such that its product with U is 1, so the residual bounds how much larger g could be.
 
-Whole tasks have no prices: the residual of optimality is the gap between the best solution and the bound of branch and cut,
-as the engine reports it. Greedy schedules and approximations claim no optimum: of them, feasibility is all that is checked.
+*Equilibrium and alternatives.* The largest violation of the condition that defines them: ``fairopt.certificate.conditions``.
+
+*Whole tasks* have no dual prices. Optimality is the gap between the best solution and the bound of branch and cut, as the engine reports
+it. Greedy schedules and approximations claim no optimum: only their feasibility is checked.
 """
 
 from __future__ import annotations
@@ -51,18 +53,19 @@ class Certificate:
     feasibility : float
         Largest relative excess over a limit.
     optimality : float
-        How much higher some level (or the total) could be at most.
+        Upper bound on how much higher a level (or the total) could be.
     fairness : float
-        How much some user could rise at most without hurting one at or below its level, or may have of what those below lack; of an
-        alpha-fair goal the largest free part of what stops a pair; 0 where the goal has no levels.
+        Leximin: upper bound on how much a user could gain without harming a user no better off, or holds of what users at lower levels
+        lack. Alpha-fair goals and trade-offs: the largest violation of a condition of optimality by a single user. Equilibria and
+        alternatives: the largest violation of the condition that defines them. 0 for a total.
     whole_tasks : bool
-        Then optimality is the gap that branch and cut reports, not recomputed.
+        Optimality is the gap that branch and cut reports; it is not recomputed.
     greedy : bool
-        Only feasibility was checked, and nothing else is claimed: optimality, fairness and ``worst`` are not numbers.
+        A greedy schedule. Only feasibility was checked: optimality, fairness and ``worst`` are nan.
     approximate : bool
-        The same of an algorithm that approximates another.
+        The same for an approximation.
     best_found : bool
-        The same of whole tasks that branch and cut had found when its time was up: not proved to be the best.
+        The same for the best whole tasks found within the time limit, which are not proved optimal.
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -78,18 +81,18 @@ class Certificate:
 
     @property
     def reservation(self) -> str:
-        """What is always said with the answer, unless it claims to be exact: "greedy", "approximate", "best found" or ""."""
+        """The qualifier of an answer that is not claimed optimal: "greedy", "approximate", "best found"; "" of one that is."""
         return "greedy" if self.greedy else "approximate" if self.approximate else "best found" if self.best_found else ""
 
     @property
     def worst(self) -> float:
-        """The largest of the three; not a number if one of them is not."""
+        """The largest of the three residuals; nan if one of them is nan."""
         return float(np.max([self.feasibility, self.optimality, self.fairness]))
 
     def require(self, tolerance: float, notion: str, *engines: str, instead: str = "another solver") -> None:
-        """Raise where the worst residual exceeds the tolerance (or is not a number); where no optimum is claimed, feasibility.
+        """Raise CertificateError if the worst residual (feasibility, if no optimum is claimed) exceeds the tolerance or is nan.
 
-        ``engines`` are those whose best answer this is, and ``instead`` is what to try next.
+        ``engines`` are those that took part in the answer; ``instead`` is what the message advises to try.
         """
         if not (self.feasibility if self.reservation else self.worst) <= tolerance:
             quoted = [f'"{engine}"' for engine in engines]
@@ -103,22 +106,22 @@ class Certificate:
 
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:
-        """Return the worst of each residual."""
+        """Return the largest of each residual."""
         residuals = np.array([(part.feasibility, part.optimality, part.fairness) for part in parts]).reshape(-1, 3)
         feasibility, optimality, fairness = residuals.max(axis=0, initial=0.0).tolist()
         return cls(feasibility, optimality, fairness, any(part.whole_tasks for part in parts))
 
 
 def certify(program: Program, solution: Solution) -> Certificate:
-    """Recompute the residuals of a solution of a program: of every goal but Separate, which is certified server by server.
+    """Recompute the residuals of a solution. A program with the goal Separate is certified server by server instead.
 
     Parameters
     ----------
     program : Program
-        With a goal Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive; its ``part`` of each server where the
-        goal is Separate.
+        Its goal is Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate, pass its ``part`` of each
+        server.
     solution : Solution
-        Where a number of it is not finite, all residuals are infinite.
+        If it holds a number that is not finite, all residuals are infinite.
     """
     numbers = [solution.x, *(stage.prices for stage in solution.stages), [stage.value for stage in solution.stages], solution.prices]
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
@@ -149,7 +152,7 @@ def certify(program: Program, solution: Solution) -> Certificate:
 
 
 def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> float:
-    """Return the largest relative violation of the instance by (users, servers) tasks, straight from the instance's own arrays."""
+    """Return the largest relative violation of the instance's limits by tasks (users, servers), computed from the instance's arrays."""
     worst = float(np.abs(tasks[~instance.eligibility]).max(initial=0.0))
     worst = max(worst, float(-tasks.min(initial=0.0)))
     per_user = tasks.sum(axis=1)
@@ -177,9 +180,9 @@ def _excess(program: Program, x: FloatArray) -> float:
 
 
 def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) -> FloatArray:
-    """Return the gradient of the goal with respect to U[n], (users,), up to a common factor; 0 without a column.
+    """Return the gradient of the goal with respect to U[n], (users,), up to a common factor; 0 for users without a column.
 
-    Scaled so that the largest is 1: only ratios matter, and powers of small utilities would overflow.
+    The largest is scaled to 1: only ratios matter, and powers of small utilities would overflow.
     """
     level = program.per_user(program.utilities * x)
     worth = np.full(level.size, -np.inf)
@@ -189,7 +192,7 @@ def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) 
 
 
 def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_scale: bool = False) -> float:
-    """Return how much larger sum of weights U can be for any feasible x, relative; prices may be given in any unit if asked for."""
+    """Return the relative gap of sum weights[n] U[n]. With ``any_scale`` the prices may be in any unit: the better of two is used."""
     worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
     reached = float(worth @ solution.x)
@@ -197,9 +200,9 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
     income = float(prices @ program.limits.bounds)
     scales = [1.0]
     if any_scale and income > 0:
-        scales = [reached / income]  # at an optimum, what the limits are worth is what the users gain
+        scales = [reached / income]  # at an optimum both sides of the bound are equal
         valued = worth > 0
-        if (cost[valued] > 0).all():  # the least at which no pair is worth more than it costs: rounding at a million pairs adds up
+        if (cost[valued] > 0).all():  # the smallest at which no pair is worth more than it costs, as the rounding of a million pairs adds up
             scales.append(float((worth[valued] / cost[valued]).max(initial=0.0)))
     largest = program.largest()
     bound = min(scale * income + float(np.maximum(worth - scale * cost, 0.0) @ largest) for scale in scales)

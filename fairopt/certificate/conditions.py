@@ -1,4 +1,4 @@
-"""The conditions that define an equilibrium of servers and a union of polytopes, and by how much an answer violates them."""
+"""Violations of the conditions of an alpha-fair optimum, of an equilibrium of servers, and of a union of polytopes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Prog
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left"]
 
-_NOTHING = 1e-9  # a column below this part of its largest value holds nothing
+_NOTHING = 1e-9  # a column below this fraction of its largest value counts as 0
 
 
 def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> float:
     """Return the largest relative violation of the bottleneck condition of an equilibrium, over all pairs.
 
-    Let s[p] = u[p] x[n] / weights[n] for the pair p = (n, i). x is an equilibrium if and only if every pair has a *bottleneck*: a
-    limit of server i that p uses, that is full, and where s[p] >= s[q] for every pair q that uses it and holds something; or if
-    user n has all its tasks. (Theorems 1 and 2 of Khamse-Ashari et al. 2017; time division has the one limit, time.) For a pair
-    and a limit the violation is the larger of the limit's free part and of (max s[q] - s[p]) / max s[q]; of the limits that a
-    pair uses the best counts.
+    Let s[p] = u[p] x[n] / weights[n] for the pair p = (n, i). x is an equilibrium if and only if for every pair p user n runs all its
+    tasks, or p has a *bottleneck*: a full limit of server i that p uses, with s[p] >= s[q] for every pair q with x[q] > 0 that uses it.
+    (Theorems 1 and 2 of Khamse-Ashari et al. 2017; under time division the only limit is time.) The violation of a pair at a limit is the
+    larger of the free fraction of the limit and (max s[q] - s[p]) / max s[q]. The violation of a pair is the smallest over its limits.
     """
     limits = program.limits
     share = program.utilities * program.per_user(x)[program.pair_users] / goal.weights[program.pair_users]
@@ -45,13 +44,16 @@ def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> 
 
 
 def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:
-    """Return the largest violation of the conditions of optimality by a user, relative to that user's own money.
+    """Return the largest violation of the KKT conditions by a user, relative to what this user spends.
 
-    At the prices p, a pair costs c = A'p and is worth w = u times the goal's slope in U[n],
-    phi[n] U[n]^-alpha (+ kappa, of `Tradeoff`). x is optimal if and only if no pair is worth more than it
-    costs, none that holds something costs more than it is worth, and nothing is paid for what is left free. Returned is the largest of
-    1 - c/w over the pairs and, over the users, of the part of what they spend that goes to pairs that cost more than they are worth,
-    or to limits that are not full. Marginal worths may lie any number of orders of magnitude apart: they are compared in logarithms.
+    At the prices p >= 0, a pair costs c = A'p. Its worth w is u times the derivative of the goal in U[n], which is phi[n] U[n]^-alpha (for
+    `Tradeoff`, plus kappa). x is optimal if and only if
+
+    * w <= c for every pair (dual feasibility);
+    * w = c where x > 0, and p = 0 for limits that are not full (complementary slackness).
+
+    The violation is the largest of 1 - c/w over the pairs and, over the users, of the fraction of their spending c x on pairs with c > w or
+    on limits that are not full. Worths can differ by any number of orders of magnitude, so they are compared as logarithms.
     """
     limits, users = program.limits, program.pair_users
     open_to = program.largest() > 0
@@ -67,10 +69,10 @@ def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, p
         cost = np.asarray(limits.matrix.T @ prices)
         free = np.maximum(limits.bounds - np.asarray(limits.matrix @ x), 0.0)
         idle = np.asarray(limits.matrix.T @ (prices * np.divide(free, limits.bounds, out=np.zeros_like(free), where=limits.bounds > 0)))
-        # The unit of the prices is the engine's: what all users spend together is what their tasks are worth.
+        # The engine chooses the unit of the prices. Scale them such that all users together spend what their tasks are worth.
         spent = float(np.log(cost @ x))
         earned = log_worth[open_to & (x > 0)] + np.log(x[open_to & (x > 0)])
-        most = float(earned.max(initial=-np.inf))  # logaddexp.reduce(earned) would take half as long again
+        most = float(earned.max(initial=-np.inf))  # faster than logaddexp.reduce(earned)
         bang = np.exp(np.log(cost) - log_worth - spent + most + float(np.log(np.exp(earned - most).sum())))
     bill = program.per_user(cost * x)
     bad = program.per_user(x * (cost * np.divide(np.maximum(bang - 1, 0.0), bang, out=np.zeros_like(bang), where=bang > 0) + idle))
@@ -79,10 +81,10 @@ def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, p
 
 
 def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> float:
-    """Return what users with all their tasks spend on servers beyond the cheapest way to have them, in parts of what the others spend.
+    """Return what users that run all their tasks spend on servers beyond the cheapest way to run them, relative to the others' spending.
 
-    The price of its last task may be many orders of magnitude above all that such a user pays for servers, and hide where it runs them.
-    Of users whose tasks are worth the same everywhere; the others are not looked at.
+    The price of its limit on tasks may be many orders of magnitude above what such a user pays for servers, so `kkt_violation` does not
+    show on which servers it runs them. Only users whose tasks have the same worth on all servers are checked.
     """
     limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
     tasks = limits.kinds == LimitKind.TASKS
@@ -104,10 +106,10 @@ def _wasted_spending(program: Program, x: FloatArray, prices: FloatArray) -> flo
 
 
 def room_left(program: Program, x: FloatArray) -> float:
-    """Return the largest room that a pair has left: of the limits that it uses (tasks of its user too), the smallest free part.
+    """Return the largest room left of a pair: the smallest free fraction over the limits that it uses (the user's own included).
 
-    0 where x is Pareto optimal: nobody's task can be added without taking something away. It has no scale: users of next to no worth
-    in a sum count like all others.
+    It is 0 if no task can be added without taking another away, as in every Pareto optimal x. Users with a tiny weight in the goal count
+    like all others.
     """
     limits = program.limits
     free = np.divide(limits.bounds - limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
@@ -118,7 +120,7 @@ def room_left(program: Program, x: FloatArray) -> float:
 
 
 def clause_violation(goal: Disjunctive, x: FloatArray, auxiliary: FloatArray | None) -> float:
-    """Return the largest violation over the clauses, of each its best alternative; rows are scaled by their own size."""
+    """Return the largest violation over the clauses. That of a clause is the smallest of its alternatives; rows are scaled to size 1."""
     point = np.concatenate([x, np.zeros(goal.auxiliary_upper.size) if auxiliary is None else auxiliary])
     worst = 0.0
     for clause in goal.clauses:
