@@ -192,7 +192,7 @@ def marginal_worth(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray) 
 
 
 def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_scale: bool = False) -> float:
-    """Return the relative gap of sum weights[n] U[n]. With ``any_scale`` the prices may be in any unit: the better of two is used."""
+    """Return the relative gap of sum weights[n] U[n]. With ``any_scale`` the unit of the prices does not matter."""
     worth = weights[program.pair_users] * program.utilities
     prices = np.zeros(len(program.limits)) if solution.prices is None else np.maximum(solution.prices, 0.0)
     reached = float(worth @ solution.x)
@@ -202,7 +202,7 @@ def _total_gap(program: Program, weights: FloatArray, solution: Solution, any_sc
     if any_scale and income > 0:
         scales = [reached / income]  # at an optimum both sides of the bound are equal
         valued = worth > 0
-        if (cost[valued] > 0).all():  # the smallest at which no pair is worth more than it costs, as the rounding of a million pairs adds up
+        if (cost[valued] > 0).all():  # the smallest at which no pair is worth more than it costs: rounding adds up
             scales.append(float((worth[valued] / cost[valued]).max(initial=0.0)))
     largest = program.largest()
     bound = min(scale * income + float(np.maximum(worth - scale * cost, 0.0) @ largest) for scale in scales)
