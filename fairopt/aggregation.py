@@ -1,15 +1,16 @@
-"""Make an instance smaller without changing its answer, and bring the answer back.
+"""Merge identical rows of an instance without changing its answer, and spread the answer back.
 
-Identical rows merge exactly, for divisible tasks:
+For divisible tasks the following merges are exact:
 
 * servers with the same capacity, the same eligibility column, the same rates (and utilities) become one row with the sum of their counts;
-* users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one, whose weight,
-  tasks and parallelism are the sums of theirs.
+* users with the same demand, eligibility, rates (and utilities) and the same tasks and parallelism per weight become one user, whose
+  weight, tasks and parallelism are the sums of theirs.
 
-Users who demand nothing have no column in any program: the way back gives them all their tasks.
+Users that demand nothing have no column in any program. On the way back they get all their tasks.
 
-The answer spreads back evenly over servers (by count) and over users by weight. Averaging over the symmetry keeps feasibility and every
-share, and the fair shares are unique: so nothing is lost. It turns the 12,583 servers of the Google cluster into ten rows.
+The tasks of a merged row are divided among its servers in proportion to their counts, and among its users in proportion to their weights.
+Averaging an optimal answer over identical rows keeps it feasible and changes no fair share, as these are unique. So the merged optimum is
+an optimum. The 12,583 servers of the Google cluster, for example, become ten rows.
 
 >>> instance = Instance([[1, 2], [1, 2], [4, 4]], [[1, 1], [1, 1]], weights=[1, 3])
 >>> merging = merge(instance)
@@ -32,20 +33,20 @@ from fairopt.instance import FloatArray, Instance, IntArray
 
 __all__ = ["Merging", "expand", "merge", "number_distinct", "single_servers", "unmerged"]
 
-_STEEP = 0.05  # phi^20
-_FAINT = 1e-100  # a smaller pull could not be divided by
+_STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
+_FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Merging:
-    """A smaller instance and the way back.
+    """A merged instance and the way back.
 
     Attributes
     ----------
     original, instance : Instance
-        Before and after.
+        The instance before and after merging.
     user_group, server_group : int arrays (users,), (servers,)
-        Row of ``instance`` that each original row became.
+        Row of ``instance`` that each original row belongs to.
     user_part, server_part : arrays (users,), (servers,)
         Fraction of the merged row's tasks that each original row receives.
     """
@@ -58,14 +59,14 @@ class Merging:
     server_part: FloatArray
 
     def restrict(self, pair_data: FloatArray | None) -> FloatArray | None:
-        """Take data about pairs, (users, servers) or (users, 1), to the merged rows."""
+        """Return data about pairs, (users, servers) or (users, 1), for the merged rows."""
         if pair_data is None:
             return None
         users, servers = _first(self.user_group), _first(self.server_group)
         return pair_data[users] if pair_data.shape[1] == 1 else pair_data[np.ix_(users, servers)]
 
     def spread(self, x: npt.ArrayLike) -> FloatArray:
-        """Bring tasks (merged users, merged servers) back to (users, servers)."""
+        """Return tasks (users, servers) from tasks (merged users, merged servers)."""
         by_user = np.asarray(x, float)[self.user_group] * self.user_part[:, None]
         tasks: FloatArray = by_user[:, self.server_group] * self.server_part
         for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
@@ -74,15 +75,21 @@ class Merging:
 
 
 def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float = 1.0) -> Merging:
-    """Merge identical rows; ``pair_data``, (users, servers) or (users, 1), must be equal too where it is given.
+    """Merge identical rows of an instance.
 
-    ``alpha`` is that of an alpha-fair goal: identical users divide by phi^(1/alpha), and stand for one of weight
-    (sum phi^(1/alpha))^alpha. Max-min goals divide by phi, as alpha = 1 does. Where the power is steep (and for alpha = 0, where
-    the largest weight takes all), only users of equal weight merge.
+    Parameters
+    ----------
+    instance : Instance
+    pair_data : array (users, servers) or (users, 1), optional
+        Further data, such as utilities, in which merged rows must also agree.
+    alpha : float
+        That of an alpha-fair goal: users divide the tasks of their merged row in proportion to phi^(1/alpha), and its weight is
+        (sum phi^(1/alpha))^alpha. Max-min goals divide by phi, as alpha = 1 does. If alpha is close to 0 (the largest weight takes all),
+        only users of equal weight merge.
     """
     one_weight = instance.weights.ndim == 1
     largest = float(instance.weights.max(initial=0.0)) or 1.0
-    # Relative to the largest: powers of weights far apart would overflow.
+    # Weights are divided by the largest, as powers could overflow.
     steep = alpha < _STEEP or bool(one_weight and ((instance.weights / largest) ** (1.0 / alpha) < _FAINT).any())
     pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
@@ -96,7 +103,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
             if data.shape[1] == instance.n_servers:
                 server_keys.append(data.T)
     user_group, server_group = number_distinct(user_keys), number_distinct(server_keys)
-    if user_group[-1] == instance.n_users - 1 and server_group[-1] == instance.n_servers - 1:  # no two rows are identical
+    if user_group[-1] == instance.n_users - 1 and server_group[-1] == instance.n_servers - 1:  # all rows are distinct
         return unmerged(instance)
     first_user, first_server = _first(user_group), _first(server_group)
 
@@ -127,13 +134,13 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
 
 
 def unmerged(instance: Instance) -> Merging:
-    """Return the merging that merges nothing."""
+    """Return the merging in which every row stays as it is."""
     n, k = instance.n_users, instance.n_servers
     return Merging(instance, instance, np.arange(n), np.arange(k), np.ones(n), np.ones(k))
 
 
 def single_servers(instance: Instance) -> tuple[IntArray, list[str]]:
-    """Return the row of each single server, and its name: rows that stand for several number them.
+    """Return the row and the name of each single server. The servers of a row that stands for several are numbered.
 
     >>> single_servers(Instance([[1], [2]], [[1]], counts=[2, 1], servers=["a", "b"]))
     (array([0, 0, 1]), ['a#1', 'a#2', 'b'])
@@ -150,7 +157,7 @@ def single_servers(instance: Instance) -> tuple[IntArray, list[str]]:
 
 
 def expand(instance: Instance) -> tuple[Instance, IntArray]:
-    """Give every server a row of its own (whole tasks lie on single servers); also return the original row of each.
+    """Return the instance with one row for each single server, as whole tasks need, and the original row of each.
 
     >>> expand(Instance([[1], [2]], [[1]], counts=[2, 1]))[1]
     array([0, 0, 1])
@@ -176,7 +183,7 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
 
 
 def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
-    """Number the distinct rows of these arrays side by side, in order of first appearance.
+    """Return the number of each row among the distinct rows of these arrays, side by side, in order of first appearance.
 
     >>> number_distinct([np.array([[2.0], [1.0], [2.0]])])
     array([0, 1, 0])
@@ -186,7 +193,7 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
     if not (ordered[1:] == ordered[:-1]).any():
         return np.arange(hashes.size)
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    if not all((key[first[inverse]] == key).all() for key in keys):  # one hash for different rows: compare them whole
+    if not all((key[first[inverse]] == key).all() for key in keys):  # two different rows have the same hash: compare all columns
         table = np.hstack([np.ascontiguousarray(key, dtype=np.float64) + 0.0 for key in keys])  # + 0.0: no negative zeros
         as_bytes = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
         _, first, inverse = np.unique(as_bytes, return_index=True, return_inverse=True)
@@ -196,7 +203,7 @@ def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:
 
 
 def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
-    """Return a number for each row: equal rows have equal ones, and different rows hardly ever."""
+    """Return a hash of each row. Equal rows have equal hashes; different rows almost never do."""
     rng = np.random.default_rng(0)
     hashes: npt.NDArray[np.uint64] = np.zeros(keys[0].shape[0], np.uint64)
     for key in keys:
@@ -212,7 +219,7 @@ def _hashes(keys: Sequence[npt.NDArray[np.generic]]) -> npt.NDArray[np.uint64]:
 
 
 def _bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
-    """Return the bits of numbers, mixed: those of a small whole number are all at one end."""
+    """Return the bits of numbers with the high half mixed into the low: a small whole number has zeros in the low half."""
     bits = (np.asarray(values, np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zeros
     return bits ^ (bits >> np.uint64(32))
 

@@ -1,4 +1,4 @@
-"""The answer: who runs how many tasks where, with everything that follows from it.
+"""An allocation: how many tasks each user runs on each server, and what follows from it.
 
 >>> import fairopt as fo
 >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"]), "drf")
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["GIVEN", "Allocation", "Exact", "Greedy", "Level"]
 
-GIVEN = "given"  # notion and solver of an allocation that somebody else made: no optimum, no schedule
+GIVEN = "given"  # notion and solver of an allocation that fairopt did not compute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """One level of a leximin: the users who stop there, and the prices that prove it.
+    """One level of a leximin: the users settled at it, and the dual prices that prove it.
 
     Attributes
     ----------
@@ -45,11 +45,10 @@ class Level:
         The common share U[n] / phi[n].
     users : tuple of str
     prices : array (servers, resources) or (servers, 1), or None
-        Dual multipliers that prove the level. One more unit of a resource (or, under time division, of each server's whole time) raises
-        it by at most this, and by exactly this where the multipliers are unique. Levels above the first one by ``interior-point`` are
-        proved with those below held (`fairopt.certificate.levels`): there this is so only while these stay as they are, and prices of
-        what they fill may be below 0. None for whole tasks, which
-        have none.
+        Dual prices that prove the level. One more unit of a resource (or, under time division, of the time of every server of the row)
+        raises the level by at most its price, and by exactly that if the prices are unique. ``interior-point`` proves levels above the
+        first with the lower levels fixed (`fairopt.certificate.levels`): their prices hold only while those stay as they are, and may be
+        negative for limits that these fill. None for whole tasks.
     """
 
     value: float
@@ -59,8 +58,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exact:
-    """What `fairopt.solve` was asked for: the notion with its options, and what its caller chose. `fairopt.analysis.rerun` asks it
-    again."""
+    """The arguments of `fairopt.solve` that led to an allocation, for `fairopt.analysis.rerun`."""
 
     notion: Notion
     solver: str | None = None
@@ -70,7 +68,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Greedy:
-    """What `fairopt.schedule` was asked for: the criterion and the placement with their options, ties, seed and where to stop."""
+    """The arguments of `fairopt.schedule` that led to an allocation, for `fairopt.analysis.rerun`."""
 
     notion: Notion
     placement: str | Placement | Chooser
@@ -87,28 +85,29 @@ class Allocation:
     ----------
     instance : Instance
     notion, solver, sharing : str
-        What was asked for and which engine answered.
+        The notion, the engine that solved it, and what is shared: "rdm" (resources) or "tdm" (time).
     tasks : array (users, servers)
-        x[n,i], one way to realise what is unique: the shares, and ``tasks_per_user`` wherever a task is worth the same on every
-        server (whole tasks apart).
+        x[n,i], one way to realise what is unique: the shares, and ``tasks_per_user`` if a task has the same worth on every server. (With
+        whole tasks neither need be unique.)
     shares : array (users,) or (users, servers)
-        The notion's own share, weights included; per server where the notion is.
+        The notion's own share of each user, divided by its weight; per server for a server-specific notion.
     prices : array (servers, resources) or (servers, 1), or None
-        Dual price of capacity (of a server's time): the most that the goal can gain with one more unit, and what it does gain where the
-        prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has them all.
+        Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
+        prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
     levels : tuple of Level
-        Ascending; empty where the goal has none.
+        Ascending; empty if the goal has no levels.
     certificate : Certificate
     seconds : dict
-        Time to merge and formulate, to solve and to certify; parts of the second: ``compile`` the program, ``load`` compiled code (once).
+        Seconds to ``formulate`` (merging included), to ``solve`` and to ``certify``. Of these, ``compile`` is the time to compile the
+        program, ``load`` that to load compiled code (once).
     details : dict
-        What the engine tells: iterations, programs solved, gap and bound for whole tasks; of a schedule, the number of placements, whose
-        task fits nowhere, and at whom it stopped if the first block was to end it.
+        What the engine reports: iterations, programs solved, gap and bound for whole tasks. For a schedule: the number of placements, the
+        users whose task fits on no server, and with ``stop="first-block"`` the user that was blocked.
     trace : object
-        A record of the way there (sweeps, a trajectory), of engines that keep one; its rows are those of the merged instance. A trajectory
-        draws itself, ``trace.plot()``. Of a schedule, the order of its placements.
+        A record of the iterations (sweeps, a trajectory), from engines that keep one, in rows of the merged instance. A trajectory has a
+        picture, ``trace.plot()``. For a schedule: the order of its placements.
     question : Exact, Greedy or None
-        What it is the answer to, with all options; None for allocations that somebody else made.
+        The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
     """
 
     instance: Instance
@@ -140,7 +139,7 @@ class Allocation:
 
     @property
     def shares_to_show(self) -> FloatArray | None:
-        """The shares, (users,), where there is one a user and it is not the number of tasks itself; else None."""
+        """The shares, (users,); None if they are per server, or equal to the numbers of tasks."""
         if self.shares.ndim == 2 or np.allclose(self.shares, self.tasks_per_user, rtol=1e-9, atol=0.0):
             return None
         return self.shares
@@ -152,7 +151,7 @@ class Allocation:
 
     @property
     def utilization(self) -> FloatArray:
-        """Usage / capacity, (servers, resources); 0 where there is no capacity. Under time division see ``time_utilization``."""
+        """Usage / capacity, (servers, resources); 0 if the capacity is 0. For time division see ``time_utilization``."""
         capacity = self.instance.row_capacity
         return np.divide(self.usage, capacity, out=np.zeros_like(capacity), where=capacity > 0)
 
@@ -166,19 +165,19 @@ class Allocation:
 
     @property
     def dominant_resources(self) -> tuple[str, ...]:
-        """Resource of which a task of each user takes the largest part of the whole cluster; "" for a user who demands nothing."""
+        """Dominant resource of each user, argmax_r d[n,r] / C[r] with C the capacity of the cluster; "" for a user without demand."""
         parts = safe_ratio(self.instance.demands, self.instance.total_capacity)
         best = parts.argmax(axis=1)
         return tuple(self.instance.resources[r] if parts[n, r] > 0 else "" for n, r in enumerate(best))
 
     @property
     def complete(self) -> BoolArray:
-        """Which users run all the (finitely many) tasks that they have, (users,)."""
+        """Which users run all their tasks, (users,)."""
         return self.tasks_per_user >= self.instance.tasks * (1 - 1e-9)
 
     @property
     def level_of_user(self) -> tuple[int | None, ...]:
-        """Number of the level at which each user stops, from 1; None for one who has all its tasks, or where there are no levels."""
+        """Number of each user's level, from 1; None for a user that runs all its tasks, or if there are no levels."""
         number: dict[str, int] = {}
         for k, level in enumerate(self.levels, start=1):
             for user in level.users:

@@ -1,7 +1,7 @@
-"""Files, read with a clear refusal and replaced as a whole.
+"""Read text files with clear error messages, and replace files atomically.
 
-A reader never sees half a file: the content goes to a new file in the same folder, which then takes the place of the old one. Of several
-files, all are written before the first takes its place.
+A file is written under a temporary name in the same folder and then renamed, so a reader never sees half of it. Of several files, all are
+written before the first is renamed.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -28,12 +28,12 @@ __all__ = ["read_text", "write_files"]
 
 
 def read_text(path: Path) -> str:
-    """Return the UTF-8 text of a file (a byte order mark at its start is dropped, line ends stay as they are; ``*.gz`` is unpacked).
+    """Return the UTF-8 text of a file. ``*.gz`` is unpacked, a byte order mark is dropped, and line ends stay as they are.
 
     Raises
     ------
     InvalidInstance
-        The file is missing, a folder, not readable, not text, or not UTF-8.
+        If the file is missing, a folder, not readable, not text, or not UTF-8.
     """
     try:
         data = path.read_bytes()
@@ -60,18 +60,18 @@ def read_text(path: Path) -> str:
 
 
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
-    """Write every text (as UTF-8) or bytes to its file; none takes its place before all are written.
+    """Write every text (as UTF-8) or bytes to its file. Existing files are replaced only after all have been written.
 
     Raises
     ------
     InvalidInstance
-        The folder is missing, or the file cannot be written.
+        If a folder is missing, or a file cannot be written.
     """
     written: dict[Path, tuple[Path, Path]] = {}
     path = Path()
     try:
         for path, content in contents.items():
-            target = Path(os.path.realpath(path))  # a link keeps pointing where it did
+            target = Path(os.path.realpath(path))  # replace the target of a link, not the link
             temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
             written[path] = (temporary, target)
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -85,7 +85,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         raise InvalidInstance(f"{path} cannot be written: {reason}") from error
     finally:
         for temporary, _ in written.values():
-            with contextlib.suppress(OSError):  # gone already, unless something failed
+            with contextlib.suppress(OSError):  # renamed before, unless something failed
                 temporary.unlink()
 
 

@@ -1,12 +1,12 @@
-"""The question: who asks for what, and what there is to share.
+"""An instance: the servers of a cluster and the users who share them.
 
-Symbols (the code spells them out): user n of N, server i of K (a row may stand for ``counts[i]`` identical servers), resource r of
-M; capacity c[i,r], demand of one task d[n,r], weight phi[n], tasks T[n], eligibility delta[n,i], and
+Symbols (the code spells them out): user n of N, server i of K (a row may stand for ``counts[i]`` identical servers), resource r of M,
+capacity c[i,r] of one server, demand d[n,r] of one task, weight phi[n], number of tasks T[n], eligibility delta[n,i], and
 
     gamma[n,i] = delta[n,i] * counts[i] * min over r with d[n,r] > 0 of c[i,r] / d[n,r],
 
-the tasks that user n runs when it has the whole row i to itself, counts[i] times what it runs on one server. A user may be limited to
-P[n] servers at once: sum over i of counts[i] x[n,i] / gamma[n,i] <= P[n].
+the number of tasks that user n could run alone on row i. A user may be limited to P[n] servers at once: sum over i of counts[i] x[n,i] /
+gamma[n,i] <= P[n].
 
 >>> instance = Instance(
 ...     [[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]],
@@ -48,7 +48,7 @@ __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance"
 
 
 def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
-    """Divide with the conventions of this field: 0 / 0 = 0 (asks for nothing of nothing) and a / 0 = inf.
+    """Divide with the conventions 0 / 0 = 0 (no demand for a resource that does not exist) and a / 0 = inf.
 
     >>> safe_ratio([0.0, 1.0, 1.0], [0.0, 0.0, 4.0])
     array([0.  ,  inf, 0.25])
@@ -69,32 +69,31 @@ class Instance:
     demands : array (users, resources)
         Demand of one task in the same units, finite, >= 0.
     weights : array (users,) or (users, resources), optional
-        Priorities (entitlements), > 0; default 1. One per resource only for notions that take it.
+        Priorities (entitlements), > 0; default 1. Weights per resource only for the notions that accept them.
     eligibility : bool array (users, servers), optional
-        Where each user may run. The default is wherever every demanded resource exists. The attribute of this name is the
-        effective one: a demanded resource with capacity 0, a row with count 0 or a rate of 0 makes a pair ineligible
-        whatever was given; what was given stays in ``placement``.
+        Where each user may run; default: wherever every demanded resource exists. The attribute ``eligibility`` is the effective one: a
+        pair with a demanded resource of capacity 0, a count of 0 or a rate of 0 is never eligible. The argument is kept in ``placement``.
     counts : array (servers,), optional
-        How many identical servers the row stands for: whole numbers >= 0; default 1.
+        Number of identical servers that the row stands for, whole numbers >= 0; default 1.
     tasks : array (users,), optional
-        Tasks that the user has, >= 0; ``inf``, the default, for no limit.
+        Number of tasks of each user, >= 0; default ``inf``, no limit.
     rates : array (users, servers), optional
-        Tasks that a user runs on *one* server of the row alone, where that is not min c/d (a coprocessor, a radio channel, a job that
-        is faster on another accelerator). Time is then what is shared. The attribute ``rates`` is gamma (times counts, 0
-        where ineligible) for every instance; what was given stays in ``rates_per_server``.
+        Number of tasks that a user runs alone on *one* server of the row, if it is not min c/d (a coprocessor, a radio channel, a job that
+        is faster on another accelerator). Users then share the time of the servers. The attribute ``rates`` is gamma (times counts, 0 for
+        pairs that are not eligible) for every instance; the argument is kept in ``rates_per_server``.
     parallelism : array (users,), optional
-        Servers that a user can be on at once, > 0; ``inf``, the default, for no limit. x[n,i] tasks are worth x[n,i] / rho[n,i] servers,
-        rho[n,i] what the user runs on *one* server of the row alone (min c/d, or the rate given), and sum_i x[n,i] / rho[n,i] <= P[n].
-        Under time division these are parts of servers' time: with 1, a job never runs in two places at once. Under division of
-        resources they are the parts of servers that the user's dominant resource there takes.
+        Largest number of servers that a user is on at once, > 0; default ``inf``, no limit. With rho[n,i] the number of tasks that the user
+        runs alone on *one* server of the row (min c/d, or the rate given), sum_i x[n,i] / rho[n,i] <= P[n]. Under time division the terms
+        are fractions of servers' time: with P[n] = 1 a job never runs in two places at once. Under resource division they are fractions
+        of the user's dominant resource on each server.
     users, servers, resources : sequences of unique strings, optional
-        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. Pandas frames bring theirs along: the columns and rows must
-        then match exactly, nothing is aligned by guess.
+        Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
+        equal and in the same order; nothing is aligned by guess.
 
     Raises
     ------
     InvalidInstance
-        With the user, server and resource that is wrong, and what to do.
+        The message names the user, server or resource that is wrong, and says what to do.
     """
 
     capacities: FloatArray
@@ -168,7 +167,7 @@ class Instance:
             given = numbers(rates, "rates", (n, k), "(users, servers)")
             check(given, np.isfinite(given) & (given >= 0), "rate", "finite and >= 0", user_labels, server_labels)
 
-        # A user may run where every resource that it demands exists; the product counts the demanded resources that are missing.
+        # A pair is eligible if every demanded resource exists. The product counts the demanded resources that are missing.
         missing = (d > 0).astype(np.float32) @ (c == 0).astype(np.float32).T
         allowed = (missing == 0) & (number > 0)
         if given is not None:
@@ -180,7 +179,7 @@ class Instance:
         endless = np.flatnonzero((d == 0).all(axis=1) & np.isinf(work)) if given is None else np.empty(0, int)
         if endless.size:
             raise InvalidInstance(
-                f'user "{user_labels[endless[0]]}" demands nothing and has no limit on its tasks, so no allocation is largest; '
+                f'user "{user_labels[endless[0]]}" demands nothing and has no limit on its tasks, so it could run any number of them; '
                 "give it a demand > 0 for some resource, or a finite number of tasks"
             )
         for name, value in {
@@ -207,7 +206,7 @@ class Instance:
 
     @property
     def n_users(self) -> int:
-        """N."""
+        """N, the number of users."""
         return len(self.users)
 
     @property
@@ -217,12 +216,12 @@ class Instance:
 
     @property
     def n_resources(self) -> int:
-        """M."""
+        """M, the number of resources."""
         return len(self.resources)
 
     @property
     def total_capacity(self) -> FloatArray:
-        """Capacity of the whole cluster, (resources,)."""
+        """Capacity of the cluster, sum_i counts[i] c[i,r], (resources,)."""
         return self.counts @ self.capacities
 
     @property
@@ -232,18 +231,18 @@ class Instance:
 
     @property
     def rates_of_one(self) -> FloatArray:
-        """Rho, (users, servers): tasks on *one* server of the row alone, wherever a user may run; inf for no demand."""
+        """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
         if self.rates_per_server is not None:
             return self.rates_per_server
         rho = np.full((self.n_users, self.n_servers), np.inf)
-        for r in range(self.n_resources):  # a resource at a time: no (users, servers, resources) array is ever held
+        for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
             users = np.flatnonzero(self.demands[:, r] > 0)
             rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
         return rho
 
     @property
     def unconstrained_rates(self) -> FloatArray:
-        """Gamma as if there were no placement constraint, (users, servers): 0 where a resource is missing, inf for no demand."""
+        """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
             return self.rates_per_server * self.counts
         gamma = self.rates_of_one
@@ -254,12 +253,12 @@ class Instance:
 
     @property
     def rates(self) -> FloatArray:
-        """Gamma, (users, servers): tasks that a user runs with the whole row to itself; 0 where it may not run."""
+        """Gamma, (users, servers): the tasks that a user could run alone on the row; 0 for pairs that are not eligible."""
         return np.where(self.eligibility, self.unconstrained_rates, 0.0)
 
     @property
     def limited(self) -> BoolArray:
-        """Which users have a parallelism that is less than the number of servers where they may run, (users,): others never feel it."""
+        """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
         limited = np.isfinite(self.parallelism) & ~self.zero_demand
         limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
         return limited
@@ -284,7 +283,7 @@ class Instance:
 
     @property
     def unservable(self) -> tuple[str, ...]:
-        """Labels of the users who have no eligible server: they get 0 and are left out of every goal."""
+        """Labels of the users without an eligible server. They get 0 tasks and are left out of every goal."""
         return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
 
     def index(self, user: str) -> int:
@@ -316,27 +315,27 @@ class Instance:
         return Instance(**{**arguments, **changes})
 
     def pooled(self) -> Instance:
-        """Return one server with all the capacity of the cluster, which every user may use; users stay as they are.
+        """Return an instance with one server that has all the capacity of the cluster and on which every user is eligible.
 
-        What notions of one pool (drf, bbf) see of a cluster, and an upper bound of what any placement can reach. A user's parallelism
-        becomes the part of the pool that as many of its best servers would fill.
+        Notions of one pool (drf, bbf) need such an instance. Any placement on the cluster is also feasible in the pool. A user's
+        parallelism P[n] becomes the fraction of the pool that P[n] of its best servers would fill.
 
         Raises
         ------
         InvalidInstance
-            For an instance with rates: speeds on different servers do not add up to a capacity.
+            If the instance has rates: speeds on different servers do not add up to a capacity.
 
         >>> Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]], counts=[1, 2]).pooled().capacities
         array([[26., 16.]])
         """
         if self.rates_per_server is not None:
             raise InvalidInstance(
-                "the instance gives rates, a speed for each user and server, and no one server has all of them; "
-                "pool an instance without rates, where capacities say how many tasks fit"
+                "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; "
+                "leave rates out"
             )
         best = self.rates_of_one[:, self.counts > 0].max(axis=1, initial=0.0)
-        whole = safe_ratio(self.total_capacity, self.demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=self.demands > 0)
-        part = np.divide(best, whole, out=np.zeros(self.n_users), where=np.isfinite(whole) & (whole > 0))
+        pool = safe_ratio(self.total_capacity, self.demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=self.demands > 0)
+        part = np.divide(best, pool, out=np.zeros(self.n_users), where=np.isfinite(pool) & (pool > 0))
         return Instance(
             self.total_capacity[None, :],
             self.demands,
@@ -349,7 +348,7 @@ class Instance:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data in the schema of instance files (``fairopt schema``); defaults are left out. Lossless.
+        """Return plain data in the schema of instance files (``fairopt schema``), without loss. Defaults are left out.
 
         >>> Instance([[4]], [[2]], resources=["cpu"]).to_dict()["users"]
         [{'name': 'user-1', 'demand': {'cpu': 2.0}}]
@@ -383,7 +382,7 @@ class Instance:
         return dict(zip(self.resources, values.tolist(), strict=True))
 
     def __eq__(self, other: object) -> bool:
-        """Two instances are equal when every array and every label is, and users may run in the same places (for whatever reason)."""
+        """Two instances are equal if all arrays and labels are. Of placement constraints the effective eligibility is compared."""
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:

@@ -1,4 +1,4 @@
-"""Notions, schedules and generators as people write them: "proportional:alpha=2", "drfh:best-fit:metric=cosine", tuples and mappings."""
+"""Read specifications of notions, schedules and generators: "proportional:alpha=2", "drfh:best-fit:metric=cosine", tuples and mappings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
 
 
 def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
-    """Return the name of a row and its notion."""
+    """Return the name of a specification, for a row of a table, and its notion."""
     if isinstance(spec, str):
         word, *rest = spec.split(":")
         return spec, notion_of(word, **_options(rest, spec))
@@ -36,7 +36,7 @@ def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
 
 
 def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
-    """Return the name, the word and the options of "psdsf:period=1" or ("psdsf", {"period": 1}); nothing where it is neither.
+    """Return the name, the identifier and the options of "psdsf:period=1" or ("psdsf", {"period": 1}); all empty for anything else.
 
     >>> options_of("psdsf:period=1")
     ('psdsf:period=1', 'psdsf', {'period': 1})
@@ -50,7 +50,7 @@ def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
 
 
 def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
-    """Return the name of a row, and the arguments of `schedule` or what it returned."""
+    """Return the name of a specification, for a row of a table, and the arguments of `schedule` (or the allocation that is given)."""
     if isinstance(spec, Allocation):
         return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec
     plan: dict[str, Any]
@@ -65,15 +65,15 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
     else:
         raise Unsupported(f'a schedule is {spec!r}; give "drfh:best-fit", or a mapping of the arguments of fairopt.schedule')
     if "sharing" in plan:
-        raise Unsupported("all rows share alike; give sharing to compare, not to a schedule")
-    planned(**plan)  # refuses what is misspelt, before anything is computed
+        raise Unsupported("sharing is the same for all rows; give it to compare, not to a schedule")
+    planned(**plan)  # refuses misspelt options before anything is computed
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
     words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
     return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
 
 
 def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
-    """Return the name and the placement that "best-fit:metric=l2" means.
+    """Return the name and the placement of a specification such as "best-fit:metric=l2".
 
     >>> read_placement("best-fit:metrik=l2")
     Traceback (most recent call last):
@@ -89,13 +89,13 @@ def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
 
 
 def read_generator(spec: str) -> Generator:
-    """Return the generator of random instances that "google:users=50:servers=100" means."""
+    """Return the generator of a specification such as "google:users=50:servers=100"."""
     word, *rest = spec.split(":")
     return generator(word, **_options(rest, spec))
 
 
 def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
-    """Read ``["alpha=2", "order=random"]``: whole numbers, numbers, else words."""
+    """Return the options ``["alpha=2", "order=random"]`` as a mapping. Values are integers or floats if they look so, else strings."""
     options: dict[str, Any] = {}
     for part in parts:
         word, sign, text = part.partition("=")

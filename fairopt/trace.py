@@ -1,6 +1,6 @@
 """A trace: jobs of tasks that users submit over time, and users and servers that come and go.
 
-Arrays, one entry a job: its user, when it is submitted, how many tasks it has, what one demands, how long it runs, where it may run.
+Each job has a user, a submit time, a number of identical tasks, the demand and the duration of a task, and servers on which it may run.
 
 >>> trace = Trace(
 ...     ["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1, 4], [2, 2], [3, 1]], durations=[10, 20, 10])
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 __all__ = ["Event", "Trace", "backwards", "problems"]
 
 Event: TypeAlias = tuple[float, str, str] | tuple[float, str, str, int]
-"""Time, "join" or "leave" with a user, "add" or "remove" with a server row and how many of its servers (default 1)."""
+"""A time, and "join" or "leave" with a user, or "add" or "remove" with a server row and a number of servers (default 1)."""
 
 KINDS = ("leave", "join", "remove", "add")
 _MOST_TASKS = 2**31
-_LATEST = 1e12  # seconds; a clock that shows more has no tenths of a millisecond left
+_LATEST = 1e12  # seconds; larger times are not exact to a tenth of a millisecond
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
@@ -57,38 +57,38 @@ class Trace:
     Parameters
     ----------
     user : sequence of str (jobs,)
-        Who submits each job.
+        The user of each job.
     submit : array (jobs,)
-        When, in seconds from any moment on, >= 0; a job is not submitted before the one above it.
+        Submit time in seconds, >= 0, counted from any moment, in ascending order.
     tasks : int array (jobs,)
-        How many tasks, all alike, >= 1.
+        Number of tasks, >= 1, all with the same demand.
     demands : array (jobs, resources)
-        Of one task, in the units of the cluster, >= 0, and > 0 of some resource.
+        Demand of one task, in the units of the cluster, >= 0, and > 0 for at least one resource.
     durations : array (jobs,) or (tasks.sum(),)
-        Seconds that a task runs, >= 0 (inf: for ever): one for all tasks of a job, or one for each task, job by job.
+        Seconds that a task runs, >= 0 (inf: for ever): one number for all tasks of a job, or one for each task, job by job.
     eligibility : bool array (jobs, servers), optional
-        Where each job may run, by rows of the cluster. Default: anywhere.
+        Rows of the cluster on which each job may run; default all.
     events : sequence of tuples, optional
-        ``(time, "join" or "leave", user)`` and ``(time, "add" or "remove", server row, number)``, in any order. A user is there from
-        the beginning unless its first event is that it joins.
+        ``(time, "join" or "leave", user)`` and ``(time, "add" or "remove", server row, number)``, in any order. A user whose first event is
+        not "join" is there from the beginning.
     jobs : sequence of str, optional
         Unique names; default "1", "2", ...
     resources : sequence of str, optional
-        Names of the columns of ``demands``; those of the cluster, in any order.
+        Names of the columns of ``demands``: those of the cluster, in any order.
 
     Attributes
     ----------
     users : tuple of str
-        Everybody who submits a job, in order of appearance.
+        The users, in the order of their first jobs.
     user : int array (jobs,)
         Position in ``users``.
     left_out : tuple of str
-        What a lenient reader left out, and why.
+        Rows that a lenient reader left out, and why.
 
     Raises
     ------
     InvalidInstance
-        With the job that is wrong, and what to do.
+        The message names the job that is wrong, and says what to do.
     """
 
     users: tuple[str, ...]
@@ -165,14 +165,16 @@ class Trace:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, resources: Sequence[str] | None = None, events: Iterable[Event] = ()) -> Trace:
-        """Return the trace of a table with a row per job: columns ``job``, ``user``, ``submit_s``, ``tasks``, ``run_s``, one a resource.
+        """Return the trace of a table with a row for each job.
+
+        Its columns are ``job``, ``user``, ``submit_s``, ``tasks``, ``run_s``, and one for each resource.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            ``job`` and ``tasks`` (1) may be missing; `to_frame` is the inverse where tasks of a job run equally long.
+            ``job`` may be left out, and ``tasks`` (default 1). `to_frame` is the inverse if all tasks of a job have the same duration.
         resources : sequence of str, optional
-            The columns that are resources; default: all others.
+            The columns that are resources; default: all other columns.
 
         >>> import pandas as pd
         >>> Trace.from_frame(pd.DataFrame({"user": ["A", "B"], "submit_s": [0, 1], "run_s": [9, 9], "cpu": [1, 2]}))
@@ -220,14 +222,14 @@ class Trace:
 
     @property
     def job_work(self) -> FloatArray:
-        """Seconds that all tasks of a job run in sum, (jobs,)."""
+        """Sum of the durations of all tasks of a job, in seconds, (jobs,)."""
         if self.durations.size != self.n_tasks:
             return self.tasks * self.durations
         first = np.cumsum(self.tasks) - self.tasks
         return np.add.reduceat(self.durations, first)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per job, in the columns that `from_frame` reads; ``run_s`` is the mean of its tasks."""
+        """Return one row for each job, with the columns that `from_frame` reads. ``run_s`` is the mean duration of its tasks."""
         import pandas as pd
 
         head = {
@@ -250,7 +252,7 @@ class Trace:
 
 
 def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict[str, BoolArray]:
-    """Return what is wrong with which jobs: message -> bool (jobs,)."""
+    """Return what can be wrong with a job, and with which jobs it is: message -> bool (jobs,)."""
     with np.errstate(invalid="ignore"):
         return {
             "its submit time is not a finite number >= 0": ~(np.isfinite(submit) & (submit >= 0)),
@@ -265,12 +267,12 @@ def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict
 
 
 def backwards(times: FloatArray) -> BoolArray:
-    """Return which times are before one above them."""
+    """Return which times are smaller than one before them."""
     return np.concatenate([[False], times[1:] < np.fmax.accumulate(times)[:-1]])
 
 
 def _events(events: Iterable[Event], users: tuple[str, ...]) -> tuple[tuple[float, str, str, int], ...]:
-    """Return the events in order of time, and at one time in that of ``KINDS``."""
+    """Return the events in order of time, and at one time in the order of ``KINDS``."""
     known = set(users)
     checked: list[tuple[float, str, str, int]] = []
     for number, event in enumerate(events, start=1):

@@ -46,14 +46,14 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
-_SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers are still numbers
+_SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers neither overflow nor underflow
 
 
 # Arrays and their labels ---------------------------------------------------------------------------------------------------------
 
 
 def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, meaning: str = "") -> FloatArray:
-    """Return a fresh float array, refusing what only looks like numbers."""
+    """Return a new float array. Strings, booleans in objects and other things that only look like numbers are refused."""
     array = _rectangular(values, what)
     if array.dtype.kind not in "iuf":
         array = _numbers_from_objects(array, what)
@@ -72,7 +72,7 @@ def _rectangular(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
 
 
 def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
-    """Convert an object array of true numbers (a pandas column may be one); anything else is an error."""
+    """Convert an object array, such as a pandas column, of real numbers; refuse anything else."""
     for position, value in np.ndenumerate(array):
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
             where = f" in row {position[0] + 1}" if position else ""
@@ -85,7 +85,7 @@ def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
 
 
 def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:
-    """Return a fresh float array of two dimensions, neither empty."""
+    """Return a new float array with two dimensions, neither of length 0."""
     array = numbers(values, what)
     if array.ndim != 2:
         raise InvalidInstance(f"the shape of {what} is {array.shape}, expected two dimensions: {meaning}")
@@ -95,7 +95,7 @@ def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:
 
 
 def booleans(values: npt.ArrayLike, shape: tuple[int, int]) -> BoolArray:
-    """Return eligibility, from booleans or ones and zeros."""
+    """Return eligibility as booleans, from booleans or from ones and zeros."""
     array = _rectangular(values, "eligibility")
     if array.shape != shape:
         raise InvalidInstance(f"the shape of eligibility is {array.shape}, expected {shape}: (users, servers)")
@@ -108,7 +108,7 @@ def booleans(values: npt.ArrayLike, shape: tuple[int, int]) -> BoolArray:
 
 
 def unique_labels(labels: Sequence[str] | None, number: int, kind: str) -> tuple[str, ...]:
-    """Return labels, unique non-empty strings; the default counts from 1."""
+    """Return the labels as a tuple of unique non-empty strings; default: ``kind-1``, ``kind-2``, ..."""
     if labels is None:
         return tuple(f"{kind}-{j + 1}" for j in range(number))
     if isinstance(labels, set | frozenset) or not isinstance(labels, Iterable):
@@ -121,7 +121,7 @@ def unique_labels(labels: Sequence[str] | None, number: int, kind: str) -> tuple
     try:
         if len(set(names)) == number and all(map(str.strip, names)):
             return names
-    except TypeError:  # not all strings: which one is told below
+    except TypeError:  # not all are strings: the loop below names the first that is not
         pass
     seen: set[str] = set()
     for position, name in enumerate(names):
@@ -143,13 +143,13 @@ def frame_labels(
     columns: Sequence[str] | None,
     column_kind: str,
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-    """Take the labels of a pandas frame; labels given otherwise must be equal to them."""
+    """Return the labels of a pandas frame. Labels that are also given as arguments must be equal to them."""
     if not (hasattr(values, "columns") and hasattr(values, "index")):
         return rows, columns
     result: list[Sequence[str]] = []
     for given, own, kind in ((rows, values.index, row_kind), (columns, values.columns, column_kind)):
         labels = list(own)
-        if kind == row_kind and labels == list(range(len(labels))):  # pandas' default index says nothing
+        if kind == row_kind and labels == list(range(len(labels))):  # pandas' default index is not a label
             result.append(given)  # type: ignore[arg-type]
             continue
         if given is not None and list(given) != labels:
@@ -162,7 +162,7 @@ def frame_labels(
 
 
 def require_labels(values: object, what: str, rows: tuple[str, ...], columns: tuple[str, ...] = ()) -> None:
-    """Refuse a pandas series or frame whose labels are not exactly those of the instance, in order; other values have no labels."""
+    """Refuse a pandas series or frame whose labels are not exactly those of the instance, in order. Other values have no labels."""
     for attribute, wanted in (("index", rows), ("columns", columns)):
         own = getattr(values, attribute, None)
         if own is None or callable(own):  # a list has a method called index
@@ -175,7 +175,7 @@ def require_labels(values: object, what: str, rows: tuple[str, ...], columns: tu
 
 
 def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple[str, ...], columns: tuple[str, ...] = ()) -> None:
-    """Raise for the first value that is not good, or whose magnitude is out of all proportion, with its labels."""
+    """Refuse the first value that is not good, or that is extremely large or small; the message has its labels."""
     if good.all():
         size = np.abs(values)
         if size.size and size.min() > _SMALLEST and size.max() < _LARGEST:
@@ -194,9 +194,9 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
 
 
 def restore_read_only(self: Any, state: Sequence[Any]) -> None:
-    """Fill a frozen dataclass with slots from a pickle or a deep copy; as ``__setstate__`` it keeps the arrays read-only.
+    """Restore a frozen dataclass with slots from a pickle or a deep copy, as its ``__setstate__``, with read-only arrays.
 
-    numpy forgets in both that an array was.
+    Arrays that numpy restores are writeable.
     """
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         if isinstance(value, np.ndarray):

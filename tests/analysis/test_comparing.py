@@ -334,7 +334,7 @@ def test_no_whole_tasks_within_a_time_limit_is_a_row_that_failed() -> None:
         ({"schedules": ["drfh:first-fit:ties=randm"]}, r'ties cannot be "randm" \(did you mean "random"\?\)'),
         ({"schedules": [{"placement": "best-fit", "metric": ["l2"]}]}, "best-fit has no metric"),
         ({"schedules": [7]}, "a schedule is 7"),
-        ({"schedules": [{"sharing": "tdm"}]}, "all rows share alike"),
+        ({"schedules": [{"sharing": "tdm"}]}, "sharing is the same for all rows"),
         ({"notions": "drff"}, 'there is no notion "drff"'),
         ({"sharing": "both"}, 'there is no sharing "both"'),
         ({"reference": "best"}, 'there is no notion "best"'),

@@ -35,5 +35,5 @@ def test_pooled_adds_servers_and_keeps_users() -> None:
 
 def test_rates_cannot_be_pooled() -> None:
     """A speed on each server is no capacity."""
-    with pytest.raises(fo.InvalidInstance, match="no one server has all of them"):
+    with pytest.raises(fo.InvalidInstance, match="do not add up to the capacity of one pool"):
         fo.Instance([[1], [1]], [[1]], rates=[[1, 2]]).pooled()
