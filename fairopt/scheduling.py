@@ -1,11 +1,11 @@
-"""Instance + criterion + placement -> a schedule of whole tasks, by progressive filling.
+"""Greedy schedules: instance, criterion and placement -> whole tasks, by progressive filling.
 
-What a scheduler does: give one task at a time to the user with the smallest share, where it fits, and take none back. It is greedy, and
-said to be so: the certificate of a schedule is of its feasibility only. `solve` gives the optimum to measure it against.
+As in a real scheduler, one task at a time goes to the user with the smallest share, on a server where it fits, and none is taken back. The
+result is not an optimum, and its certificate covers feasibility only. `solve` computes the optimum to compare it with.
 
-A scheduler of one's own is a share, a placement, or both. The share is a notion that states what a task is worth (`fairopt.ShareNotion`),
-the placement a function (`fairopt.solvers.filling.placements`); entered in ``fo.NOTIONS`` and ``fo.PLACEMENTS`` they have names, on the
-command line of the same program too.
+To define a scheduler of your own, give a share, a placement, or both. The share is a notion with the share of one task
+(`fairopt.ShareNotion`), the placement a function (`fairopt.solvers.filling.placements`). Entries in ``fo.NOTIONS`` and ``fo.PLACEMENTS``
+give them names.
 
 >>> import fairopt as fo
 >>> class CpuTime(fo.ShareNotion):
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 _ENDLESS = np.iinfo(np.int64).max // 2  # tasks of a user without a limit
 _MOST_SERVERS = 20_000_000
-_TOLERANCE = 1e-8  # of the check afterwards; what is placed keeps to FITS
+_TOLERANCE = 1e-8  # of the certificate; each placement is checked with FITS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Record:
     ----------
     instance : Instance
     users, servers : int arrays (tasks,)
-        Who received each task, and the single server that it lies on: row by row, ``counts[i]`` of each.
+        User and single server of each task. Single servers are numbered row by row, ``counts[i]`` for row i.
     """
 
     instance: Instance
@@ -70,7 +70,7 @@ class Record:
     servers: IntArray
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per task: user and single server, by name.
+        """Return one row per task, with the names of its user and its single server.
 
         >>> instance = Instance([[2]], [[1]], counts=[2], users=["A"], servers=["node"])
         >>> schedule(instance, record=True).trace.to_frame()["server"].tolist()
@@ -99,39 +99,40 @@ def schedule(
 ) -> Allocation:
     """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum.
 
-    Repeat: take the user with the smallest share, of those who have tasks left and a server that one fits on; give it one task, on a
-    server that the placement chooses. Rows that stand for several servers are filled server by server; the allocation is per row.
+    Of the users that have tasks left and a server on which one fits, the one with the smallest share is given one task, on a server that
+    the placement chooses. This is repeated until no task fits. A row that stands for several servers is filled server by server; the
+    allocation has one number for the row.
 
     Parameters
     ----------
     instance : Instance
     criterion : str or Notion
-        Which share: any notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" and "rpsdsf", whose shares
-        differ from server to server, or a notion of your own. Under a server-specific criterion and a placement that wants the user
-        first, the user's share is the smallest over the servers that its task fits on.
+        The share that is compared: a notion that equalises one ("drfh", "tsf", "cdrf", "asset", "max-min", "drf"), "psdsf" or "rpsdsf",
+        whose shares differ between servers, or a notion of your own. If shares differ between servers and the placement chooses the server
+        after the user, a user's share is the smallest over the servers on which its task fits.
     placement : str or function
-        Which server: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
+        How the server is chosen: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
     ties : {"index", "largest-demand", "random"}
-        Who is first of several users with the smallest share (up to a part 1e-12): the first, the one whose task takes the largest part
-        of a resource of the cluster (as in the example of the DRF paper), or anybody.
+        Which user comes first of several with the smallest share (up to a relative 1e-12): the first in the instance, the one whose task
+        takes the largest fraction of a resource of the cluster (as in the example of the DRF paper), or a random one.
     seed : int
-        Of random ties and placements; the same seed gives the same schedule.
+        Seed of random ties and placements. The same seed gives the same schedule.
     stop : {"exhausted", "first-block"}
-        When no further task fits, or, as algorithm 1 of the DRF paper is printed, as soon as the task of the lowest user does not: also if
-        that task would not fit on an empty server either. (A user without an eligible server takes no part.)
+        Stop when no task fits, or as soon as the task of the user with the smallest share does not fit, as algorithm 1 of the DRF paper is
+        printed. "first-block" stops also if that task does not fit on an empty server. (Users without an eligible server are left out.)
     record : bool
         Keep the order of the placements in ``allocation.trace``, a `Record`.
     sharing : {"rdm", "tdm"}, optional
-        Servers divide their resources (default), or their time (default for instances with rates): a task takes 1 / rate of it.
+        Servers divide their resources (default), or their time (default for instances with rates): a task takes the fraction 1 / rate.
     **options
-        Of the placement: ``metric`` (best-fit), ``slots`` (slots). Of the criterion: ``utility`` (max-min).
+        Options of the placement: ``metric`` (best-fit), ``slots`` (slots). Options of the criterion: ``utility`` (max-min).
 
     Returns
     -------
     Allocation
-        With ``shares`` those of the criterion, of slots where slots are shared; of "rpsdsf", whose residuals end near 0, those of
-        "psdsf". No prices and no levels. ``details["fits_nowhere"]`` names the users whose task does not fit on any empty server where it
-        may run (under "slots": needs more slots than any such server has).
+        Its ``shares`` are those of the criterion; with the placement "slots" those of slots, and for "rpsdsf", whose residuals end near 0,
+        those of "psdsf". It has no prices and no levels. ``details["fits_nowhere"]`` names the users whose task fits on no empty eligible
+        server (with "slots": needs more slots than any such server has).
 
     Raises
     ------
@@ -149,16 +150,16 @@ def schedule(
     chosen, how = checked(instance, own, sharing, {})
     if instance.limited.any():
         raise Unsupported(
-            f'a schedule fills servers task by task and keeps no account of how many one user is on, and "'
-            f'{instance.users[int(instance.limited.argmax())]}" is limited to {instance.parallelism[instance.limited][0]:g} at once; '
-            "use solve, with integral=True for whole tasks, or leave parallelism out"
+            f'a schedule cannot limit parallelism, but user "{instance.users[int(instance.limited.argmax())]}" is limited to '
+            f"{instance.parallelism[instance.limited][0]:g} servers at once; use solve, with integral=True for whole tasks, or leave "
+            "parallelism out"
         )
     check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     filling, too_large = filling_of(seen, chosen, how, ties, stop == "first-block")
-    too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has a single slot
+    too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":
         _check_first_block(filling, chosen, how_placed)
     fits_nowhere = [instance.users[n] for n in np.flatnonzero(too_large)]
@@ -205,15 +206,15 @@ def schedule(
     )
 
 
-# What was asked for --------------------------------------------------------------------------------------------------------------
+# Arguments -----------------------------------------------------------------------------------------------------------------------
 
 
 def check_single_servers(instance: Instance) -> None:
-    """Refuse far more servers than can be filled one by one."""
+    """Refuse instances with more servers than can be filled one by one."""
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
-            f"the instance has {figure(instance.counts.sum())} servers, and tasks are placed on single ones, at most {_MOST_SERVERS:,}; "
-            "ask about a part of the cluster, or use solve, which merges rows"
+            f"the instance has {figure(instance.counts.sum())} servers, and a schedule fills at most {_MOST_SERVERS:,}, one by one; "
+            "give a part of the cluster, or use solve, which merges rows"
         )
 
 
@@ -227,7 +228,7 @@ def planned(
     record: bool = False,
     **options: Any,
 ) -> tuple[Placement | Chooser, str, Notion]:
-    """Return the placement, its name and the notion that the arguments of `schedule` mean, after all that can be said without an instance.
+    """Return the placement, its name and the notion of the arguments of `schedule`, checked as far as possible without an instance.
 
     >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -243,7 +244,7 @@ def planned(
 
 
 def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
-    """Return the placement with its options, its name, and the options of others."""
+    """Return the placement with its options, its name, and the options that are not its own."""
     entry: Any = placement
     if isinstance(placement, str):
         if placement not in PLACEMENTS:
@@ -265,7 +266,7 @@ def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) 
 
 
 def _options_of(entry: Any) -> list[str]:
-    """Return the options that a placement or notion takes; none if it is made already."""
+    """Return the names of the options of a placement or notion; none if it is an instance already."""
     return [f.name for f in dataclasses.fields(entry)] if isinstance(entry, type) and dataclasses.is_dataclass(entry) else []
 
 
@@ -297,28 +298,28 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
 def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:
     if filling.criterion.measure is not Measure.OWN:
         raise Unsupported(
-            f'"{chosen.name}" knows no lowest user, only one for each server, so stop="first-block" has no meaning for it; '
+            f'"{chosen.name}" has a user with the smallest share for each server, not one for all, so stop="first-block" has no meaning; '
             'leave stop out, or use a criterion such as "drfh"'
         )
     if isinstance(placement, Placement) and placement.server_first:
         raise Unsupported(
-            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning for it; '
+            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning; '
             'leave stop out, or use "first-fit"'
         )
 
 
-# What is filled ------------------------------------------------------------------------------------------------------------------
+# Input of progressive filling ----------------------------------------------------------------------------------------------------
 
 
 def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
-    """Return the arrays of progressive filling, and whose task is too large for any server: they take part only to block."""
+    """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block."""
     if sharing == "tdm":
         capacities = np.ones((instance.n_servers, 1))
         demands = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0)[:, :, None]
     else:
         capacities, demands = instance.capacities, instance.demands[:, None, :]
     fits = instance.eligibility.copy()
-    for r in range(capacities.shape[1]):  # a resource at a time: no (users, servers, resources) array is ever held
+    for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
         fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
     takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
     too_large = takes_part & ~fits.any(axis=1)
@@ -326,7 +327,7 @@ def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, 
         takes_part &= ~too_large
     whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
     order = np.arange(instance.n_users)
-    if ties == "largest-demand":  # to 12 digits: those that differ by rounding stay in order
+    if ties == "largest-demand":  # 12 digits, so that rounding does not change the order
         largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
         order = np.argsort([-float(f"{part:.12g}") for part in largest], kind="stable")
     return Filling(
@@ -354,18 +355,18 @@ def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArra
     if wrong.size:
         n, i = wrong[0]
         raise InvalidInstance(
-            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", '
-            'so its turn would come again and again; give the user a demand > 0, or use "max-min" with a utility of your own'
+            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", but shares must be > 0; '
+            'give the user a demand > 0, or use "max-min" with a utility of your own'
         )
-    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # those per resource are in the share
+    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # weights per resource are part of the share
     return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)
 
 
-# What came of it -----------------------------------------------------------------------------------------------------------------
+# Result --------------------------------------------------------------------------------------------------------------------------
 
 
 def _excess_of_single_servers(filling: Filling, filled: Filled) -> float:
-    """Return the largest relative excess over a capacity of a single server, recomputed from the list of placements."""
+    """Return the largest relative excess over a capacity of a single server, computed from the list of placements."""
     row = np.repeat(np.arange(filling.counts.size), filling.counts)
     column = row[filled.servers] if filling.demands.shape[1] > 1 else 0
     worst = 0.0
@@ -377,7 +378,7 @@ def _excess_of_single_servers(filling: Filling, filled: Filled) -> float:
 
 
 def _shares(instance: Instance, criterion: Criterion, tasks: FloatArray) -> FloatArray:
-    """Return the criterion's share of each user, (users,), or (users, servers) where it is server-specific."""
+    """Return the shares of the criterion, (users,), or (users, servers) if they are server-specific."""
     per_task, total = criterion.per_task, tasks.sum(axis=1)
     if criterion.measure is Measure.RESIDUAL:
         per_task = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0) * per_task[:, None]

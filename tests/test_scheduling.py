@@ -278,7 +278,7 @@ def test_a_share_of_zero_is_refused() -> None:
         ("drfh", {"ties": "first"}, 'ties cannot be "first"'),
         ("drfh", {"stop": "now"}, 'stop cannot be "now"'),
         ("drfh", {"seed": -1}, "seed is -1"),
-        ("psdsf", {"stop": "first-block"}, '"psdsf" knows no lowest user'),
+        ("psdsf", {"stop": "first-block"}, '"psdsf" has a user with the smallest share for each server'),
         ("drfh", {"stop": "first-block", "placement": "random-round-robin"}, "chooses the server before the user"),
     ],
 )

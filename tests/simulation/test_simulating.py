@@ -584,7 +584,7 @@ def test_a_bad_row_is_refused_or_counted(folder: Path, row: str, message: str) -
         ("events.csv", "time_s,event,name\n1,join,alcie\n", 'events.csv, line 2: user "alcie" submits no job (did you mean "alice"?)'),
         ("events.csv", "time_s,event,name\n1,add,olb\n", 'events.csv, line 2: there are no servers "olb" (did you mean "old"?)'),
         ("events.csv", "time_s,event,name,number\n1,add,old,1e300\n", "events.csv, line 2: number is not a whole number of servers >= 1"),
-        ("events.csv", "time_s,event,name,number\n1,add,old,99999999\n", "and tasks are placed on single ones"),
+        ("events.csv", "time_s,event,name,number\n1,add,old,99999999\n", "and a schedule fills at most 20,000,000, one by one"),
         ("jobs.parquet", "no table", "is no Parquet file, or a damaged one"),
     ],
 )
