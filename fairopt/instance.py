@@ -179,7 +179,7 @@ class Instance:
         endless = np.flatnonzero((d == 0).all(axis=1) & np.isinf(work)) if given is None else np.empty(0, int)
         if endless.size:
             raise InvalidInstance(
-                f'user "{user_labels[endless[0]]}" demands nothing and has no limit on its tasks, so it could run any number; '
+                f'user "{user_labels[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '
                 "give it a demand > 0 for some resource, or a finite number of tasks"
             )
         for name, value in {

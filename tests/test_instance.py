@@ -28,7 +28,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "infinity": ({"capacities": [[np.inf, 1], [4, 4]]}, 'the capacity of "A" for "cpu" is inf; it must be finite'),
     "negative": ({"capacities": [[9, 18], [-4, -1]]}, 'the capacity of "B" for "cpu" is -4; it must be finite and >= 0 (1 more like it)'),
     "magnitude": ({"capacities": [[1e300, 1], [1, 1]]}, "0 or between 1e-60 and 1e+60: measure in another unit"),
-    "zero demand row": ({"demands": [[0, 0], [3, 1]]}, 'user "alice" demands nothing and has no limit on its tasks'),
+    "zero demand row": ({"demands": [[0, 0], [3, 1]]}, 'user "alice" demands nothing and has no task limit'),
     "zero weight": ({"weights": [1, 0]}, 'the weight of "bob" is 0; it must be finite and > 0'),
     "weight per resource": ({"weights": [[1, 1], [1, -2]]}, 'the weight of "bob" for "memory" is -2'),
     "weights' shape": ({"weights": [1, 2, 3]}, "the shape of weights is (3,), expected (2,), one per user"),
