@@ -8,7 +8,7 @@ from instances import demands_with_zeros, few_servers_each
 
 import fairopt as fo
 from fairopt.certificate import certify
-from fairopt.solvers import RepeatedLevels
+from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solving import formulate
 
 

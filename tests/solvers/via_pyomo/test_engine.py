@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
+from reference import exact
+from scipy.optimize import linprog
 from strategies import instances
 
 import fairopt as fo
@@ -21,6 +24,7 @@ from fairopt.program import Alternative, Disjunctive
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs.model import Status
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo.engine import Pyomo
 
 pyo = pytest.importorskip("pyomo.environ")
 
@@ -212,3 +216,41 @@ def test_pyomo_is_imported_only_when_it_is_used() -> None:
     """Nor is gdp."""
     code = "import sys, fairopt; assert not [m for m in sys.modules if m.startswith('pyomo')]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(fo.__file__).parents[1])
+
+
+# The engine alone, against what shares no code with it ---------------------------------------------------------------------------
+
+
+@given(instance=instances(max_users=3, max_servers=2, max_resources=2, whole=True))
+@settings(max_examples=5)
+def test_levels_are_those_of_fractions(instance: fo.Instance) -> None:
+    """Level by level, as by a rational simplex."""
+    program = fo.formulate(instance, "drfh")
+    if program.n_pairs:
+        solution = Pyomo().solve(program, tolerance=1e-8, deadline=Deadline(None))
+        expected = [float(x) for x in exact.leximin(instance, "drfh")]
+        np.testing.assert_allclose(program.per_user(solution.x), expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_alternatives_the_best_choice_is_found(seed: int) -> None:
+    """One alternative of each clause, all choices tried one by one as plain linear programs."""
+    rng = np.random.default_rng(seed)
+    program = fo.formulate(fo.Instance([[3, 2]], rng.uniform(0.2, 1, (3, 2))), "efficiency")
+    clauses = tuple(
+        tuple(Alternative(sp.csr_array(rng.uniform(0, 1, (1, 3))), np.full(1, -np.inf), rng.uniform(0.2, 1, 1)) for _ in range(2))
+        for _ in range(2)
+    )
+    goal = Disjunctive(rng.uniform(0.1, 1, 3), clauses, np.empty(0))
+    best = max(
+        -linprog(
+            -goal.preference,
+            A_ub=np.vstack([program.limits.matrix.toarray(), *(each.matrix.toarray() for each in choice)]),
+            b_ub=np.concatenate([program.limits.bounds, *(each.upper for each in choice)]),
+            method="highs",
+        ).fun
+        for choice in itertools.product(*clauses)
+    )
+    solution = Pyomo().solve(dataclasses.replace(program, goal=goal), tolerance=1e-8, deadline=Deadline(None))
+    assert goal.preference @ solution.x == pytest.approx(best, rel=1e-8)
+    assert any(all((each.matrix @ solution.x <= each.upper + 1e-8).all() for each in choice) for choice in itertools.product(*clauses))
