@@ -94,10 +94,15 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
     user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
-    user_keys += [(instance.tasks / pull)[:, None], (instance.parallelism / pull)[:, None]]
+    at_once = np.where(instance.limited, instance.parallelism, np.inf)
+    user_keys += [(instance.tasks / pull)[:, None], (at_once / pull)[:, None]]
     if not one_weight or steep:
         user_keys.append(instance.weights.reshape(instance.n_users, -1))
-    for data in (instance.rates_per_server, pair_data):
+    # Numbers without a meaning keep no rows apart: rates where a user lacks a resource, utilities where it may not run.
+    rates = None if instance.rates_per_server is None else _known_rates(instance)
+    if pair_data is not None and pair_data.shape[1] == instance.n_servers:
+        pair_data = np.where(instance.eligibility, pair_data, 0.0)
+    for data in (rates, pair_data):
         if data is not None:
             user_keys.append(data)
             if data.shape[1] == instance.n_servers:
@@ -125,12 +130,19 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         counts=counts,
         tasks=np.bincount(user_group, weights=instance.tasks),
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
-        parallelism=np.bincount(user_group, weights=instance.parallelism),
+        parallelism=np.bincount(user_group, weights=at_once),
         users=[instance.users[n] for n in first_user],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
     )
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
+
+
+def _known_rates(instance: Instance) -> FloatArray:
+    """Return the rates that were given, 0 where no notion reads them: of users whom no server suits, and where gamma0 is 0."""
+    known = instance.servable[:, None] & (instance.unconstrained_rates > 0)
+    rates: FloatArray = np.where(known, instance.rates_per_server, 0.0)
+    return rates
 
 
 def unmerged(instance: Instance) -> Merging:

@@ -58,6 +58,12 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
         return np.where(a == 0, 0.0, a / b)
 
 
+def _lacking(capacities: FloatArray, demands: FloatArray) -> BoolArray:
+    """Return where a server lacks a resource that a user demands, (users, servers)."""
+    lacking: BoolArray = (demands > 0).astype(np.float32) @ (capacities == 0).astype(np.float32).T > 0  # how many resources are missing
+    return lacking
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
 class Instance:
     """A cluster and the users who share it. Immutable; its arrays are read-only.
@@ -167,9 +173,7 @@ class Instance:
             given = numbers(rates, "rates", (n, k), "(users, servers)")
             check(given, np.isfinite(given) & (given >= 0), "rate", "finite and >= 0", user_labels, server_labels)
 
-        # A pair is eligible if every demanded resource exists. The product counts the demanded resources that are missing.
-        missing = (d > 0).astype(np.float32) @ (c == 0).astype(np.float32).T
-        allowed = (missing == 0) & (number > 0)
+        allowed = ~_lacking(c, d) & (number > 0)
         if given is not None:
             allowed &= given > 0
         placement = None if eligibility is None else booleans(eligibility, (n, k))
@@ -244,7 +248,7 @@ class Instance:
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return self.rates_per_server * self.counts
+            return np.where(_lacking(self.capacities, self.demands), 0.0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]

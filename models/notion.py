@@ -74,12 +74,13 @@ class Condition(Enum):
     ENDLESS = "no user runs out of tasks"
 
     def met(self, instance: Instance, sharing: Sharing) -> bool:
-        """Does the instance meet the condition?"""
+        """Does the instance meet the condition? Users whom no server suits and rows without a server are not looked at: no notion counts them."""
+        users = instance.servable
         return {
             Condition.RESOURCES: sharing == "rdm",
-            Condition.EVERYWHERE: bool(instance.eligibility.all()),
-            Condition.POSITIVE: bool((instance.demands > 0).all()),
-            Condition.ENDLESS: bool(np.isinf(instance.tasks).all()),
+            Condition.EVERYWHERE: bool(instance.eligibility[:, instance.counts > 0].all()),
+            Condition.POSITIVE: bool((instance.demands[users] > 0).all()),
+            Condition.ENDLESS: bool(np.isinf(instance.tasks[users]).all()),
         }[self]
 
 

@@ -215,7 +215,8 @@ class _Search:
                 for i in allowed:
                     yield Lie(n, servers=np.arange(instance.n_servers) == i)
         if instance.placement is not None:
-            for i in np.flatnonzero(~instance.placement[n]):
+            possible = instance.unconstrained_rates[n] > 0  # elsewhere a claim changes nothing
+            for i in np.flatnonzero(~instance.placement[n] & possible):
                 yield Lie(n, servers=_with_row(instance.eligibility[n], int(i), True))
         has, runs = float(instance.tasks[n]), float(self.case.allocation.tasks_per_user[n])
         for tasks in (np.inf, 2 * has, 0.5 * has) if np.isfinite(has) else (2 * runs, runs, 0.5 * runs):
