@@ -142,3 +142,19 @@ def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPa
     assert 0.07 < violation <= 0.7
     with pytest.raises(fo.NoSolution, match="violates its condition"):
         fo.solve(instance, "psdsf", tolerance=0.9 * violation)
+
+
+def test_steps_of_the_interior_point_stay_numbers() -> None:
+    """The steps stop at the border of what is positive, and one that leads far away is no overflow: users 2 and 3 have all their tasks."""
+    instance = fo.Instance(
+        [[4.7, 7.4], [4.7, 3.2]],
+        [[1.8, 0.3], [2, 1.8], [0.7, 0]],
+        [7.9, 2.6, 4.1],
+        [[1, 0], [1, 1], [1, 1]],
+        [4, 2],
+        [np.inf, 2.2, 8.7],
+    )
+    for order in ("sequential", "random"):
+        allocation = fo.solve(instance, "psdsf", order=order)
+        np.testing.assert_allclose(allocation.tasks_per_user[1:], [2.2, 8.7])
+        assert allocation.certificate.worst <= 1e-10
