@@ -158,7 +158,8 @@ def schedule(
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-    filling, too_large = filling_of(seen, chosen, how, ties, stop == "first-block")
+    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block")
+    filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # of resources, also where slots are filled
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":
         _check_first_block(filling, chosen, how_placed)
@@ -326,10 +327,6 @@ def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, 
     if not first_block:
         takes_part &= ~too_large
     whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
-    order = np.arange(instance.n_users)
-    if ties == "largest-demand":  # 12 digits, so that rounding does not change the order
-        largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
-        order = np.argsort([-float(f"{part:.12g}") for part in largest], kind="stable")
     return Filling(
         capacities=capacities,
         counts=instance.counts.astype(np.int64),
@@ -337,8 +334,17 @@ def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, 
         eligibility=fits,
         tasks=np.where(takes_part, whole, 0),
         criterion=_weighted_criterion(instance, chosen, takes_part, fits),
-        order=order,
+        order=order_of_ties(instance, ties),
     ), too_large
+
+
+def order_of_ties(instance: Instance, ties: str) -> IntArray:
+    """Return the users in the order in which ties are broken: by index, or by the largest part of a resource that a task takes."""
+    if ties != "largest-demand":
+        return np.arange(instance.n_users)
+    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+    rounded = [-float(f"{part:.12g}") for part in largest]  # those that differ by rounding stay in order
+    return np.argsort(rounded, kind="stable")
 
 
 def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray) -> Criterion:

@@ -216,6 +216,13 @@ def test_slots_are_of_the_largest_server() -> None:
     assert fo.schedule(instance, placement="slots").tasks.tolist() == [[7, 3, 1, 0]]
 
 
+def test_slots_break_ties_by_the_largest_demand_for_a_resource() -> None:
+    """Tasks of 1/20 and 2/20 of the memory take one slot of ten each: the second user's takes more, and so it is first."""
+    instance = fo.Instance([[10, 20]], [[0.5, 1], [0.5, 2]])
+    trace = fo.schedule(instance, placement="slots", slots=10, ties="largest-demand", record=True).trace
+    assert trace.users[:4].tolist() == [1, 0, 1, 0]
+
+
 def test_largest_demand_breaks_ties_as_ghodsi_does() -> None:
     """B, A, A, B, A in the example of the DRF paper."""
     trace = fo.schedule(fo.load(EXAMPLES / "drf.yaml"), "drf", ties="largest-demand", record=True).trace

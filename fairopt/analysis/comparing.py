@@ -22,9 +22,11 @@ mine            given   20   20       0.923     1     0    drfh 0.0769 0.0769
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     pass
 
 __all__ = ["compare"]
+
+log = logging.getLogger(__name__)
 
 _ROUNDED = 1e-6  # relative: numbers in files are rounded
 _EXACT_WHOLE = "exact, whole tasks"
@@ -150,7 +154,14 @@ class _Work:
         # Weights per resource say nothing of a task as a whole: tasks are counted then.
         counted = instance if instance.weights.ndim == 1 else instance.replace(weights=None)
         self.weights = counted.weights
-        self.largest_total = self._total(solve(counted, "efficiency", sharing=sharing))
+        self.largest_total, self.without = float("nan"), ""
+        try:
+            with _failures_are_refusals():
+                self.largest_total = self._total(solve(counted, "efficiency", sharing=sharing))
+        except (InvalidInstance, Unsupported):  # of the instance and the sharing: no row can be made
+            raise
+        except FairoptError as error:
+            self.without = f"no task efficiency: {error}"
 
     def _total(self, allocation: Allocation) -> float:
         return float(self.weights @ allocation.tasks_per_user)
@@ -178,7 +189,8 @@ class _Work:
         else:
             kind, started = "greedy", time.perf_counter()
             try:
-                allocation = schedule(self.instance, sharing=self.sharing, **plan)
+                with _failures_are_refusals():
+                    allocation = schedule(self.instance, sharing=self.sharing, **plan)
             except FairoptError as error:
                 return Row(name, kind, str(error))
             seconds = time.perf_counter() - started - allocation.seconds.get("load", 0.0)
@@ -195,7 +207,8 @@ class _Work:
         key = (*_identity(notion), whole)
         if key not in self.solved:
             try:
-                self.solved[key] = solve(self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit)
+                with _failures_are_refusals():
+                    self.solved[key] = solve(self.instance, notion, sharing=self.sharing, integral=whole, time_limit=self.time_limit)
             except NoSolution as error:
                 self.solved[key] = best_found(self.instance, notion, self.sharing, error) or error
             except FairoptError as error:
@@ -220,7 +233,7 @@ class _Work:
             envy=largest_envy(allocation) if envy_applies(allocation) else None,
             use=cluster_use(allocation),
             regret=found,
-            note=note,
+            note="; ".join(text for text in (note, self.without) if text),
             violations=tuple(violations(self.instance, allocation.tasks, self.sharing, _ROUNDED)),
         )
 
@@ -229,7 +242,8 @@ class _Work:
         note = ""
         for reference in (True, False) if whole and allocation.certificate.whole_tasks else (False,):
             try:
-                found = regret(allocation, against, exact=self._solved(against, reference))
+                with _failures_are_refusals():
+                    found = regret(allocation, against, exact=self._solved(against, reference))
                 if found.best_found:
                     note = (
                         f"regret against the best whole tasks that were found for {against.name} within the time limit, "
@@ -239,6 +253,21 @@ class _Work:
             except FairoptError as error:
                 note = f"no regret against {against.name}{', whole tasks' if reference else ''}: {error}"
         return None, note
+
+
+@contextmanager
+def _failures_are_refusals() -> Iterator[None]:
+    """Raise what is no error of fairopt's own as one, so that one row fails and not the comparison."""
+    try:
+        yield
+    except FairoptError:
+        raise
+    except Exception as error:
+        log.debug("a row of the comparison failed", exc_info=True)
+        raise FairoptError(
+            f"failed unexpectedly with {type(error).__name__}: {error}; compute it by itself to see where, "
+            "and report it unless the notion or the placement is your own"
+        ) from error
 
 
 # What was asked for --------------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ class Comparison:
     sharing : str
     rows : tuple of Row
     largest_total : float
-        The largest possible weighted number of divisible tasks.
+        The largest possible weighted number of divisible tasks; not a number where it could not be computed (notes of rows say why).
     """
 
     instance: Instance
@@ -158,7 +158,7 @@ class Comparison:
                 "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
             }
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
-        return {"sharing": self.sharing, "largest_total": self.largest_total, "rows": rows}
+        return {"sharing": self.sharing, "largest_total": None if np.isnan(self.largest_total) else self.largest_total, "rows": rows}
 
     def plot(self) -> Figure:
         """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""

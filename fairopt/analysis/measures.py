@@ -11,7 +11,7 @@ With x[n,i] tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights:
 
       min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
 
-  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. A user of limited parallelism
+  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. A user with a parallelism
   fills no more servers than that, the fastest first.
 * *use* of a resource: sum over servers and users of x[n,i] d[n,r], in parts of C[r]; under time division, of all servers' time.
 
@@ -224,7 +224,7 @@ def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatAr
     """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
     instance = allocation.instance
     number = instance.n_users
-    size = max(1, _BLOCK // (number * (instance.n_servers if instance.limited.any() else 1)))
+    size = max(1, _BLOCK // (number * (instance.n_servers if np.isfinite(instance.parallelism).any() else 1)))
     for first in range(0, number, size):
         yield first, _would_run(allocation, slice(first, min(first + size, number)))
 
@@ -234,7 +234,8 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
     rates = instance.rates if allocation.sharing == "tdm" else None
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     would = np.zeros((block.stop - block.start, instance.n_users))
-    limited = np.flatnonzero(instance.limited[block])
+    # What another holds, scaled by weight, may be worth more servers than there are: every finite parallelism counts here.
+    limited = np.flatnonzero((np.isfinite(instance.parallelism) & ~instance.effortless)[block])
     by_server = np.zeros((limited.size, instance.n_users, instance.n_servers))
     for i in range(instance.n_servers):
         who = np.flatnonzero(x[:, i] > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import json
@@ -22,7 +23,8 @@ from strategies import instances
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
-from fairopt.analysis.measures import dominant_shares, jain_index, largest_envy, takes_part, violations
+from fairopt.analysis import comparing, rerun
+from fairopt.analysis.measures import Envy, dominant_shares, jain_index, largest_envy, takes_part, violations
 from fairopt.analysis.regrets import shortfall
 from fairopt.cli import app
 from fairopt.commands.comparison_table import print_comparison
@@ -160,6 +162,26 @@ def test_time_is_compared_under_time_division() -> None:
     assert [str(each) for each in over] == ["time @ server-1: 1.25, allowed 1"]
 
 
+def test_envy_keeps_to_the_parallelism_of_the_envious_user() -> None:
+    """2 tasks on each of two servers, scaled by 10, are worth 10 servers: "A" would fill its 2, 4 tasks each, and has 4 tasks now."""
+    instance = fo.Instance([[4], [4]], [[1], [1]], weights=[10, 1], parallelism=[2, np.inf], users=["A", "B"])
+    allocation = rerun.given(instance, np.full((2, 2), 2.0), "rdm")
+    assert largest_envy(allocation) == Envy(4.0, "A", "B")
+    assert fo.audit(allocation, ["envy-freeness"])["envy-freeness"].violation == pytest.approx(4)
+
+
+def test_envy_by_worth_keeps_to_the_parallelism_too() -> None:
+    """Worth 1 and 1/2 a task, 4 tasks and 12 fill a server: two servers' worth of time is best spent on the second, 24 tasks worth 12.
+
+    Five times what "B" holds are 10 and 30 tasks, so 24 of these are there; "A" has 2 + 6/2 = 5 now.
+    """
+    utility = [[1, 0.5], [1, 0.5]]
+    instance = fo.Instance([[4], [12]], [[1], [1]], weights=[5, 1], parallelism=[2, np.inf], users=["A", "B"])
+    solved = fo.solve(instance, "max-min", utility=utility)
+    allocation = dataclasses.replace(solved, tasks=np.array([[2.0, 6.0], [2.0, 6.0]]))
+    assert fo.audit(allocation, ["envy-freeness"])["envy-freeness"].violation == pytest.approx(12 - 5)
+
+
 def test_envy_has_no_meaning_for_time_with_weights_per_resource() -> None:
     """No one number scales a share of time: the row says none, and asking for it is refused."""
     channel = fo.Instance([[1, 1]], [[1, 0], [0, 1]], rates=[[2], [4]], weights=[[1, 2], [3, 1]], users=["A", "B"])
@@ -274,6 +296,34 @@ def test_a_row_that_fails_does_not_stop_the_others() -> None:
     assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["rows"][0]["users"] == []
     assert comparison.to_frame()["tasks of A"].isna().tolist() == [True, True, False, False, True, False]
     assert "drf: " in repr(comparison)
+
+
+def test_no_error_of_one_row_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that fails in an unexpected way, a placement that raises, a total that no engine certifies: each says so."""
+
+    def broken(*arguments: object) -> int:
+        raise OverflowError("too large")
+
+    def uncertified(instance: fo.Instance, notion: Any, **options: Any) -> fo.Allocation:
+        name = notion if isinstance(notion, str) else notion.name
+        if name == "efficiency":
+            raise fo.CertificateError("the answer is not within the tolerance")
+        if name == "psdsf":
+            raise OverflowError("too large")
+        return fo.solve(instance, notion, **options)
+
+    monkeypatch.setattr(comparing, "solve", uncertified)
+    schedules: Any = ["drfh:best-fit", ("drfh", broken), "psdsf:joint"]
+    comparison = fo.compare(KESIDIS, notions=["psdsf", "drfh", "efficiency"], schedules=schedules)
+    assert [row.allocation is not None for row in comparison] == [False, True, False, True, False, True]
+    rows = list(comparison)
+    assert "OverflowError: too large" in rows[0].message
+    assert "not within the tolerance" in rows[2].message
+    assert "OverflowError: too large" in rows[4].message
+    assert "no task efficiency: the answer is not within the tolerance" in rows[1].note
+    assert "no regret against psdsf: failed unexpectedly with OverflowError" in rows[5].note
+    assert json.loads(json.dumps(comparison.to_dict(), allow_nan=False))["largest_total"] is None
+    print_comparison(Console(), comparison)
 
 
 def test_whole_tasks_found_within_a_time_limit_are_not_thrown_away() -> None:

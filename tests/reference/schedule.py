@@ -24,6 +24,10 @@ class Reference:
         d = [[_exact(value) for value in row] for row in instance.demands]
         self.allowed = [[bool(instance.eligibility[u, i]) for i in self.row] for u in range(n)]
         self.bare = [[all(not d[u][r] or c[i][r] for r in range(m)) for i in range(len(c))] for u in range(n)]
+        totals = [sum((row[r] for row in c), Fraction(0)) for r in range(m)]
+        self.parts = [
+            max((row[r] / totals[r] for r in range(m) if totals[r]), default=Fraction(0)) for row in d
+        ]  # of the cluster, never of slots
         if slots is not None:
             largest = [max((_exact(value) for value in instance.capacities[:, r]), default=Fraction(0)) for r in range(m)]
             whole = [min((floor(row[r] * slots / largest[r]) for r in range(m) if row[r]), default=0) for row in c]
@@ -110,8 +114,7 @@ def first(tied: list[int], order: list[int], ties: str, rng: np.random.Generator
 
 def order_of(state: Reference, ties: str) -> list[int]:
     """The users from the first."""
-    largest = [max((row[r] / state.total[r] for r in range(state.m) if state.total[r]), default=Fraction(0)) for row in state.d]
-    return sorted(range(state.n), key=lambda user: (-largest[user] if ties == "largest-demand" else 0, user))
+    return sorted(range(state.n), key=lambda user: (-state.parts[user] if ties == "largest-demand" else 0, user))
 
 
 def able(state: Reference, user: int, i: int) -> bool:

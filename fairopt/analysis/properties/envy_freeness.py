@@ -5,7 +5,7 @@ User n envies m by
     min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
 
 tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks
-count, and a user of limited parallelism fills no more servers than that (Khamse-Ashari et al. 2017, section II-A, server by server;
+count, and a user with a parallelism fills no more servers than that (Khamse-Ashari et al. 2017, section II-A, server by server;
 `fairopt.analysis.measures`).
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 from fairopt.analysis.measures import envy_applies, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.instance import FloatArray
+from fairopt.instance import FloatArray, safe_ratio
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
@@ -80,4 +80,20 @@ def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
             ratio = (scale * instance.demands)[:, asks] / instance.demands[n, asks]
             could = x * ratio.min(axis=1)[:, None]
         could = np.where(instance.eligibility[n], could, 0.0)
-        yield int(n), capped(could, case.worth[n], float(instance.tasks[n]))[None, :]
+        would = capped(could, case.worth[n], float(instance.tasks[n]))
+        parallelism = float(instance.parallelism[n])
+        if np.isfinite(parallelism):  # a scaled bundle may be worth more servers than there are
+            part = np.where(instance.eligibility[n], safe_ratio(1.0, instance.rates_of_one[n]), 0.0)
+            for m in np.flatnonzero(could @ part > parallelism):
+                would[m] = _best_within(could[m], case.worth[n], float(instance.tasks[n]), part, parallelism)
+        yield int(n), would[None, :]
+
+
+def _best_within(possible: FloatArray, worth: FloatArray, tasks: float, part: FloatArray, parallelism: float) -> float:
+    """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; one takes ``part`` of a server."""
+    from scipy.optimize import linprog  # slow to import
+
+    most = [min(tasks, float(possible.sum())), parallelism]
+    bounds = np.column_stack([np.zeros(worth.size), possible])
+    found = linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=most, bounds=bounds)
+    return float(-found.fun)
