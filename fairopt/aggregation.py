@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from fairopt.instance import FloatArray, Instance, IntArray
 
-__all__ = ["Merging", "expand", "merge", "number_distinct", "single_servers", "unmerged"]
+__all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
 _FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
@@ -99,7 +99,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     if not one_weight or steep:
         user_keys.append(instance.weights.reshape(instance.n_users, -1))
     # Numbers without a meaning keep no rows apart: rates where a user lacks a resource, utilities where it may not run.
-    rates = None if instance.rates_per_server is None else _known_rates(instance)
+    rates = known_rates(instance)
     if pair_data is not None and pair_data.shape[1] == instance.n_servers:
         pair_data = np.where(instance.eligibility, pair_data, 0.0)
     for data in (rates, pair_data):
@@ -138,11 +138,12 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     return Merging(instance, merged, user_group, server_group, pull / sums[user_group], server_part)
 
 
-def _known_rates(instance: Instance) -> FloatArray:
+def known_rates(instance: Instance) -> FloatArray | None:
     """Return the rates that were given, 0 where no notion reads them: of users whom no server suits, and where gamma0 is 0."""
+    if instance.rates_per_server is None:
+        return None
     known = instance.servable[:, None] & (instance.unconstrained_rates > 0)
-    rates: FloatArray = np.where(known, instance.rates_per_server, 0.0)
-    return rates
+    return np.where(known, instance.rates_per_server, 0.0)
 
 
 def unmerged(instance: Instance) -> Merging:

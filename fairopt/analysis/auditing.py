@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "audit"]
 
-_WORDS = {True: "holds", False: "violated", None: "-"}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Mapping[str, Verdict]):
@@ -103,13 +101,14 @@ class Audit(Mapping[str, Verdict]):
     def __repr__(self) -> str:
         instance = self.allocation.instance
         width = max(map(len, self.verdicts), default=0)
+        wide = max((len(verdict.outcome) for verdict in self.verdicts.values()), default=0)
         lines = [
             f"Audit of {self.allocation.notion} by {self.allocation.solver}: {plural(instance.n_users, 'user')}, "
             f"{plural(instance.counts.sum(), 'server')}, sharing {self.allocation.sharing}"
         ]
         for name, verdict in self.verdicts.items():
             size = plural(verdict.violation, "task", digits=4) if verdict.holds is False else ""
-            lines.append(f"{name:<{width}}  {_WORDS[verdict.holds]:<8}  {size:<14}  {verdict.statement}".rstrip())
+            lines.append(f"{name:<{width}}  {verdict.outcome:<{max(wide, 8)}}  {size:<14}  {verdict.statement}".rstrip())
             if verdict.witness is not None:
                 lines.append(f"{'':<{width}}  {verdict.witness.text}")
         if self.violations:

@@ -22,7 +22,7 @@ from fairopt.wording import figure, plural
 
 __all__ = ["audit"]
 
-_MARKS = {True: ("holds", "green"), False: ("violated", "bold red"), None: ("-", "dim")}
+_STYLES = {"holds": "green", "violated": "bold red", "-": "dim"}
 _LINES = 3  # exceeded limits that are listed
 
 
@@ -133,7 +133,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     table.add_column(Text("promised"), overflow="fold")
     for name, verdict in found.items():
         size = figure(verdict.violation, 4)
-        table.add_row(Text(name), Text(*_MARKS[verdict.holds]), size, label(verdict.promised or ""))
+        table.add_row(Text(name), Text(verdict.outcome, _STYLES.get(verdict.outcome, "")), size, label(verdict.promised or ""))
     console.print(table)
     for limit in found.violations[:_LINES]:
         console.print(Text.assemble(("\nnot feasible: ", "bold red"), label(str(limit))))

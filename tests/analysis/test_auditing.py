@@ -206,6 +206,25 @@ def test_one_level_needs_no_solve() -> None:
     witnesses.check(audit)
 
 
+def test_a_search_that_finds_no_lie_is_not_said_to_hold(tmp_path: Path) -> None:
+    """It says how many were tried, in the text, the table and the report; where everybody has all its tasks, that is a proof."""
+    pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
+    found = fo.audit(fo.solve(pool, "drfh"), ["strategy-proofness"], effort=12)
+    assert (found["strategy-proofness"].holds, found["strategy-proofness"].outcome) == (True, "no lie found (12 tried)")
+    assert "strategy-proofness  no lie found (12 tried)" in repr(found)
+    assert " holds " not in repr(found)
+    path = tmp_path / "pool.yaml"
+    fo.save(pool, path)
+    line = next(line for line in run(path, "--effort", 12).output.splitlines() if line.startswith("strategy-proofness"))
+    assert "no lie found (12 tried)" in line
+    assert "holds" not in line
+    page = tmp_path / "report.html"
+    fo.report(pool, page, notions=["drfh"], effort=12)
+    assert "no lie found (12 tried)" in page.read_text()
+    done = fo.audit(fo.solve(pool.replace(tasks=[1, 1]), "drfh"), ["strategy-proofness"])
+    assert done["strategy-proofness"].outcome == "holds"
+
+
 def test_a_search_cut_short_is_undecided() -> None:
     """Not all users could leave, and none of those who did is missed."""
     instance = fo.Instance([[1, 6], [6, 1]], [[2, 2], [1, 2], [1, 1], [1, 3]], eligibility=[[1, 0], [1, 1], [0, 1], [1, 1]])

@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from fairopt.aggregation import known_rates
 from fairopt.allocation import Allocation, Greedy
 from fairopt.analysis.properties.case import Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
@@ -132,18 +133,15 @@ def _leaving(case: Case) -> IntArray:
     if not case.exact:
         return order
     keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
-    keys.append(instance.parallelism[:, None])
-    keys += [] if instance.rates_per_server is None else [instance.rates_per_server]
+    keys.append(np.where(instance.limited, instance.parallelism, np.inf)[:, None])
+    rates = known_rates(instance)
+    keys += [] if rates is None else [rates]
     question = case.allocation.question
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
     if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
         return order  # data of the notion's own that tells users apart
-    keys += (
-        []
-        if question.notion.utility is None
-        else [np.broadcast_to(question.notion.utility, (instance.n_users, question.notion.utility.shape[1]))]
-    )
+    keys += [] if question.notion.utility is None else [np.where(instance.eligibility, question.notion.utility, 0.0)]
     table = np.hstack([np.asarray(key, float) for key in keys])[order]
     _, first = np.unique(table, axis=0, return_index=True)
     return order[np.sort(first)]

@@ -114,7 +114,8 @@ def check(case: Case) -> Verdict:
     lies = f"{plural(search.tried, 'lie')} tried, seed {case.seed}"
     ended = ", until time was up" if search.late else ""
     if not paid:
-        return Verdict(NAME, True, 0.0, f"No profitable lie found by {lies}{ended}: a search, not a proof.", searched=search.tried)
+        statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
+        return Verdict(NAME, True, 0.0, statement, searched=search.tried, not_found=f"no lie found ({search.tried:,} tried)")
     gain, lie = paid[0]
     answer = _ask(allocation, lie, None)
     assert not isinstance(answer, FairoptError)

@@ -73,6 +73,8 @@ class Verdict:
         Where it is proved that the notion has the property, under the conditions of that source; None where nothing is.
     searched : int or None
         How many lies, or users who leave, were tried; None for what is decided without trying.
+    not_found : str
+        Where ``holds`` is True only because a search found no violation: what it did not find, and how often it tried; else empty.
     """
 
     property: str
@@ -82,6 +84,12 @@ class Verdict:
     witness: Witness | None = None
     promised: str | None = None
     searched: int | None = None
+    not_found: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """What is printed of it: "holds", "violated", "-", or that a search found nothing, as in "no lie found (12 tried)"."""
+        return self.not_found or {True: "holds", False: "violated", None: "-"}[self.holds]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: None where there is no number."""
