@@ -35,6 +35,7 @@ __all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "sing
 
 _STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
 _FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
+_LARGEST = 1e60  # the joint weight of a group must be one that an instance accepts; else its users stay apart
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +119,11 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     weights: FloatArray
     if not one_weight:
         weights = instance.weights[first_user] * sums[:, None]
-    elif steep:
-        weights = np.asarray(instance.weights[first_user] * sums**alpha, float)
     else:
-        weights = np.asarray(largest * sums**alpha, float)
+        with np.errstate(over="ignore"):
+            weights = np.asarray((instance.weights[first_user] if steep else largest) * sums**alpha, float)
+        if (weights > _LARGEST).any():
+            return unmerged(instance)
     merged = Instance(
         instance.capacities[first_server],
         instance.demands[first_user],
@@ -172,10 +174,12 @@ def single_servers(instance: Instance) -> tuple[IntArray, list[str]]:
 def expand(instance: Instance) -> tuple[Instance, IntArray]:
     """Return the instance with one row for each single server, as whole tasks need, and the original row of each.
 
+    Without a single server the rows stay, as an instance has one at least: nobody may run on them.
+
     >>> expand(Instance([[1], [2]], [[1]], counts=[2, 1]))[1]
     array([0, 0, 1])
     """
-    if (instance.counts == 1).all():
+    if (instance.counts == 1).all() or not instance.counts.any():
         return instance, np.arange(instance.n_servers)
     row, names = single_servers(instance)
     return (

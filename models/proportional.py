@@ -59,7 +59,9 @@ from fairopt.models.notion import Property, Sharing
 from fairopt.program import AlphaFair, Goal, Total
 from fairopt.wording import figure
 
-__all__ = ["Proportional"]
+__all__ = ["LARGEST_POWER", "Proportional"]
+
+LARGEST_POWER = 1e6  # alpha, or beta: the powers of utilities that differ by a part of a million differ by a factor of e
 
 _EQUAL_INCOMES = "for alpha = 1: an equilibrium with incomes phi, Eisenberg and Gale (1959), Eisenberg (1961); Varian (1974)"
 
@@ -73,7 +75,7 @@ class Proportional(GivenUtility):
     utility : array (users, servers) or (users,)
         Worth of a task, > 0 on every eligible pair. One number per user holds for every server. The default is 1: tasks are counted.
     alpha : float
-        >= 0. 0 is the largest total, 1 is proportional fairness. The larger alpha, the nearer the answer is to max-min.
+        >= 0, at most 1e6. 0 is the largest total, 1 is proportional fairness. The larger alpha, the nearer the answer is to max-min.
     """
 
     alpha: float = 1.0
@@ -104,6 +106,12 @@ class Proportional(GivenUtility):
             raise InvalidInstance(f"alpha is {self.alpha!r}; give a number >= 0") from None
         if not (alpha >= 0 and np.isfinite(alpha)):
             raise InvalidInstance(f'alpha is {alpha:g}; give a finite number >= 0 (for the limit of large alpha use "max-min")')
+        if alpha > LARGEST_POWER:
+            raise InvalidInstance(
+                f'alpha is {alpha:g}; beyond {LARGEST_POWER:g} no engine tells the goal from its limit: use "max-min", or a smaller alpha'
+            )
+        if alpha > 0 and 1 - alpha == 1:
+            raise InvalidInstance(f"alpha is {alpha:g}; in double precision U^(1 - alpha) is U: use alpha=0, the largest total")
         object.__setattr__(self, "alpha", alpha)
 
     @property

@@ -33,12 +33,14 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray
 from fairopt.models.notion import Property, ShareNotion
+from fairopt.models.proportional import LARGEST_POWER
 from fairopt.program import Goal, Tradeoff
 from fairopt.wording import exactly
 
 __all__ = ["TradeoffNotion"]
 
 _ROUNDING = 1e-12
+_NONE = 1e-12  # a weight of the mean, 1 - e, that rounding swallows
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class TradeoffNotion(ShareNotion):
     Parameters
     ----------
     beta : float
-        > 0, other than 1. The larger beta, the more small utilities count.
+        > 0, other than 1, at most 1e6. The larger beta, the more small utilities count.
     lam : float, optional
         lambda, with the sign of 1 - beta and |lambda| >= |(1 - beta) / beta|. The larger |lambda|, the more the total counts. The default
         is 2 (1 - beta) / beta, for which fairness and total count alike, e = 1/2.
@@ -68,6 +70,13 @@ class TradeoffNotion(ShareNotion):
                 "beta is 1, where the family has no single limit: for a fixed lambda it is the largest total, and if lambda tends to 0, "
                 'anything up to proportional fairness; use "efficiency", "proportional", or a beta near 1'
             )
+        if beta > LARGEST_POWER:
+            raise InvalidInstance(
+                f"beta is {beta:g}; beyond {LARGEST_POWER:g} no engine tells the goal from its limit: "
+                'use "drfh" or "max-min" (without weights), or a smaller beta'
+            )
+        if 1 - beta == 1:
+            raise InvalidInstance(f'beta is {beta:g}; in double precision the goal is the total: use "efficiency"')
         least = (1 - beta) / beta
         lam = 2 * least if self.lam is None else _number(self.lam, "lam", "a number, or leave it out for 2 (1 - beta) / beta")
         if abs(lam - least) <= _ROUNDING * abs(least):  # equal to the bound but for rounding of decimals
@@ -78,6 +87,10 @@ class TradeoffNotion(ShareNotion):
                 f"lam is {exactly(lam)}, but at beta = {exactly(beta)} only lam {sign} (1 - beta) / beta = {exactly(least)} can be "
                 "maximised: for other lam the goal is not concave, and more tasks of a user can lower it, so its maximum need not be "
                 "Pareto efficient"
+            )
+        if abs(least / lam) < _NONE:
+            raise InvalidInstance(
+                f'lam is {lam:g}, so large that double precision sees only the total: use "efficiency", or a smaller |lam|'
             )
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "lam", lam)

@@ -62,7 +62,8 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, F
                 error = problem.error(x, p)
         steps += number
         if not best[2] <= error:
-            best = x, p * np.exp(problem.shift - unit), error  # back to the unit of money that the problem came in
+            with np.errstate(over="ignore"):  # such prices fail their check
+                best = x, p * np.exp(problem.shift - unit), error  # back to the unit of money that the problem came in
         problem.shift = unit
         problem.set_alpha(goal)
         if error <= _GOOD:

@@ -11,6 +11,7 @@ import pytest
 from instances import uniform_instance
 
 import fairopt as fo
+from fairopt.aggregation import merge
 from fairopt.models.drfh import DRFH
 from fairopt.models.notion import ShareNotion
 
@@ -231,3 +232,39 @@ def test_prices_of_a_total_pay_for_all_of_it(example: str, solver: str) -> None:
     assert allocation.prices is not None
     total = allocation.instance.weights @ allocation.tasks_per_user
     assert (allocation.prices * allocation.instance.row_capacity).sum() == pytest.approx(total, rel=1e-7)
+
+
+@pytest.mark.parametrize("notion", [name for name in fo.NOTIONS if name not in ("drf", "bbf")])
+def test_without_a_server_there_are_no_whole_tasks(notion: str) -> None:
+    """All counts 0: 0 tasks, as of divisible ones, or the refusal that the notion has for whole tasks anyway."""
+    empty = fo.Instance([[4, 4], [1, 1]], [[1, 1], [1, 2]], counts=[0, 0])
+    assert fo.solve(empty, notion).tasks.tolist() == [[0, 0], [0, 0]]
+    try:
+        assert fo.solve(empty, notion, integral=True).tasks.tolist() == [[0, 0], [0, 0]]
+    except fo.Unsupported:
+        with pytest.raises(fo.Unsupported):
+            fo.solve(empty.replace(counts=None), notion, integral=True)
+
+
+@pytest.mark.parametrize(
+    ("notion", "options", "advice"),
+    [
+        ("proportional", {"alpha": 1e300}, 'use "max-min"'),
+        ("proportional", {"alpha": 1e-300}, "use alpha=0"),
+        ("fds", {"beta": 1e300}, 'use "drfh" or "max-min"'),
+        ("fds", {"beta": 1e-300}, 'use "efficiency"'),
+        ("fds", {"beta": 2, "lam": -1e300}, 'use "efficiency"'),
+        ("gfj", {"beta": 0.5, "lam": 1e300}, 'use "efficiency"'),
+    ],
+)
+def test_options_beyond_double_precision_are_refused(notion: str, options: dict[str, float], advice: str) -> None:
+    """Before anything is solved, without a warning of NumPy, and with what to use in their place."""
+    with pytest.raises(fo.InvalidInstance, match=advice):
+        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), notion, **options)
+
+
+def test_identical_users_of_a_steep_goal_stay_apart() -> None:
+    """The joint weight of two users at alpha = 1000 is 2^1000: too large for an instance, so they are solved one by one."""
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1], [3, 1]])
+    assert merge(instance, alpha=1000.0).instance == instance
+    assert merge(instance, alpha=10.0).instance.n_users == 2
