@@ -21,7 +21,7 @@ PROPERTIES = ["sharing-incentive", "envy-freeness", "pareto", "bottleneck-fairne
 
 def lacking(instance: fo.Instance) -> np.ndarray:
     """Where a server lacks a resource that the user demands, (users, servers)."""
-    return ((instance.demands[:, None] > 0) & (instance.capacities[None] == 0)).any(axis=2)
+    return np.asarray(((instance.demands[:, None] > 0) & (instance.capacities[None] == 0)).any(axis=2))
 
 
 @st.composite
@@ -45,8 +45,8 @@ def pairs_of_instances(draw: st.DrawFn, *, parallelism: bool = True) -> tuple[fo
         placement[:, twin] = placement[:, other]
         instance = instance.replace(capacities=capacities)
     instance = instance.replace(eligibility=placement, counts=counts)
-    nowhere = ~placement.any(axis=1)
-    impossible = lacking(instance) | (counts == 0)
+    nowhere = np.asarray(~placement.any(axis=1))
+    impossible: np.ndarray = lacking(instance) | (counts == 0)
     if instance.rates_per_server is not None:
         impossible |= instance.rates_per_server == 0
 
@@ -64,7 +64,7 @@ def pairs_of_instances(draw: st.DrawFn, *, parallelism: bool = True) -> tuple[fo
         capacities=capacities, demands=demands, tasks=tasks, parallelism=at_once, eligibility=changed_placement, rates=None
     )
     if instance.rates_per_server is not None:
-        meaningless = lacking(instance) | (counts == 0) | nowhere[:, None]
+        meaningless: np.ndarray = lacking(instance) | (counts == 0) | nowhere[:, None]
         rates = np.where(meaningless, rng.uniform(0, 99, (n, k)), instance.rates_per_server)
         changed = changed.replace(rates=rates)
     assert np.array_equal(changed.eligibility, instance.eligibility)
@@ -87,12 +87,12 @@ def same(first: Any, second: Any) -> None:
         np.testing.assert_allclose(second, first, rtol=1e-7, atol=1e-9)
 
 
-def test_tsf_counts_no_server_that_lacks_a_resource() -> None:
+@pytest.mark.parametrize("rate", [1.0, 9.0])
+def test_tsf_counts_no_server_that_lacks_a_resource(rate: float) -> None:
     """gamma0 of "A" is 1 + 0, whatever rate is given where there is no gpu: x + y = 1 on the first server, and gamma0 of "B" is 2."""
-    for rate in (1.0, 9.0):
-        instance = fo.Instance([[4, 1], [4, 0]], [[1, 1], [1, 0]], rates=[[1, rate], [1, 1]], eligibility=[[1, 1], [1, 0]])
-        assert instance.unconstrained_rates.tolist() == [[1, 0], [1, 1]]
-        np.testing.assert_allclose(fo.solve(instance, "tsf").tasks_per_user, [1 / 3, 2 / 3])
+    instance = fo.Instance([[4, 1], [4, 0]], [[1, 1], [1, 0]], rates=np.array([[1.0, rate], [1.0, 1.0]]), eligibility=[[1, 1], [1, 0]])
+    assert instance.unconstrained_rates.tolist() == [[1, 0], [1, 1]]
+    np.testing.assert_allclose(fo.solve(instance, "tsf").tasks_per_user, [1 / 3, 2 / 3])
 
 
 def test_they_keep_no_rows_apart() -> None:

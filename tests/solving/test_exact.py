@@ -257,7 +257,7 @@ def test_without_a_server_there_are_no_whole_tasks(notion: str) -> None:
         ("gfj", {"beta": 0.5, "lam": 1e300}, 'use "efficiency"'),
     ],
 )
-def test_options_beyond_double_precision_are_refused(notion: str, options: dict[str, float], advice: str) -> None:
+def test_options_beyond_double_precision_are_refused(notion: str, options: dict[str, Any], advice: str) -> None:
     """Before anything is solved, without a warning of NumPy, and with what to use in their place."""
     with pytest.raises(fo.InvalidInstance, match=advice):
         fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), notion, **options)

@@ -12,6 +12,7 @@ count, and a user with a parallelism fills no more servers than that (Khamse-Ash
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def _best_within(possible: FloatArray, worth: FloatArray, tasks: float, part: Fl
     """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; one takes ``part`` of a server."""
     from scipy.optimize import linprog  # slow to import
 
-    most = [min(tasks, float(possible.sum())), parallelism]
-    bounds = np.column_stack([np.zeros(worth.size), possible])
-    found = linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=most, bounds=bounds)
+    in_all = [min(tasks, float(possible.sum())), parallelism]
+    bounds = [(0.0, float(most)) for most in possible]
+    found: Any = linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=in_all, bounds=bounds)
     return float(-found.fun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ class Verdict:
     searched: int | None = None
     not_found: str = ""
 
-    @property
+    @builtins.property  # `property` is a field here
     def outcome(self) -> str:
         """What is printed of it: "holds", "violated", "-", or that a search found nothing, as in "no lie found (12 tried)"."""
         return self.not_found or {True: "holds", False: "violated", None: "-"}[self.holds]
