@@ -74,7 +74,7 @@ class Condition(Enum):
     ENDLESS = "no user runs out of tasks"
 
     def met(self, instance: Instance, sharing: Sharing) -> bool:
-        """Does the instance meet the condition? Users whom no server suits and rows without a server are not looked at: no notion counts them."""
+        """Does the instance meet the condition? Users without a server that suits them and rows with count 0 do not matter."""
         users = instance.servable
         return {
             Condition.RESOURCES: sharing == "rdm",

@@ -38,7 +38,7 @@ from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
 from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
-from fairopt.errors import FairoptError, InvalidInstance, NoSolution
+from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
