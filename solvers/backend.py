@@ -44,8 +44,7 @@ class Deadline:
         levels = known.get("levels")
         found = ""
         if isinstance(levels, list) and levels:
-            were = "was" if len(levels) == 1 else "were"
-            found = f"; {plural(len(levels), 'level')} {were} final by then, the last {figure(levels[-1], 6)}"
+            found = f"; {plural(len(levels), 'level was', 'levels were')} final by then, the last {figure(levels[-1], 6)}"
         elif isinstance(value := known.get("value"), float) and isinstance(bound := known.get("bound"), float):
             found = f"; {figure(value, 6)} was reached by then, and {figure(bound, 6)} is a bound"
         return NoSolution(f"no answer within the time limit of {self.seconds:g} s{found}; raise it or solve a smaller instance", known)

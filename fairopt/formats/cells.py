@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.formats.syntax import plain_numbers
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Table", "read_table", "to_csv"]
 
@@ -113,7 +113,7 @@ def read_table(path: Path, first: str) -> Table:
                 table.rows.append(cells)
                 table.lines.append(line)
                 if len(cells) != len(table.columns):
-                    number = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
+                    number = plural(len(cells), "cell")
                     table.refuse(f"the row has {number} for {len(table.columns)} columns; put cells that hold commas in quotes", -1)
             line = reader.line_num + 1
     except csv.Error as error:

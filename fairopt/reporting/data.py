@@ -25,6 +25,7 @@ from fairopt.instance import IntArray
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.tables import MOST_ROWS
+from fairopt.wording import figure
 
 __all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
 
@@ -104,7 +105,7 @@ def _use(name: str, allocation: Allocation) -> list[list[Any]]:
     rows = []
     for i, r in np.argwhere(exists):
         server, thing = instance.servers[i], things[r]
-        several = f" x {instance.counts[i]:,.0f}" if instance.counts[i] != 1 else ""
+        several = f" x {figure(instance.counts[i])}" if instance.counts[i] != 1 else ""
         place = f"{server}{several} · {thing}" if len(things) > 1 else f"{server}{several}"
         rows += [[name, place, server, thing, users[n], _float(part), n] for n, part in enumerate(parts[:, i, r])]
     return rows

@@ -40,7 +40,7 @@ from fairopt.solving import solve
 from fairopt.specs import read_placement
 from fairopt.studies.workers import check_workers, run
 from fairopt.validation import check_whole_number, is_number
-from fairopt.wording import did_you_mean, exactly, named
+from fairopt.wording import did_you_mean, exactly, named, plural
 
 __all__ = ["arrivals"]
 
@@ -163,7 +163,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
         raise InvalidInstance(f"there is no {named(resource)} {'on any server' if capacity == 0 else 'in what any task asks for'}")
     number = float(instance.tasks.sum()) * max(1.0, until * capacity / demand)
     if number > _MOST:
-        raise InvalidInstance(f"{number:,.0f} tasks would arrive, more than {_MOST:,}; give fewer or larger tasks, or a smaller until")
+        raise InvalidInstance(f"{plural(number, 'task')} would arrive, more than {_MOST:,}; give fewer or larger tasks, or a smaller until")
     return r, None if cards is None else instance.resources.index(cards)
 
 

@@ -259,7 +259,7 @@ class Simulation:
         parts = [
             f"{over:,} of {plural(self.trace.n_jobs, 'job')} ended",
             *([f"mean use {use}"] if use else []),
-            *([f"{plural(never, 'job')} fit{'s' if never == 1 else ''} nowhere"] if never else []),
+            *([f"{plural(never, 'job fits', 'jobs fit')} nowhere"] if never else []),
             *([] if self.complete else ["stopped early"]),
         ]
         return f"Simulation({self.scheduler}, {self.kind}: {where}; {'; '.join(parts)})"

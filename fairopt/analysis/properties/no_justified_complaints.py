@@ -25,7 +25,7 @@ def check(case: Case) -> Verdict:
     """Let everybody complain."""
     instance, allocation = case.instance, case.allocation
     if (instance.counts > 0).sum() != 1:
-        return does_not_apply(NAME, f"Does not apply: it is about one pool, and there are {instance.counts.sum():,.0f} servers.")
+        return does_not_apply(NAME, f"Does not apply: it is about one pool, and there are {plural(instance.counts.sum(), 'server')}.")
     if case.sharing == "tdm":
         return does_not_apply(NAME, "Does not apply: it is about resources, and time is shared.")
     if instance.weights.ndim == 2:
