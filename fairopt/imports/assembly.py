@@ -132,7 +132,8 @@ def assemble(
     )
     unused = ~instance.eligibility.any(axis=0)
     if unused.any():
-        account.note(f"no task here may use {plural(row_counts[unused].sum(), 'server')}, which still count in the capacity of the cluster")
+        idle = plural(row_counts[unused].sum(), "server that no task may use counts", "servers that no task may use count")
+        account.note(f"{idle} in the capacity of the cluster")
     over = np.flatnonzero((held.T @ demands > counts[:, None] * capacities * FITS).any(axis=1)) if demand == "shapes" else row[:0]
     if over.size:
         account.note(f"running tasks ask for more than the capacity of {plural(over.size, 'node')}, such as {names[over[0]]}")
