@@ -289,8 +289,8 @@ def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--properties", "envy-fre"], 'there is no property "envy-fre" (did you mean "envy-freeness"?)'),
-        (["--notion", "drfh", "--schedule", "drfh:best-fit"], "choose one of them"),
-        (["--schedule", "drfh:best-fit", "--integral"], "only exact allocations"),
+        (["--notion", "drfh", "--schedule", "drfh:best-fit"], "only one allocation can be audited at a time"),
+        (["--schedule", "drfh:best-fit", "--integral"], "--integral works with --notion only"),
         (["--notion", "drfhh"], 'did you mean "drfh"'),
         (["--allocation", "missing.csv"], "missing.csv"),
         (["--sharing", "xdm"], 'there is no sharing "xdm"'),
