@@ -92,7 +92,7 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
     console.print(table)
     console.print(
         Text(
-            "\nMedians over the orders of arrival. Placements are greedy.\nfluid bound: exact for divisible tasks"
+            "\nMedians over the orders of arrival. Placements are greedy.\nfluid bound: a relaxation, exact for divisible tasks"
             + (" (parts of different cards add up)" if found.cards else "")
             + "; no scheduler can exceed it.\nleaves at: the demand at which a placement first is more than 1 % of the capacity below it.",
             style="dim",

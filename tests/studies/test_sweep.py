@@ -432,7 +432,7 @@ def test_ctrl_c_keeps_what_is_there(tmp_path: Path) -> None:
         assert until(lambda: program.poll() is not None or len(pd.read_parquet(there)) == 3)
         os.killpg(program.pid, signal.SIGINT)
         for line in program.stderr or ():
-            if "Ctrl-C once more" in line:
+            if "press Ctrl-C again" in line:
                 break
         os.killpg(program.pid, signal.SIGINT)  # threads that do not end are not waited for
         _, errors = program.communicate(timeout=PATIENCE)
@@ -497,7 +497,7 @@ def broken(seed: int) -> fo.Instance:
         ({"schedules": [fo.schedule(drawn(0))]}, "an allocation of one instance"),
         ({"seeds": []}, "seeds are none at all; give at least one"),
         ({"seeds": 20}, r"seeds is 20; give several, such as range\(20\)"),
-        ({"seeds": [1, 1]}, "seeds are 1, 1; give at least one, and each once"),
+        ({"seeds": [1, 1]}, "seeds are 1 and 1; give at least one, and each once"),
         ({"seeds": [-1]}, "a seed is -1"),
         ({"seeds": [0.5]}, r"a seed is 0\.5"),
         ({"jobs": 0}, "jobs is 0"),
