@@ -27,7 +27,7 @@ class Series:
     row_usage, row_capacity : array (K, R, M) or None
         Of each row of servers; None where that would be too many numbers.
     dominant_shares : array (K, U)
-        Largest part of a resource of the cluster that each user holds.
+        Largest fraction of a resource of the cluster that each user holds, not divided by its weight.
     running, waiting : array (K, U)
         Tasks.
     exact_shares : array (K, U) or None

@@ -33,24 +33,23 @@ import numpy as np
 from fairopt.aggregation import single_servers
 from fairopt.allocation import Allocation, Greedy
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
-from fairopt.models import CRITERIA, NOTIONS, Notion, Sharing
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.models import Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
-from fairopt.solvers import PLACEMENTS, Chooser, Filled, Placement, fill
-from fairopt.solving import checked, notion_of
-from fairopt.validation import check_whole_number
-from fairopt.wording import did_you_mean, figure, joined
+from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
+from fairopt.scheduling.arrays import filling_of, order_of_ties
+from fairopt.solvers import Chooser, Filled, Placement, fill
+from fairopt.solving import checked
+from fairopt.wording import joined
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Record", "filling_of", "placement_of", "planned", "schedule"]
+__all__ = ["Record", "schedule"]
 
 log = logging.getLogger(__name__)
 
-_ENDLESS = np.iinfo(np.int64).max // 2  # tasks of a user without a limit
-_MOST_SERVERS = 20_000_000
 _TOLERANCE = 1e-8  # of the certificate; each placement is checked with FITS
 
 
@@ -159,10 +158,10 @@ def schedule(
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
     filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block")
-    filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # of resources, also where slots are filled
+    filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":
-        _check_first_block(filling, chosen, how_placed)
+        check_first_block(filling, chosen, how_placed)
     fits_nowhere = [instance.users[n] for n in np.flatnonzero(too_large)]
     if fits_nowhere:
         why = how_placed.too_large if isinstance(how_placed, Placement) else Placement.too_large
@@ -205,167 +204,6 @@ def schedule(
         trace=Record(instance, filled.users, filled.servers) if record else None,
         question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop),
     )
-
-
-# Arguments -----------------------------------------------------------------------------------------------------------------------
-
-
-def check_single_servers(instance: Instance) -> None:
-    """Refuse instances with more servers than can be filled one by one."""
-    if instance.counts.sum() > _MOST_SERVERS:
-        raise Unsupported(
-            f"the instance has {figure(instance.counts.sum())} servers, and a schedule fills at most {_MOST_SERVERS:,}, one by one; "
-            "give a part of the cluster, or use solve, which merges rows"
-        )
-
-
-def planned(
-    criterion: str | Notion | type[Notion] = "drfh",
-    *,
-    placement: str | Placement | Chooser = "first-fit",
-    ties: str = "index",
-    seed: int = 0,
-    stop: str = "exhausted",
-    record: bool = False,
-    **options: Any,
-) -> tuple[Placement | Chooser, str, Notion]:
-    """Return the placement, its name and the notion of the arguments of `schedule`, checked as far as possible without an instance.
-
-    >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
-    """
-    how_placed, name, rest = placement_of(placement, options)
-    chosen = _criterion(criterion, rest, placement)
-    for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
-        if not isinstance(value, str) or value not in known:
-            raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
-    check_whole_number("seed", seed, 0)
-    return how_placed, name, chosen
-
-
-def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
-    """Return the placement with its options, its name, and the options that are not its own."""
-    entry: Any = placement
-    if isinstance(placement, str):
-        if placement not in PLACEMENTS:
-            raise Unsupported(
-                f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}'
-            )
-        entry = PLACEMENTS[placement]
-    if isinstance(entry, type) and issubclass(entry, Placement):
-        known = _options_of(entry)
-        entry = entry(**{word: value for word, value in options.items() if word in known})
-        options = {word: value for word, value in options.items() if word not in known}
-    if isinstance(entry, Placement):
-        return entry, entry.name, options
-    if not callable(entry):
-        raise Unsupported(
-            f"placement is {entry!r}; give one of {', '.join(PLACEMENTS)}, or a function (user, free, demand, fits) -> server"
-        )
-    return entry, placement if isinstance(placement, str) else getattr(entry, "__name__", type(entry).__name__), options
-
-
-def _options_of(entry: Any) -> list[str]:
-    """Return the names of the options of a placement or notion; none if it is an instance already."""
-    return [f.name for f in dataclasses.fields(entry)] if isinstance(entry, type) and dataclasses.is_dataclass(entry) else []
-
-
-def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], placement: Any) -> Notion:
-    known = {**NOTIONS, **CRITERIA}
-    if isinstance(criterion, str):
-        if criterion not in known:
-            raise Unsupported(f'there is no criterion "{criterion}"{did_you_mean(criterion, known)}; there are {", ".join(known)}')
-        criterion = known[criterion]
-    for placed in PLACEMENTS.values():
-        words = _options_of(placed)
-        if word := next((word for word in options if word in words), None):
-            raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
-    own = _options_of(criterion)
-    if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
-        takes = [
-            *_options_of(PLACEMENTS.get(placement) if isinstance(placement, str) else placement),
-            *own,
-            "ties",
-            "seed",
-            "stop",
-            "record",
-        ]
-        names = [f'"{getattr(thing, "name", getattr(thing, "__name__", thing))}"' for thing in (criterion, placement)]
-        raise Unsupported(f'{names[0]} with {names[1]} takes no option "{word}"{did_you_mean(word, takes)}; it takes {", ".join(takes)}')
-    return notion_of(criterion, **options)
-
-
-def _check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:
-    if filling.criterion.measure is not Measure.OWN:
-        raise Unsupported(
-            f'"{chosen.name}" has a user with the smallest share for each server, not one for all, so stop="first-block" has no meaning; '
-            'leave stop out, or use a criterion such as "drfh"'
-        )
-    if isinstance(placement, Placement) and placement.server_first:
-        raise Unsupported(
-            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning; '
-            'leave stop out, or use "first-fit"'
-        )
-
-
-# Input of progressive filling ----------------------------------------------------------------------------------------------------
-
-
-def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
-    """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block."""
-    if sharing == "tdm":
-        capacities = np.ones((instance.n_servers, 1))
-        demands = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0)[:, :, None]
-    else:
-        capacities, demands = instance.capacities, instance.demands[:, None, :]
-    fits = instance.eligibility.copy()
-    for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
-        fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
-    takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
-    too_large = takes_part & ~fits.any(axis=1)
-    if not first_block:
-        takes_part &= ~too_large
-    whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
-    return Filling(
-        capacities=capacities,
-        counts=instance.counts.astype(np.int64),
-        demands=demands,
-        eligibility=fits,
-        tasks=np.where(takes_part, whole, 0),
-        criterion=_weighted_criterion(instance, chosen, takes_part, fits),
-        order=order_of_ties(instance, ties),
-    ), too_large
-
-
-def order_of_ties(instance: Instance, ties: str) -> IntArray:
-    """Return the users in the order in which ties are broken: by index, or by the largest part of a resource that a task takes."""
-    if ties != "largest-demand":
-        return np.arange(instance.n_users)
-    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
-    rounded = [-float(f"{part:.12g}") for part in largest]  # those that differ by rounding stay in order
-    return np.argsort(rounded, kind="stable")
-
-
-def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray) -> Criterion:
-    criterion = chosen.criterion(instance)
-    per_task = np.array(criterion.per_task, dtype=np.float64)
-    if per_task.shape not in ((instance.n_users,), fits.shape):
-        raise InvalidInstance(
-            f'the share of a task under "{chosen.name}" has shape {per_task.shape}; '
-            f"return one per user, ({instance.n_users},), or per user and server, {fits.shape}"
-        )
-    table = per_task if per_task.ndim == 2 else per_task[:, None]
-    counted = takes_part[:, None] if per_task.ndim == 1 else fits & takes_part[:, None]
-    wrong = np.argwhere(counted & ~((table > 0) & np.isfinite(table)))
-    if wrong.size:
-        n, i = wrong[0]
-        raise InvalidInstance(
-            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", but shares must be > 0; '
-            'give the user a demand > 0, or use "max-min" with a utility of your own'
-        )
-    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # weights per resource are part of the share
-    return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)
 
 
 # Result --------------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,16 @@
+"""Greedy schedules of whole tasks, by progressive filling.
+
+=============  ========================================================
+``greedy``     `schedule`, and the record of its placements
+``arguments``  criterion, placement and their options, checked
+``arrays``     the input of progressive filling for an instance
+=============  ========================================================
+"""
+
+from __future__ import annotations
+
+from fairopt.scheduling.arguments import check_single_servers, placement_of, planned
+from fairopt.scheduling.arrays import filling_of, order_of_ties
+from fairopt.scheduling.greedy import Record, schedule
+
+__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "schedule"]

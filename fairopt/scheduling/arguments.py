@@ -1,0 +1,119 @@
+"""The arguments of a schedule: criterion, placement and their options, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fairopt.errors import Unsupported
+from fairopt.instance import Instance
+from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.program.filling import Filling, Measure
+from fairopt.solvers import PLACEMENTS, Chooser, Placement
+from fairopt.solving import notion_of
+from fairopt.validation import check_whole_number
+from fairopt.wording import did_you_mean, figure
+
+__all__ = ["check_first_block", "check_single_servers", "placement_of", "planned"]
+
+_MOST_SERVERS = 20_000_000
+
+
+def check_single_servers(instance: Instance) -> None:
+    """Refuse instances with more servers than can be filled one by one."""
+    if instance.counts.sum() > _MOST_SERVERS:
+        raise Unsupported(
+            f"the instance has {figure(instance.counts.sum())} servers, and a schedule fills at most {_MOST_SERVERS:,}, one by one; "
+            "give a part of the cluster, or use solve, which merges rows"
+        )
+
+
+def planned(
+    criterion: str | Notion | type[Notion] = "drfh",
+    *,
+    placement: str | Placement | Chooser = "first-fit",
+    ties: str = "index",
+    seed: int = 0,
+    stop: str = "exhausted",
+    record: bool = False,
+    **options: Any,
+) -> tuple[Placement | Chooser, str, Notion]:
+    """Return the placement, its name and the notion of the arguments of `schedule`, checked as far as possible without an instance.
+
+    >>> planned("drfh", placement="best-fit", metrik="l2")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    fairopt.errors.Unsupported: "drfh" with "best-fit" takes no option "metrik" (did you mean "metric"?); ...
+    """
+    how_placed, name, rest = placement_of(placement, options)
+    chosen = _criterion(criterion, rest, placement)
+    for word, value, known in (("ties", ties, ("index", "largest-demand", "random")), ("stop", stop, ("exhausted", "first-block"))):
+        if not isinstance(value, str) or value not in known:
+            raise Unsupported(f'{word} cannot be "{value}"{did_you_mean(str(value), known)}; use {" or ".join(known)}')
+    check_whole_number("seed", seed, 0)
+    return how_placed, name, chosen
+
+
+def placement_of(placement: str | Placement | Chooser, options: dict[str, Any]) -> tuple[Placement | Chooser, str, dict[str, Any]]:
+    """Return the placement with its options, its name, and the options that are not its own."""
+    entry: Any = placement
+    if isinstance(placement, str):
+        if placement not in PLACEMENTS:
+            raise Unsupported(
+                f'there is no placement "{placement}"{did_you_mean(placement, PLACEMENTS)}; there are {", ".join(PLACEMENTS)}'
+            )
+        entry = PLACEMENTS[placement]
+    if isinstance(entry, type) and issubclass(entry, Placement):
+        known = _options_of(entry)
+        entry = entry(**{word: value for word, value in options.items() if word in known})
+        options = {word: value for word, value in options.items() if word not in known}
+    if isinstance(entry, Placement):
+        return entry, entry.name, options
+    if not callable(entry):
+        raise Unsupported(
+            f"placement is {entry!r}; give one of {', '.join(PLACEMENTS)}, or a function (user, free, demand, fits) -> server"
+        )
+    return entry, placement if isinstance(placement, str) else getattr(entry, "__name__", type(entry).__name__), options
+
+
+def _options_of(entry: Any) -> list[str]:
+    """Return the names of the options of a placement or notion; none if it is an instance already."""
+    return [f.name for f in dataclasses.fields(entry)] if isinstance(entry, type) and dataclasses.is_dataclass(entry) else []
+
+
+def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], placement: Any) -> Notion:
+    known = {**NOTIONS, **CRITERIA}
+    if isinstance(criterion, str):
+        if criterion not in known:
+            raise Unsupported(f'there is no criterion "{criterion}"{did_you_mean(criterion, known)}; there are {", ".join(known)}')
+        criterion = known[criterion]
+    for placed in PLACEMENTS.values():
+        words = _options_of(placed)
+        if word := next((word for word in options if word in words), None):
+            raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
+    own = _options_of(criterion)
+    if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
+        takes = [
+            *_options_of(PLACEMENTS.get(placement) if isinstance(placement, str) else placement),
+            *own,
+            "ties",
+            "seed",
+            "stop",
+            "record",
+        ]
+        names = [f'"{getattr(thing, "name", getattr(thing, "__name__", thing))}"' for thing in (criterion, placement)]
+        raise Unsupported(f'{names[0]} with {names[1]} takes no option "{word}"{did_you_mean(word, takes)}; it takes {", ".join(takes)}')
+    return notion_of(criterion, **options)
+
+
+def check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:
+    """Refuse ``stop="first-block"`` where it has no meaning: shares differ between servers, or the server is chosen first."""
+    if filling.criterion.measure is not Measure.OWN:
+        raise Unsupported(
+            f'"{chosen.name}" has a user with the smallest share for each server, not one for all, so stop="first-block" has no meaning; '
+            'leave stop out, or use a criterion such as "drfh"'
+        )
+    if isinstance(placement, Placement) and placement.server_first:
+        raise Unsupported(
+            f'"{placement.name}" chooses the server before the user, so stop="first-block" has no meaning; '
+            'leave stop out, or use "first-fit"'
+        )

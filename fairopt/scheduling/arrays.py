@@ -1,0 +1,73 @@
+"""The input of progressive filling for an instance and a criterion: a `Filling`.
+
+The share of a task is divided by the weight, and users without demand, tasks or an eligible server are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance import BoolArray, Instance, IntArray, safe_ratio
+from fairopt.models import Notion, Sharing
+from fairopt.program.filling import FITS, Criterion, Filling
+
+__all__ = ["filling_of", "order_of_ties"]
+
+_ENDLESS = np.iinfo(np.int64).max // 2  # tasks of a user without a limit
+
+
+def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
+    """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block."""
+    if sharing == "tdm":
+        capacities = np.ones((instance.n_servers, 1))
+        demands = np.where(instance.eligibility, safe_ratio(instance.counts, instance.rates), 0.0)[:, :, None]
+    else:
+        capacities, demands = instance.capacities, instance.demands[:, None, :]
+    fits = instance.eligibility.copy()
+    for r in range(capacities.shape[1]):  # one resource at a time, to avoid an array (users, servers, resources)
+        fits &= demands[:, :, r] <= capacities[:, r] * (1 + FITS)
+    takes_part = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
+    too_large = takes_part & ~fits.any(axis=1)
+    if not first_block:
+        takes_part &= ~too_large
+    whole = np.floor(np.minimum(instance.tasks, _ENDLESS / 2) * (1 + FITS)).astype(np.int64)
+    return Filling(
+        capacities=capacities,
+        counts=instance.counts.astype(np.int64),
+        demands=demands,
+        eligibility=fits,
+        tasks=np.where(takes_part, whole, 0),
+        criterion=_weighted_criterion(instance, chosen, takes_part, fits),
+        order=order_of_ties(instance, ties),
+    ), too_large
+
+
+def order_of_ties(instance: Instance, ties: str) -> IntArray:
+    """Return the users in the order in which ties are broken: by index, or by the largest part of a resource that a task takes."""
+    if ties != "largest-demand":
+        return np.arange(instance.n_users)
+    largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
+    rounded = [-float(f"{part:.12g}") for part in largest]  # those that differ by rounding stay in order
+    return np.argsort(rounded, kind="stable")
+
+
+def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray) -> Criterion:
+    criterion = chosen.criterion(instance)
+    per_task = np.array(criterion.per_task, dtype=np.float64)
+    if per_task.shape not in ((instance.n_users,), fits.shape):
+        raise InvalidInstance(
+            f'the share of a task under "{chosen.name}" has shape {per_task.shape}; '
+            f"return one per user, ({instance.n_users},), or per user and server, {fits.shape}"
+        )
+    table = per_task if per_task.ndim == 2 else per_task[:, None]
+    counted = takes_part[:, None] if per_task.ndim == 1 else fits & takes_part[:, None]
+    wrong = np.argwhere(counted & ~((table > 0) & np.isfinite(table)))
+    if wrong.size:
+        n, i = wrong[0]
+        raise InvalidInstance(
+            f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", but shares must be > 0; '
+            'give the user a demand > 0, or use "max-min" with a utility of your own'
+        )
+    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # weights per resource are part of the share
+    return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)
