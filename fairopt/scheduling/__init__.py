@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from fairopt.scheduling.arguments import check_single_servers, placement_of, planned
-from fairopt.scheduling.arrays import filling_of, order_of_ties
+from fairopt.scheduling.arrays import filling_of
 from fairopt.scheduling.greedy import Record, schedule
 
 __all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "schedule"]
