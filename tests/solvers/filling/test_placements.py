@@ -96,4 +96,5 @@ def test_every_placement_says_what_it_is() -> None:
     """Name, title and source; the registry has them by name."""
     for name, placement in PLACEMENTS.items():
         assert isinstance(placement, type)
+        assert issubclass(placement, Placement)
         assert (placement.name, bool(placement.title), bool(placement.source)) == (name, True, True)

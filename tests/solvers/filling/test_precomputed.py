@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fairopt.instance import FloatArray
+from fairopt.instance import IntArray
 from fairopt.solvers.filling.precomputed import fill_lowest_first, precompute
 
 
-def exact_cycle(left: list[Fraction], demands: FloatArray, share: list[Fraction], part: list[int]) -> tuple[Fraction, list[int]]:
+def exact_cycle(left: list[Fraction], demands: IntArray, share: list[Fraction], part: list[int]) -> tuple[Fraction, list[int]]:
     """Turns k = min_r R[r] / sum_n (w*/w[n]) d[n,r], and floor(k w*/w[n]) for each user who takes part."""
     top = max(share[n] for n in part)
     for_a_turn = [sum((top / share[n] * Fraction(int(demands[n, r])) for n in part), Fraction(0)) for r in range(len(left))]

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from reference import exact
-from scipy.optimize import linprog
+from reference.linear import largest
 from strategies import instances
 
 import fairopt as fo
@@ -243,12 +243,11 @@ def test_of_alternatives_the_best_choice_is_found(seed: int) -> None:
     )
     goal = Disjunctive(rng.uniform(0.1, 1, 3), clauses, np.empty(0))
     best = max(
-        -linprog(
-            -goal.preference,
-            A_ub=np.vstack([program.limits.matrix.toarray(), *(each.matrix.toarray() for each in choice)]),
-            b_ub=np.concatenate([program.limits.bounds, *(each.upper for each in choice)]),
-            method="highs",
-        ).fun
+        largest(
+            goal.preference,
+            np.vstack([program.limits.matrix.toarray(), *(each.matrix.toarray() for each in choice)]),
+            np.concatenate([program.limits.bounds, *(each.upper for each in choice)]),
+        )
         for choice in itertools.product(*clauses)
     )
     solution = Pyomo().solve(dataclasses.replace(program, goal=goal), tolerance=1e-8, deadline=Deadline(None))
