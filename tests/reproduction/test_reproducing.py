@@ -15,8 +15,7 @@ from typer.testing import CliRunner, Result
 import fairopt as fo
 from fairopt.cli import app
 from fairopt.papers import PAPERS, read
-from fairopt.reproduction import reproducing as module
-from fairopt.reproduction import schedule_trials
+from fairopt.reproduction import reproducing, schedule_trials
 from fairopt.reproduction.reproducing import EXPERIMENTS, Experiment, reproduce
 from fairopt.reproduction.trials import Row, Run, Verdict, deviation_interval, interval, sample
 
@@ -46,7 +45,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """The paper on DRF prints 4 tasks for A."""
     paper = read("drf")
     results = tuple(dataclasses.replace(result, published=np.array([4.0, 2.0])) for result in paper.results)
-    monkeypatch.setattr(module, "read", lambda name: dataclasses.replace(paper, results=results))
+    monkeypatch.setattr(reproducing, "read", lambda name: dataclasses.replace(paper, results=results))
 
 
 # What is compared ----------------------------------------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def test_a_trial_counts_users() -> None:
         capacity, demands = rng.integers(100, 201, 3).tolist(), rng.integers(1, 10, (6, 3)).tolist()
         cycle, x = by_the_book(capacity, demands)
         expected = [sum(a < b for a, b in zip(cycle, x, strict=True)), sum(a > b for a, b in zip(cycle, x, strict=True))]
-        assert module._fewer_and_more(setting, 6, np.random.default_rng(j)).tolist() == expected
+        assert reproducing._fewer_and_more(setting, 6, np.random.default_rng(j)).tolist() == expected
         seen += expected
     assert (seen > 0).all()
 
@@ -232,7 +231,7 @@ def test_the_readme_counts_what_comes_out(everything: list[tuple[Experiment, lis
 @pytest.mark.parametrize("columns", [80, 120])
 def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[Row]]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every experiment is there and the lines fit; nothing differs unexpectedly."""
-    monkeypatch.setattr(module, "reproduce", lambda ids, **options: iter(everything))
+    monkeypatch.setattr(reproducing, "reproduce", lambda ids, **options: iter(everything))
     text = run("--quick", columns=columns).stdout
     assert max(map(len, text.splitlines())) <= columns
     assert all(f"[{name}]" in text for name in EXPERIMENTS)
@@ -263,7 +262,7 @@ def test_a_reason_does_not_excuse_another_number(known: list[float] | None, monk
     first = dataclasses.replace(
         paper.results[0], published=np.array([5.0, 5.0]), ours=None if known is None else np.array(known), differs="a reason"
     )
-    monkeypatch.setattr(module, "read", lambda name: dataclasses.replace(paper, results=(first,)))
+    monkeypatch.setattr(reproducing, "read", lambda name: dataclasses.replace(paper, results=(first,)))
     ((_, (row,)),) = reproduce(["drf"])
     assert row.verdict is Verdict.DIFFERS
     assert row.note == "Unexpected: please report it."
