@@ -551,7 +551,7 @@ BAD = [
     ("a,alice,0,9,-60,2,,", "line 2: run_s is not a number >= 0"),
     ("a,alice,zero,9,60,2,,", 'line 2: submit_s: expected a number, found the text "zero"'),
     ("a,alice,9,9,60,2,,", "line 3: it is submitted before the job above it"),
-    ("c,alice,0,9,60,2,,", r'line 4: a job "c" stands above already \(line 2\)'),
+    ("c,alice,0,9,60,2,,", r'line 4: there is a job "c" already \(line 2\)'),
     ("a,alice,0,0,60,2,,", "line 2: its number of tasks is not a whole number"),
     ("a,alice,0,9,60,,,", "line 2: it demands nothing"),
     ("a,,0,9,60,2,,", "line 2: the user is empty"),
@@ -576,16 +576,16 @@ def test_a_bad_row_is_refused_or_counted(folder: Path, row: str, message: str) -
     [
         ("jobs.csv", "", "the file is empty"),
         ("jobs.csv", "user,submit_s,cpu\nA,0,1\n", 'there is no column "run_s"'),
-        ("jobs.csv", "user,submit_s,run_s\nA,0,1\n", "no column of a resource"),
+        ("jobs.csv", "user,submit_s,run_s\nA,0,1\n", "no column for a resource"),
         ("jobs.csv", "user,submit_s,run_s,cpu\nA,0,-1,1\n", "run_s is not a number >= 0"),
         ("events.csv", "time_s,event,name\n-1,join,alice\n", "events.csv, line 2: time_s is not a finite number >= 0"),
-        ("events.csv", "time_s,event,name\n9,leave,alice\n1,join,alice\n", "events.csv, line 3: it is before the event above it: a clock"),
-        ("events.csv", "time_s,event,name\n1,jump,alice\n", "events.csv, line 2: the events are join, leave, add, remove"),
+        ("events.csv", "time_s,event,name\n9,leave,alice\n1,join,alice\n", "events.csv, line 3: it is earlier than the event above it"),
+        ("events.csv", "time_s,event,name\n1,jump,alice\n", "events.csv, line 2: the event must be join, leave, add or remove"),
         ("events.csv", "time_s,event,name\n1,join,alcie\n", 'events.csv, line 2: user "alcie" submits no job (did you mean "alice"?)'),
         ("events.csv", "time_s,event,name\n1,add,olb\n", 'events.csv, line 2: there are no servers "olb" (did you mean "old"?)'),
         ("events.csv", "time_s,event,name,number\n1,add,old,1e300\n", "events.csv, line 2: number is not a whole number of servers >= 1"),
         ("events.csv", "time_s,event,name,number\n1,add,old,99999999\n", "and a schedule fills at most 20,000,000, one by one"),
-        ("jobs.parquet", "no table", "is no Parquet file, or a damaged one"),
+        ("jobs.parquet", "no table", "is not a Parquet file, or is damaged"),
     ],
 )
 def test_a_bad_file_is_status_2(folder: Path, name: str, text: str, message: str) -> None:
@@ -610,7 +610,7 @@ def test_the_command(folder: Path) -> None:
     text = run(*base, "--regret", "4", "--plot", str(folder / "a.png")).stdout
     assert "3 jobs of 2 users, 3 servers: drfh:best-fit, greedy" in text
     assert "3 of 3" in text
-    assert "of 4 moments" in text
+    assert "over 4 moments" in text
     assert (folder / "a.png").stat().st_size > 10_000
     data = json.loads(run(*base, "--json", "--scheduler", "drfh", "--events", str(folder / "events.csv")).stdout)
     assert (data["kind"], data["jobs_finished"]) == ("exact, fluid", 3)
