@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
+from fairopt.processes import workers
 from fairopt.validation import check_jobs
 from fairopt.wording import did_you_mean
 
@@ -64,7 +65,8 @@ def run(
         how = "list" if backend == "ray" else "generator_unordered"
         for first in range(0, len(tasks), step):
             # A batch of one: what is finished is known at once, and is not lost with what is not.
-            results = Parallel(n_jobs=jobs, batch_size=1, return_as=how)(delayed(function)(task) for task in tasks[first : first + step])
+            parallel = (workers if backend == "loky" else Parallel)(jobs, batch_size=1, return_as=how)
+            results = parallel(delayed(function)(task) for task in tasks[first : first + step])
             try:
                 yield from results
             except FairoptError:

@@ -465,6 +465,52 @@ def test_ctrl_c_once_ends_it_with_a_message(tmp_path: Path) -> None:
     assert not kept.duplicated(["instance", "seed", "entry"]).any()
 
 
+ORPHANS = """
+import os, sys, time
+from pathlib import Path
+import fairopt as fo
+
+ASKED = os.getpid()
+
+def endless(seed):
+    if os.environ["ASKED"] != str(os.getpid()):  # in a worker
+        Path(f"worker-{os.getpid()}").touch()
+        while True:
+            time.sleep(0.01)
+    return fo.generate("uniform", users=3, servers=2, size=10, seed=seed)
+
+if __name__ == "__main__":
+    os.environ["ASKED"] = str(os.getpid())
+    fo.study({"endless": endless}, notions=["drfh"], seeds=range(2), jobs=3)
+"""
+
+
+def runs(number: int) -> bool:
+    """Return whether there is such a process; one that ended, and was not yet taken note of, is none."""
+    try:
+        os.kill(number, 0)
+        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="about processes as Linux shows them")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_killed_study(tmp_path: Path, how: signal.Signals) -> None:
+    """Those in the middle of a cell, and those that have none: nobody is left to give them one."""
+    (tmp_path / "orphans.py").write_text(ORPHANS)
+    with process(sys.executable, "orphans.py", folder=tmp_path) as program:
+        assert until(lambda: program.poll() is not None or len(list(tmp_path.glob("worker-*"))) == 2)
+        listed = "".join(path.read_text() for path in Path(f"/proc/{program.pid}/task").glob("*/children"))
+        children = {int(number) for number in listed.split()}
+        busy = {int(path.name.removeprefix("worker-")) for path in tmp_path.glob("worker-*")}
+        assert busy < children
+        program.send_signal(how)  # to it alone
+        assert program.wait(PATIENCE) == -how
+        assert until(lambda: not any(map(runs, children)))
+
+
 # Bad input -----------------------------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.models import ShareNotion
+from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check", "without"]
@@ -50,17 +51,17 @@ def check(case: Case) -> Verdict:
         return holds(NAME, "Nobody can lose when another leaves: there is nobody who could rise at a lower level of the leximin.", 0)
     end = case.deadline()
     worst, tried, failed, witness = 0.0, 0, "", None
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import delayed, effective_n_jobs
 
     at_once = 1 if case.jobs == 1 else 4 * effective_n_jobs(case.jobs)
     queue = leaving[: case.effort]
-    with Parallel(n_jobs=case.jobs) as workers:
+    with workers(case.jobs) as parallel:
         for first in range(0, queue.size, at_once):
             if first and time.monotonic() > end:
                 break
             some = queue[first : first + at_once]
             left = max(end - time.monotonic(), 1e-3)
-            for z, answer in zip(some, workers(delayed(_answer)(case.allocation, int(z), left) for z in some), strict=True):
+            for z, answer in zip(some, parallel(delayed(_answer)(case.allocation, int(z), left) for z in some), strict=True):
                 if isinstance(answer, FairoptError):
                     failed = str(answer)
                     continue

@@ -29,6 +29,7 @@ from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance
+from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
@@ -143,18 +144,18 @@ class _Search:
 
     def try_all(self, lies: list[Lie]) -> None:
         """Ask again with each lie."""
-        from joblib import Parallel, delayed, effective_n_jobs
+        from joblib import delayed, effective_n_jobs
 
         case = self.case
         at_once = 1 if case.jobs == 1 else 8 * effective_n_jobs(case.jobs)
-        with Parallel(n_jobs=case.jobs) as workers:
+        with workers(case.jobs) as parallel:
             for first in range(0, len(lies), at_once):
                 left = self.end - time.monotonic()
                 if left <= 0:
                     self.late = True
                     return
                 some = lies[first : first + at_once]
-                for lie, answer in zip(some, workers(delayed(_ask)(case.allocation, lie, left) for lie in some), strict=True):
+                for lie, answer in zip(some, parallel(delayed(_ask)(case.allocation, lie, left) for lie in some), strict=True):
                     if isinstance(answer, FairoptError):
                         self.failed = str(answer)
                         continue

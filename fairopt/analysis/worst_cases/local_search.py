@@ -11,6 +11,7 @@ import numpy as np
 from fairopt.analysis.worst_cases.objective import EQUAL, Objective
 from fairopt.analysis.worst_cases.small_instances import SmallInstances
 from fairopt.instance import Instance
+from fairopt.processes import workers
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
 
@@ -53,7 +54,7 @@ def rounds(
     halt: Callable[[], None],
 ) -> Iterator[Round]:
     """Yield the rounds in order, whoever runs them."""
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import delayed, effective_n_jobs
 
     def watch(best: float) -> None:
         if done is not None:
@@ -65,10 +66,10 @@ def rounds(
     if jobs == 1:
         yield from (_round(*task, watch) for task in tasks)
         return
-    with Parallel(n_jobs=jobs) as workers:  # processes: most of the time is the interpreter's
+    with workers(jobs) as parallel:  # processes: most of the time is the interpreter's
         together = effective_n_jobs(jobs)
         for first in range(0, len(tasks), together):  # none is waiting when it ends early
-            yield from workers(delayed(_round)(*task) for task in tasks[first : first + together])
+            yield from parallel(delayed(_round)(*task) for task in tasks[first : first + together])
 
 
 def _round(
