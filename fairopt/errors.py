@@ -31,11 +31,19 @@ __all__ = [
 ]
 
 
+_LONGEST = 10_000  # characters of a message
+
+
+def _bounded(message: str) -> str:
+    """Return a message without its middle where it is very long, because of what stood in a file."""
+    return message if len(message) <= _LONGEST else f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 4 :]}"
+
+
 class FairoptError(Exception):
-    """Base of all errors that fairopt raises on purpose. Control characters of labels in its message are shown as escapes."""
+    """Base of all errors that fairopt raises on purpose. A message is never very long, and shows control characters as escapes."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*(printable(each, keep="\n") if isinstance(each, str) else each for each in args))
+        super().__init__(*(printable(_bounded(each), keep="\n\N{NO-BREAK SPACE}") if isinstance(each, str) else each for each in args))
 
 
 class InvalidInstance(FairoptError, ValueError):

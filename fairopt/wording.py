@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import reprlib
 from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "brief",
     "contrast",
     "did_you_mean",
     "duration",
@@ -24,6 +26,17 @@ __all__ = [
 ]
 
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
+_LONGEST = 200  # characters of a word that is compared, or shown
+_MOST = 100_000  # words that one is compared with
+
+
+def brief(text: str, most: int = _LONGEST) -> str:
+    """Return text that is never too long for a message.
+
+    >>> brief("short"), brief("x" * 300, most=10)
+    ('short', 'xxxxxxx...')
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
@@ -34,7 +47,9 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     >>> did_you_mean("zzz", ["weight", "tasks"])
     ''
     """
-    close = difflib.get_close_matches(word, list(words), n=1)
+    if len(word) > _LONGEST:  # it is no slip of the pen, and to compare it takes as long as it is
+        return ""
+    close = difflib.get_close_matches(word, itertools.islice(words, _MOST), n=1)
     return f' (did you mean "{close[0]}"?)' if close else ""
 
 

@@ -177,7 +177,8 @@ def say(kind: str, message: str) -> None:
     """Print a message on stderr."""
     console = Console(stderr=True, highlight=False)
     console.print(
-        Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), printable(message, keep="\n")), soft_wrap=True
+        Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), printable(message, keep="\n\N{NO-BREAK SPACE}")),
+        soft_wrap=True,
     )
 
 

@@ -90,6 +90,9 @@ Weight: TypeAlias = Annotated[
 ]
 
 
+_MOST_UNKNOWN = 100  # keys
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
@@ -166,10 +169,11 @@ def instance_from(source: Source) -> Instance:
     ------
     InvalidInstance
     """
+    data, left_out = _few_unknown(source.data)
     try:
-        document = Document.model_validate(source.data)
+        document = Document.model_validate(data)
     except ValidationError as error:
-        refuse_invalid(source, error, {"": Document, "servers": Server, "users": User})
+        refuse_invalid(source, error, {"": Document, "servers": Server, "users": User}, left_out)
     servers, users = document.servers, document.users
     check_unique(source, ("servers",), (s.name for s in servers), ("name",))
     check_unique(source, ("users",), (u.name for u in users), ("name",))
@@ -218,19 +222,43 @@ def instance_from(source: Source) -> Instance:
         refuse(source, (), str(error))
 
 
+def _few_unknown(data: object) -> tuple[object, int]:
+    """Return the data with the first few unknown keys, and the number of those left out: pydantic would describe each for one message."""
+    left_out, room = 0, _MOST_UNKNOWN
+
+    def few(entry: object, model: type[BaseModel]) -> object:
+        nonlocal left_out, room
+        if not isinstance(entry, dict):
+            return entry
+        unknown = [key for key in entry if key not in model.model_fields]
+        drop = set(unknown[room:])
+        left_out += len(drop)
+        room -= len(unknown) - len(drop)
+        return {key: value for key, value in entry.items() if key not in drop} if drop else entry
+
+    if not isinstance(data, dict):
+        return data, 0
+    lists: dict[object, object] = {}
+    for name, model in (("servers", Server), ("users", User)):
+        if isinstance(entries := data.get(name), list):
+            lists[name] = [few(entry, model) for entry in entries]
+    whole = few(data, Document)  # last: pydantic lists what is wrong inside before the keys that are unknown outside
+    return ({**whole, **lists} if isinstance(whole, dict) and left_out else data), left_out
+
+
 def _weights(source: Source, users: list[User], resources: list[str]) -> FloatArray:
     """Return the weights, one per user or, as soon as one user gives them so, per user and resource."""
     detailed = next((u for u in users if isinstance(u.weight, dict)), None)
     if detailed is None:
         return np.array([u.weight for u in users], float)
-    rows = []
+    rows, known = [], dict.fromkeys(resources)
     for n, user in enumerate(users):
         if not isinstance(user.weight, dict):
             path = ("users", n, "weight") if "weight" in user.model_fields_set else ("users", n)
             refuse(
                 source, path, f'has one weight for all resources, but "{detailed.name}" has one per resource; give all users the same kind'
             )
-        check_known(source, ("users", n, "weight"), user.weight, resources, "resource")
+        check_known(source, ("users", n, "weight"), user.weight, known, "resource")
         missing = [r for r in resources if r not in user.weight]
         if missing:
             refuse(source, ("users", n, "weight"), f'gives no weight for "{missing[0]}"; give one for every resource (1 is neutral)')

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
-from fairopt.wording import did_you_mean, found, joined, plural
+from fairopt.wording import brief, did_you_mean, found, joined, plural
 
 __all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
 
@@ -61,7 +61,7 @@ def check_unique(source: Source, path: Path, names: Iterable[str], key: Path = (
         if name in seen:
             first = source.place((*path, seen[name], *key)).rpartition(", ")[2]
             elsewhere = f" (first on {first})" if first.startswith("line ") else ""
-            refuse(source, (*path, position, *key), f'"{name}" occurs twice{elsewhere}; names must be unique: rename or remove one')
+            refuse(source, (*path, position, *key), f'"{brief(name)}" occurs twice{elsewhere}; names must be unique: rename or remove one')
         seen[name] = position
 
 
@@ -70,14 +70,15 @@ def check_known(source: Source, path: Path, names: Iterable[str], known: Collect
     for position, name in enumerate(names):
         if name not in known:
             step = position if isinstance(_at(source.data, path), list) else name
-            hint = did_you_mean(name, known) or f"; the {kind}s are {joined(list(known), 8)}"
-            refuse(source, (*path, step), f'there is no {kind} "{name}"{hint}')
+            hint = did_you_mean(name, known) or f"; the {kind}s are {joined([brief(each) for each in known], 8)}"
+            refuse(source, (*path, step), f'there is no {kind} "{brief(name)}"{hint}')
 
 
-def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]]) -> NoReturn:
+def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]], left_out: int = 0) -> NoReturn:
     """Raise InvalidInstance for the first of pydantic's errors.
 
-    ``models`` are those of the entries of the lists "servers" and "users", and of "" for the whole.
+    ``models`` are those of the entries of the lists "servers" and "users", and of "" for the whole; ``left_out`` is the number of
+    errors that pydantic was not shown.
     """
     errors = error.errors(include_url=False)
     # An unknown key explains a missing one: with "demnd" there is no "demand".
@@ -89,7 +90,7 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
     if kind in ("extra_forbidden", "invalid_key"):
         known = models[str(path[0]) if len(path) > 1 else ""].model_fields
         hint = did_you_mean(str(path[-1]), known) or f"; the keys here are {', '.join(known)}"
-        message = f'unknown key "{path[-1]}"{hint}'
+        message = f'unknown key "{brief(str(path[-1]))}"{hint}'
     elif kind == "missing":
         key, path = str(path[-1]), path[:-1]
         message = f'"{key}" is missing; ' + (f"add {key}: {EXAMPLES[key]}" if path else f'list the {key} under "{key}:"')
@@ -100,7 +101,7 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
         if kind == "string_type" and isinstance(first["input"], (bool, int, float)):
             advice = f'write it in quotes: "{source.literal(path) or first["input"]}"'
         message = f"expected {need}, found {found(first['input'])}" + (f"; {advice}" if advice else "")
-    more = len(errors) - 1
+    more = len(errors) + left_out - 1
     refuse(source, path, message + (f" (and {plural(more, 'more error')} in the file)" if more else ""))
 
 
@@ -139,13 +140,13 @@ def _words(data: object, path: Path) -> str:
         if depth == 1 and above in ("users", "servers") and isinstance(step, int):
             name = _at(data, (above, step, "name"))
             kind = str(above)[:-1]
-            words = [f'{kind} "{name}"' if isinstance(name, str) else f"{kind} {step + 1}"]
+            words = [f'{kind} "{brief(name)}"' if isinstance(name, str) else f"{kind} {step + 1}"]
         elif isinstance(step, int) and isinstance(_at(data, path[:depth]), list):
             words.append(f"item {step + 1}")
         elif step == "[key]":
             words[-1] = f"key {words[-1]}"
         else:
-            words.append(str(step))
+            words.append(brief(str(step)))
     return ", ".join(words)
 
 

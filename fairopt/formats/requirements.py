@@ -152,7 +152,7 @@ class Attributes:
         name = clause.attribute
         if name not in self._columns:
             if name not in self._names:
-                others = f"; the attributes are {joined(self._names)}" if self._names else "; give the servers attributes"
+                others = f"; the attributes are {joined(self._names, 20)}" if self._names else "; give the servers attributes"
                 raise InvalidInstance(f'no server has the attribute "{name}"{did_you_mean(name, self._names) or others}')
             texts = [_text(server[name]) if name in server else None for server in self._servers]
             distinct = {text: code for code, text in enumerate(dict.fromkeys(t for t in texts if t is not None))}

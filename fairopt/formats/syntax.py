@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,11 +29,14 @@ import yaml
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
+from fairopt.formats.json_places import steps
 from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
 
 __all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
 
 _UNFINISHED = object()  # stands for a node whose data is being made
+_MOST_YAML = 50_000_000  # characters
+_MOST_NODES = 5_000_000  # characters of JSON that are read as YAML to find a line
 
 
 @contextlib.contextmanager
@@ -74,18 +78,30 @@ class Parsed:
     def place(self, path: tuple[object, ...]) -> str:
         """Return the file and, if it is known, the line of the entry at this path of keys and positions."""
         line = None
-        for key, node in self._walk(path) if path else ():
+        if path and self._json:
+            for of_key, start, _ in steps(self._text, path):
+                line = self._text.count("\n", 0, start if of_key is None else of_key) + 1
+        for key, node in self._walk(path) if path and not self._json else ():
             line = (node if key is None else key).start_mark.line + 1
         return self.file if line is None else f"{self.file}, line {line}"
 
     def literal(self, path: tuple[object, ...]) -> str | None:
         """Return a scalar (or, for a path that ends in "[key]", a key) as it is written: 001 rather than 1."""
+        way = path[:-1] if path and path[-1] == "[key]" else path
+        if self._json:
+            places = list(steps(self._text, way))
+            if len(places) < len(way) + 1:
+                return None
+            of_key, start, end = places[-1]
+            if way is not path:
+                return str(way[-1]) if of_key is not None else None
+            written = self._text[start:end]
+            return None if written[:1] in ("{", "[") else str(json.loads(written)) if written[:1] == '"' else written
         key, node = None, None
-        steps = path[:-1] if path and path[-1] == "[key]" else path
-        found = list(self._walk(steps))
-        if len(found) == len(steps) + 1:
+        found = list(self._walk(way))
+        if len(found) == len(way) + 1:
             key, node = found[-1]
-        node = node if steps is path else key
+        node = node if way is path else key
         return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
     def _walk(self, path: tuple[object, ...]) -> Iterator[tuple[yaml.Node | None, yaml.Node]]:
@@ -108,8 +124,8 @@ class Parsed:
             yield key, node
 
     def _tree(self) -> yaml.Node | None:
-        """Return the nodes. Those of JSON are made only for a message; YAML can read nearly all JSON."""
-        if self._root is None and self._json:
+        """Return the nodes. Those of JSON are made only for a message, and not of a large text; YAML can read nearly all JSON."""
+        if self._root is None and self._json and len(self._text) <= _MOST_NODES:
             try:
                 self._root = compose(self._text)
             except yaml.YAMLError:
@@ -117,6 +133,12 @@ class Parsed:
         return self._root
 
     def _from_yaml(self) -> object:
+        if len(self._text) > _MOST_YAML:
+            self._refuse(
+                f"YAML of {len(self._text) / 1e6:,.0f} million characters would take minutes and a hundred times its size in memory; "
+                "write the instance as JSON, which is read at once",
+                None,
+            )
         try:
             self._root = compose(self._text)
         except yaml.MarkedYAMLError as error:
@@ -132,8 +154,8 @@ class Parsed:
         def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
             result = dict(pairs)
             if len(result) < len(pairs):
-                keys = [key for key, _ in pairs]
-                twice = next(key for key in keys if keys.count(key) > 1)
+                number = Counter(key for key, _ in pairs)
+                twice = next(key for key, _ in pairs if number[key] > 1)
                 root = self._tree()
                 if root is not None:
                     self._plain(root, {})  # raises, with the line

@@ -25,7 +25,7 @@ line 3: run_s is not a number >= 0
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from fairopt.wording import did_you_mean, joined, plural
 __all__ = ["read", "server_attributes"]
 
 _MOST_SERVERS = 1e9
+_HINTS = 100  # bad rows
 OF_JOBS = ("job", "user", "submit_s", "tasks", "run_s", "requires", "servers")
 
 OF_EVENTS = ("time_s", "event", "name", "number")
@@ -212,10 +213,15 @@ def _allowed(rows: _Rows, cluster: Instance | None, attributes: list[dict[str, V
             named = [name.strip() for name in servers[row].split("|")]
             unknown = next((name for name in named if name not in position), None)
             if unknown is not None:
-                rows.bad.setdefault(row, f'servers: there is no server "{unknown}"{did_you_mean(unknown, position)}')
+                rows.bad.setdefault(row, f'servers: there is no server "{unknown}"{_hint(rows, unknown, position)}')
             else:
                 allowed[row] &= np.isin(np.arange(cluster.n_servers), [position[name] for name in named])
     return allowed
+
+
+def _hint(rows: _Rows, word: str, words: Iterable[str]) -> str:
+    """Return what may have been meant, for the first bad rows: nobody reads a thousand hints, and each looks at every word."""
+    return did_you_mean(word, words) if len(rows.bad) < _HINTS else ""
 
 
 def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event]:
@@ -235,9 +241,9 @@ def _events(path: Path, users: set[str], cluster: Instance | None) -> list[Event
     servers = None if cluster is None else set(cluster.servers)
     for row, (kind, name) in enumerate(zip(rows.columns["event"], rows.columns["name"], strict=True)):
         if kind in ("join", "leave") and name not in users:
-            rows.bad.setdefault(row, f'user "{name}" submits no job{did_you_mean(name, users)}')
+            rows.bad.setdefault(row, f'user "{name}" submits no job{_hint(rows, name, users)}')
         elif servers is not None and kind in ("add", "remove") and name not in servers:
-            rows.bad.setdefault(row, f'there are no servers "{name}"{did_you_mean(name, servers)}')
+            rows.bad.setdefault(row, f'there are no servers "{name}"{_hint(rows, name, servers)}')
     if rows.bad:
         first = min(rows.bad)
         raise InvalidInstance(f"{rows.place(first)}: {rows.bad[first]}")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance
+from fairopt.formats import document as document_module
+from fairopt.formats import syntax, traces
 from fairopt.formats.document import instance_from
+from fairopt.formats.messages import Source
 from fairopt.formats.syntax import Parsed
 from fairopt.instance import Instance
 
@@ -351,7 +358,7 @@ JSON = """{
         ),
         (JSON % ("1" * 5000, ""), "c.json: a whole number has thousands of digits; give a smaller one"),
         # YAML cannot place these, so there is no line.
-        (JSON.replace("alice", "\\ud83d\\ude00") % (-1, ""), 'c.json: user "😀", demand, cpu: expected a number >= 0, found -1'),
+        (JSON.replace("alice", "\\ud83d\\ude00") % (-1, ""), 'c.json, line 4: user "😀", demand, cpu: expected a number >= 0, found -1'),
         ('{"\\ud83d\\ude00": 1, "a": 1, "a": 1}', 'c.json: the key "a" occurs twice in one mapping; remove one'),
         (
             '{"\\ud83d\\ude00": NaN}',
@@ -370,6 +377,131 @@ JSON = """{
 def test_refused_json(text: str, message: str) -> None:
     """The same messages, with lines, and what is wrong with JSON alone."""
     assert refused("c.json", text) == message
+
+
+# Without end -------------------------------------------------------------------------------------------------------------------
+
+GOOD = {"servers": [{"name": "A", "capacity": {"cpu": 4}}], "users": [{"name": "a", "demand": {"cpu": 1}}]}
+MANY = 50_000
+
+
+@pytest.fixture
+def no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No JSON text is read as YAML, which takes a hundred times as long, to find a line."""
+
+    def compose(text: str) -> None:
+        raise AssertionError("a tree is made of the whole text")
+
+    monkeypatch.setattr(syntax, "compose", compose)
+
+
+@pytest.mark.usefixtures("no_tree")
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (GOOD | {f"k{j}": 1 for j in range(MANY)}, 'line 1: k0: unknown key "k0"; the keys here are title, description, resources'),
+        (
+            GOOD | {"users": [{**GOOD["users"][0], f"k{j}": 1} for j in range(MANY)]},
+            'user "a", k0: unknown key "k0"; the keys here are name',
+        ),
+        (
+            GOOD | {"users": [{**GOOD["users"][0], **{f"k{j}": 1 for j in range(MANY)}}]},
+            'user "a", k0: unknown key "k0"; the keys here are',
+        ),
+    ],
+)
+def test_unknown_keys_without_end(monkeypatch: pytest.MonkeyPatch, document: dict[str, object], message: str) -> None:
+    """The first is named and all are counted, but a few only are described."""
+    described = []
+    refuse = document_module.refuse_invalid
+
+    def watched(source: Source, error: ValidationError, *more: Any) -> NoReturn:
+        described.append(error.error_count())
+        refuse(source, error, *more)
+
+    monkeypatch.setattr(document_module, "refuse_invalid", watched)
+    found = refused("c.json", json.dumps(document))
+    assert message in found
+    assert f"(and {MANY - 1} more errors in the file)" in found
+    assert described == [100]
+
+
+def test_unknown_keys_are_counted_with_what_else_is_wrong() -> None:
+    """Keys that were not described count as those that were; what is wrong inside comes first."""
+    users = [{"name": "a", "demand": {"cpu": -1}}, {"name": "b", "demand": {"cpu": 1}, "wieght": 2}]
+    found = refused("c.json", json.dumps(GOOD | {"users": users} | {f"k{j}": 1 for j in range(500)}))
+    assert 'user "b", wieght: unknown key "wieght" (did you mean "weight"?) (and 501 more errors in the file)' in found
+
+
+def test_a_key_that_occurs_twice_among_many() -> None:
+    """Each key is looked at once, not once for every other."""
+    text = "{" + ",".join(f'"k{j}": 1' for j in range(MANY)) + ', "z": 1, "z": 2}'
+    assert refused("c.json", text) == 'c.json, line 1: the key "z" occurs twice in one mapping; remove one'
+
+
+@pytest.mark.usefixtures("no_tree")
+@pytest.mark.parametrize(
+    "document",
+    [
+        GOOD | {"k" * 3_000_000: 1},
+        GOOD | {"users": [{"name": "n" * 3_000_000, "demand": {"cpu": -1}}]},
+        GOOD | {"users": [{"name": "a", "demand": {"cpu": 1}, "servers": ["s" * 3_000_000]}]},
+        GOOD | {"users": [{"name": "a", "demand": {"r" * 3_000_000: 1}}]},
+        GOOD | {"users": [{"name": "a", "demand": {"cpu": 1}, "requires": "r" * 3_000_000}]},
+    ],
+)
+def test_a_huge_name_is_neither_compared_nor_printed(monkeypatch: pytest.MonkeyPatch, document: dict[str, object]) -> None:
+    """difflib takes a table of every character; a message of megabytes says nothing."""
+
+    def compare(word: str, *rest: object, **options: object) -> list[str]:
+        assert len(word) <= 200
+        return []
+
+    monkeypatch.setattr(difflib, "get_close_matches", compare)
+    assert len(refused("c.json", json.dumps(document))) < 11_000
+
+
+def test_yaml_beyond_what_it_is_good_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before it is read, with what to do."""
+    monkeypatch.setattr(syntax, "_MOST_YAML", 1000)
+    assert refused("c.yaml", "a: 1\n" * 201).endswith("write the instance as JSON, which is read at once")
+    assert "unknown key" in refused("c.yaml", "a: 1\n" + "#\n" * 400)
+
+
+@pytest.mark.parametrize("indent", [None, 0, 3])
+def test_lines_of_json_are_those_of_its_tree(indent: int | None) -> None:
+    """The search along a path finds what the tree of the whole text has there, also past text that looks like JSON."""
+    text = json.dumps({"a": ['{"x": 1}', {"b": '", "x": 2', 'x"': [], "x": {"y": [1, [2, 3], "z"]}}], "": None, "c": -1.5e3}, indent=indent)
+    tree = Parsed("c.yaml", text)  # JSON is YAML, whose tree is made in any case
+    parsed = Parsed("c.json", text)
+    ways = [(), ("a",), ("a", 0), ("a", 1), ("a", 1, "x"), ("a", 1, "x", "y", 1, 0), ("a", 1, "x", "y", 2), ("a", 1, 'x"'), ("",), ("c",)]
+    for path in [*ways, ("a", 2), ("a", 1, "no"), ("no", 1), ("c", 0), ("a", "x")]:
+        assert parsed.place(path).removeprefix("c.json") == tree.place(path).removeprefix("c.yaml"), path
+        assert parsed.literal(path) == tree.literal(path), path
+
+
+def test_bad_rows_of_a_trace_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may have been meant is looked for in the first rows only: it compares with every server."""
+    asked = []
+
+    def hint(word: str, words: Iterable[str]) -> str:
+        asked.append(word)
+        return ""
+
+    monkeypatch.setattr(traces, "did_you_mean", hint)
+    rows = "".join(f"{j},a,{j},1,1,s{j}\n" for j in range(1, 500))
+    (tmp_path / "jobs.csv").write_text("job,user,submit_s,cpu,run_s,servers\n0,a,0,1,1,A\n" + rows)
+    cluster = Instance([[4.0]], [[1.0]], servers=["A"], resources=["cpu"])
+    assert len(formats.load_trace(tmp_path / "jobs.csv", cluster=cluster, lenient=True).left_out) == 499
+    assert len(asked) == 100
+
+
+def test_no_message_is_very_long() -> None:
+    """Whatever stood in the file; its beginning and its end are kept."""
+    message = str(InvalidInstance("begin " + "x" * 10**6 + " end"))
+    assert len(message) < 10_000
+    assert message.startswith("begin x")
+    assert message.endswith("x end")
 
 
 # Files --------------------------------------------------------------------------------------------------------------------------
