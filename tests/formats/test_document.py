@@ -14,10 +14,9 @@ from pydantic import ValidationError
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance
-from fairopt.formats import document as document_module
 from fairopt.formats import syntax, traces
 from fairopt.formats.document import instance_from
-from fairopt.formats.messages import Source
+from fairopt.formats.messages import Source, refuse_invalid
 from fairopt.formats.syntax import Parsed
 from fairopt.instance import Instance
 
@@ -413,13 +412,12 @@ def no_tree(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unknown_keys_without_end(monkeypatch: pytest.MonkeyPatch, document: dict[str, object], message: str) -> None:
     """The first is named and all are counted, but a few only are described."""
     described = []
-    refuse = document_module.refuse_invalid
 
     def watched(source: Source, error: ValidationError, *more: Any) -> NoReturn:
         described.append(error.error_count())
-        refuse(source, error, *more)
+        refuse_invalid(source, error, *more)
 
-    monkeypatch.setattr(document_module, "refuse_invalid", watched)
+    monkeypatch.setattr("fairopt.formats.document.refuse_invalid", watched)
     found = refused("c.json", json.dumps(document))
     assert message in found
     assert f"(and {MANY - 1} more errors in the file)" in found
