@@ -176,10 +176,8 @@ def draw_envy(allocation: fo.Allocation, path: Path) -> None:
 def say(kind: str, message: str) -> None:
     """Print a message on stderr."""
     console = Console(stderr=True, highlight=False)
-    console.print(
-        Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), printable(message, keep="\n\N{NO-BREAK SPACE}")),
-        soft_wrap=True,
-    )
+    text = printable(message, keep="\n\N{NO-BREAK SPACE}")
+    console.print(Text.assemble((f"{kind}: ", "bold red" if kind == "error" else "bold yellow"), text), soft_wrap=True)
 
 
 class _Listener(logging.Handler):

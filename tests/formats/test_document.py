@@ -420,7 +420,7 @@ def test_unknown_keys_without_end(monkeypatch: pytest.MonkeyPatch, document: dic
     monkeypatch.setattr("fairopt.formats.document.refuse_invalid", watched)
     found = refused("c.json", json.dumps(document))
     assert message in found
-    assert f"(and {MANY - 1} more errors in the file)" in found
+    assert f"(and {MANY - 1:,} more errors in the file)" in found
     assert described == [100]
 
 
@@ -500,6 +500,12 @@ def test_no_message_is_very_long() -> None:
     assert len(message) < 10_000
     assert message.startswith("begin x")
     assert message.endswith("x end")
+
+
+def test_messages_keep_spaces_that_do_not_break() -> None:
+    """They are not printable by Python's rule, and drive no terminal."""
+    text = "reached up to 3\N{NO-BREAK SPACE}%"
+    assert str(InvalidInstance(text)) == text
 
 
 # Files --------------------------------------------------------------------------------------------------------------------------
