@@ -99,7 +99,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     user_keys += [(instance.tasks / pull)[:, None], (at_once / pull)[:, None]]
     if not one_weight or steep:
         user_keys.append(instance.weights.reshape(instance.n_users, -1))
-    # Numbers without a meaning keep no rows apart: rates where a user lacks a resource, utilities where it may not run.
+    # Rows merge if they differ only in numbers without a meaning: rates where a resource is missing, utilities of ineligible pairs.
     rates = known_rates(instance)
     if pair_data is not None and pair_data.shape[1] == instance.n_servers:
         pair_data = np.where(instance.eligibility, pair_data, 0.0)
@@ -141,7 +141,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
 
 
 def known_rates(instance: Instance) -> FloatArray | None:
-    """Return the rates that were given, 0 where no notion reads them: of users whom no server suits, and where gamma0 is 0."""
+    """Return the given rates, and 0 where no notion reads them: for users without an eligible server, and where gamma0 is 0."""
     if instance.rates_per_server is None:
         return None
     known = instance.servable[:, None] & (instance.unconstrained_rates > 0)
@@ -174,7 +174,7 @@ def single_servers(instance: Instance) -> tuple[IntArray, list[str]]:
 def expand(instance: Instance) -> tuple[Instance, IntArray]:
     """Return the instance with one row for each single server, as whole tasks need, and the original row of each.
 
-    Without a single server the rows stay, as an instance has one at least: nobody may run on them.
+    If every count is 0 the rows stay as they are: an instance has at least one row, and nobody may run on these.
 
     >>> expand(Instance([[1], [2]], [[1]], counts=[2, 1]))[1]
     array([0, 0, 1])

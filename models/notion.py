@@ -74,11 +74,11 @@ class Condition(Enum):
     ENDLESS = "no user runs out of tasks"
 
     def met(self, instance: Instance, sharing: Sharing) -> bool:
-        """Does the instance meet the condition? Users without a server that suits them and rows with count 0 do not matter."""
+        """Does the instance meet the condition? Users without an eligible server and rows with count 0 are ignored."""
         users = instance.servable
         return {
             Condition.RESOURCES: sharing == "rdm",
-            Condition.EVERYWHERE: bool(instance.eligibility[:, instance.counts > 0].all()),
+            Condition.EVERYWHERE: bool(instance.eligibility[np.ix_(users, instance.counts > 0)].all()),
             Condition.POSITIVE: bool((instance.demands[users] > 0).all()),
             Condition.ENDLESS: bool(np.isinf(instance.tasks[users]).all()),
         }[self]

@@ -61,7 +61,7 @@ from fairopt.wording import figure
 
 __all__ = ["LARGEST_POWER", "Proportional"]
 
-LARGEST_POWER = 1e6  # alpha, or beta: the powers of utilities that differ by a part of a million differ by a factor of e
+LARGEST_POWER = 1e6  # of alpha and beta: a relative difference of 1e-6 between utilities becomes a factor of e
 
 _EQUAL_INCOMES = "for alpha = 1: an equilibrium with incomes phi, Eisenberg and Gale (1959), Eisenberg (1961); Varian (1974)"
 
@@ -75,7 +75,7 @@ class Proportional(GivenUtility):
     utility : array (users, servers) or (users,)
         Worth of a task, > 0 on every eligible pair. One number per user holds for every server. The default is 1: tasks are counted.
     alpha : float
-        >= 0, at most 1e6. 0 is the largest total, 1 is proportional fairness. The larger alpha, the nearer the answer is to max-min.
+        >= 0 and <= 1e6. 0 is the largest total, 1 is proportional fairness. The larger alpha, the nearer the answer is to max-min.
     """
 
     alpha: float = 1.0
@@ -108,10 +108,10 @@ class Proportional(GivenUtility):
             raise InvalidInstance(f'alpha is {alpha:g}; give a finite number >= 0 (for the limit of large alpha use "max-min")')
         if alpha > LARGEST_POWER:
             raise InvalidInstance(
-                f'alpha is {alpha:g}; beyond {LARGEST_POWER:g} no engine tells the goal from its limit: use "max-min", or a smaller alpha'
+                f'alpha is {alpha:g}; above {LARGEST_POWER:g} no engine can tell the goal from its limit; use "max-min", or a smaller alpha'
             )
         if alpha > 0 and 1 - alpha == 1:
-            raise InvalidInstance(f"alpha is {alpha:g}; in double precision U^(1 - alpha) is U: use alpha=0, the largest total")
+            raise InvalidInstance(f"alpha is {alpha:g}; in double precision U^(1 - alpha) is U; use alpha=0, the largest total")
         object.__setattr__(self, "alpha", alpha)
 
     @property

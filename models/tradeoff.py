@@ -40,7 +40,7 @@ from fairopt.wording import exactly
 __all__ = ["TradeoffNotion"]
 
 _ROUNDING = 1e-12
-_NONE = 1e-12  # a weight of the mean, 1 - e, that rounding swallows
+_NONE = 1e-12  # 1 - e, the weight of the mean, below which only the total counts
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class TradeoffNotion(ShareNotion):
     Parameters
     ----------
     beta : float
-        > 0, other than 1, at most 1e6. The larger beta, the more small utilities count.
+        > 0 and <= 1e6, other than 1. The larger beta, the more small utilities count.
     lam : float, optional
         lambda, with the sign of 1 - beta and |lambda| >= |(1 - beta) / beta|. The larger |lambda|, the more the total counts. The default
         is 2 (1 - beta) / beta, for which fairness and total count alike, e = 1/2.
@@ -72,11 +72,14 @@ class TradeoffNotion(ShareNotion):
             )
         if beta > LARGEST_POWER:
             raise InvalidInstance(
-                f"beta is {beta:g}; beyond {LARGEST_POWER:g} no engine tells the goal from its limit: "
-                'use "drfh" or "max-min" (without weights), or a smaller beta'
+                f"beta is {beta:g}; above {LARGEST_POWER:g} no engine can tell the goal from its limit; "
+                'use a smaller beta, or the limit without weights: "drfh" or "max-min"'
             )
         if 1 - beta == 1:
-            raise InvalidInstance(f'beta is {beta:g}; in double precision the goal is the total: use "efficiency"')
+            raise InvalidInstance(
+                f"beta is {beta:g}; in double precision the goal is the total; "
+                'use a larger beta, or "efficiency", the largest number of tasks'
+            )
         least = (1 - beta) / beta
         lam = 2 * least if self.lam is None else _number(self.lam, "lam", "a number, or leave it out for 2 (1 - beta) / beta")
         if abs(lam - least) <= _ROUNDING * abs(least):  # equal to the bound but for rounding of decimals
@@ -90,7 +93,8 @@ class TradeoffNotion(ShareNotion):
             )
         if abs(least / lam) < _NONE:
             raise InvalidInstance(
-                f'lam is {lam:g}, so large that double precision sees only the total: use "efficiency", or a smaller |lam|'
+                f"lam is {lam:g}, so large that double precision sees only the total; "
+                'use a smaller |lam|, or "efficiency", the largest number of tasks'
             )
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "lam", lam)

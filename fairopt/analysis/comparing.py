@@ -257,7 +257,7 @@ class _Work:
 
 @contextmanager
 def _failures_are_refusals() -> Iterator[None]:
-    """Raise what is no error of fairopt's own as one, so that one row fails and not the comparison."""
+    """Turn any other exception into a `FairoptError`, so that only its row fails."""
     try:
         yield
     except FairoptError:

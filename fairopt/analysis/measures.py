@@ -235,7 +235,7 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     would = np.zeros((block.stop - block.start, instance.n_users))
     # What another holds, scaled by weight, may be worth more servers than there are: every finite parallelism counts here.
-    limited = np.flatnonzero((np.isfinite(instance.parallelism) & ~instance.effortless)[block])
+    limited = np.flatnonzero((np.isfinite(instance.parallelism) & ~instance.zero_demand)[block])
     by_server = np.zeros((limited.size, instance.n_users, instance.n_servers))
     for i in range(instance.n_servers):
         who = np.flatnonzero(x[:, i] > 0)

@@ -97,7 +97,7 @@ def _follow(
             system = _System(pairs, x / w, np.exp(have))
             dx, dw, *_ = system.step(x, np.zeros(x.size))
             ahead = (x + min(_length(x, dx), 1.0) * dx) / largest * (w + min(_length(w, dw), 1.0) * dw)
-            reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude where w is 0 but for rounding
+            reached = max(float(ahead.mean()), 0.0)  # may exceed mu by hundreds of orders of magnitude
             aim = mu if reached >= mu else mu * max((reached / mu) ** 3, _LEAST_AIM)
             dx, dw, d_have, d_level = system.step(x, (aim * largest - dx * dw) / w)
         except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):

@@ -251,10 +251,10 @@ def test_without_a_server_there_are_no_whole_tasks(notion: str) -> None:
     [
         ("proportional", {"alpha": 1e300}, 'use "max-min"'),
         ("proportional", {"alpha": 1e-300}, "use alpha=0"),
-        ("fds", {"beta": 1e300}, 'use "drfh" or "max-min"'),
-        ("fds", {"beta": 1e-300}, 'use "efficiency"'),
-        ("fds", {"beta": 2, "lam": -1e300}, 'use "efficiency"'),
-        ("gfj", {"beta": 0.5, "lam": 1e300}, 'use "efficiency"'),
+        ("fds", {"beta": 1e300}, '"drfh" or "max-min"'),
+        ("fds", {"beta": 1e-300}, 'or "efficiency"'),
+        ("fds", {"beta": 2, "lam": -1e300}, 'or "efficiency"'),
+        ("gfj", {"beta": 0.5, "lam": 1e300}, 'or "efficiency"'),
     ],
 )
 def test_options_beyond_double_precision_are_refused(notion: str, options: dict[str, Any], advice: str) -> None:

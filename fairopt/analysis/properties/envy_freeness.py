@@ -91,7 +91,7 @@ def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
 
 
 def _best_within(possible: FloatArray, worth: FloatArray, tasks: float, part: FloatArray, parallelism: float) -> float:
-    """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; one takes ``part`` of a server."""
+    """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; a task takes ``part`` of a server."""
     from scipy.optimize import linprog  # slow to import
 
     in_all = [min(tasks, float(possible.sum())), parallelism]
