@@ -27,7 +27,6 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 from fairopt.solvers.backend import Backend, Deadline, Status, Way
 
 __all__ = ["CVXPY", "status_of"]
@@ -42,6 +41,8 @@ _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, 
 _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit", "OSQP": "time_limit"}
 _EXACT = 1e-13  # a residual that is rounding
 _NOISE = 1e-9  # a multiplier below this part of the largest is none
+_LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
+_LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
 
 
 def status_of(native: str | None) -> Status:
@@ -183,43 +184,49 @@ class _Task:
 
     def alpha_fair(self, goal: AlphaFair) -> Solution:
         """At alpha = 1 in units of what users could have, then at alpha in units of that answer."""
-        problem = AlphaFairProblem(self.program, goal)
-        members, group = np.unique(self.user, return_inverse=True)
-        weights, reach = goal.weights[members], problem.unit
-        cp, prices = self.cp, np.zeros(self.row.size)
+        scaled, cp, prices = self.program.scaled(), self.cp, np.zeros(self.row.size)
+        weights, unit = goal.weights[scaled.members], np.maximum.reduceat(scaled.utilities, scaled.first)
+        own = self.utilities(unit, scaled.n_users, scaled.user) @ self.x
         try:
-            self.run(
-                cp.sum(cp.multiply(weights / weights.max(), cp.log(self.utilities(reach, members.size, group) @ self.x))), [self.limits], {}
-            )
-            x, prices = np.maximum(self.x.value, 0.0), np.maximum(np.asarray(self.limits.dual_value), 0.0)
+            self.run(cp.sum(cp.multiply(weights / weights.max(), cp.log(own))), [self.limits], {})
+            x, prices = np.maximum(self.x.value, 0.0), np.asarray(self.limits.dual_value)
             if goal.alpha != 1:
-                level = np.maximum(problem.utility(x), 1e-12)
-                log_weight = np.log(weights) + (1 - goal.alpha) * np.log(level * reach)
-                parts = np.exp(np.maximum(log_weight - log_weight.max(), -40.0))
-                power = cp.power(self.utilities(reach * level, members.size, group) @ self.x, 1 - goal.alpha, approx=False)
+                level = unit * np.maximum(scaled.per_user(scaled.utilities * x) / unit, _LEAST_LEVEL)
+                log_weight = np.log(weights) + (1 - goal.alpha) * np.log(level)
+                parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
+                power = cp.power(self.utilities(level, scaled.n_users, scaled.user) @ self.x, 1 - goal.alpha, approx=False)
                 self.run(cp.sum(cp.multiply(parts / (1 - goal.alpha), power)), [self.limits], {})
-                prices = np.maximum(np.asarray(self.limits.dual_value), 0.0)
+                prices = np.asarray(self.limits.dual_value)
         except FairoptError:
             if self.x.value is None:
                 raise
-        return Solution(self.tasks(), prices=self.prices(1.0, prices), iterations=self.iterations)
+        return self.in_money(goal, prices)
 
     def tradeoff(self, goal: Tradeoff) -> Solution:
         """The goal as it stands, in units of what users could have."""
-        problem = AlphaFairProblem(self.program, goal)
-        members, group = np.unique(self.user, return_inverse=True)
-        cp, own = self.cp, self.utilities(problem.unit, members.size, group) @ self.x
-        unit = np.log(problem.unit) - np.log(problem.unit).mean()
-        log_weight = np.log(goal.weights[members]) + (1 - goal.beta) * unit
+        scaled, cp = self.program.scaled(), self.cp
+        unit = np.maximum.reduceat(scaled.utilities, scaled.first)
+        own = self.utilities(unit, scaled.n_users, scaled.user) @ self.x
+        log_unit = np.log(unit) - np.log(unit).mean()
+        log_weight = np.log(goal.weights[scaled.members]) + (1 - goal.beta) * log_unit
         log_weight -= log_weight.max()
         if goal.beta < 1:
             powers = cp.log(cp.sum(cp.multiply(np.exp(log_weight), cp.power(own, 1 - goal.beta, approx=False))))
         else:
             powers = cp.log_sum_exp(log_weight + (1 - goal.beta) * cp.log(own))
-        total = cp.log(cp.sum(cp.multiply(np.exp(unit - unit.max()), own)))
+        total = cp.log(cp.sum(cp.multiply(np.exp(log_unit - log_unit.max()), own)))
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
-        return Solution(self.tasks(), prices=self.prices(1.0), iterations=self.iterations)
+        return self.in_money(goal, np.asarray(self.limits.dual_value))
+
+    def in_money(self, goal: AlphaFair | Tradeoff, prices: FloatArray) -> Solution:
+        """Return the answer with prices in the unit of the goal: at an optimum, users spend what their tasks are worth."""
+        x, prices = self.tasks(), self.prices(1.0, prices)
+        level = self.program.per_user(self.program.utilities * x)
+        with np.errstate(all="ignore"):
+            log_money = (goal.log_worth(level) + np.log(level))[level > 0]
+            unit = float(np.exp(np.logaddexp.reduce(log_money) - np.log(prices @ self.program.limits.bounds)))
+        return Solution(x, prices=prices * unit if 0 < unit < np.inf else prices, iterations=self.iterations)
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""

@@ -1,30 +1,32 @@
 """Primal-dual interior point for alpha-fair programs, in logarithms: exact, for any alpha > 0, without a solver package.
 
-The conditions of ``alpha_fair`` with their zeros replaced by targets,
+The KKT conditions of `fairopt.solvers.alpha_fair.problem`, with targets in place of the zeros,
 
     x z = mu m,     p s = mu c,     y t^alpha = phi,
 
-mu relative, m the money of the pair's user, c that of the users of the limit. For any positive targets, and any phi and alpha, they are the
-conditions of a strictly concave program, sum phi g(t) + sum m mu log x + sum c mu log s. So there is one point for each, a
-smooth function of the targets' logarithms, and one can walk from anywhere to anywhere: from an even slice of everything, with the
-products that it happens to have, first to the right phi and products of the same order, then to mu = 0.
+where mu is relative, m is the money of the column's user and c that of the users of the limit. For any positive targets, and any phi and
+alpha, these are the conditions of a strictly concave program, sum phi g(t) + sum m mu log x + sum c mu log s. So each choice of targets has
+exactly one solution, a smooth function of their logarithms, and the path may lead from any targets to any others: from an even slice of
+everything, with the products that it happens to have, first to the right phi and to products of one size, then to mu = 0.
 
-Unknown are the logarithms of x, s, p, z, y and t, in which the products are linear; a step is Newton's on the three linear
-conditions, and as long as they stay nearly fulfilled. Logarithms are what lets poor and rich arrive together, however many orders of
-magnitude they are apart: at alpha = 0.1 a weight of a thousandth asks for 1e-30, at alpha = 10 a task of who has a third is worth
-59,049 times as much. Near the end, where it shows who uses what, ``active_sets`` solves the equations that are left.
+The unknowns are the logarithms of x, s, p, z, y and t, in which the products are linear; a step is Newton's on the three linear conditions,
+as long as their residuals stay small. In logarithms, users with little and with much converge together, however many orders of magnitude
+lie between them: at alpha = 0.1 a thousandth of the weight asks for 1e-30 of the tasks, at alpha = 10 a third of the tasks has 59,049 times
+the marginal worth. Near the end, where the active sets show, their equations are solved (`fairopt.solvers.alpha_fair.active_sets`).
 """
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray
-from fairopt.solvers.alpha_fair.active_sets import on_sets, poor_at, wish
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Newton, State
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.solvers.alpha_fair.active_sets import ActiveSets, negligible_users, solve_on_sets, with_demands
+from fairopt.solvers.alpha_fair.kkt import KKTSystem
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
 
 __all__ = ["follow"]
@@ -32,258 +34,220 @@ __all__ = ["follow"]
 log = logging.getLogger(__name__)
 
 _STEPS = 250
-_MIDDLE = 0.1  # relative products in the first part of the way
-_END = 1e-11  # and at its end: below, rounding moves tasks between equally good servers
-_SETS = 1e-4  # relative products from which on the sets of used pairs and full limits may show
-_GOOD = 1e-9  # good enough to stop looking
-_ALLOWED = 0.3  # largest violation of a linear condition on the way, in logarithms
-_SHORTEST, _LONGEST = 0.3, 60.0  # largest change of a logarithm in a step
-_PATIENT = 30  # steps of Newton's method on the sets of the end
+_MIDDLE = 0.1  # mu in the first phase, until phi is right
+_END = 1e-11  # mu at the end: below, rounding moves tasks between equally good servers
+_SETS = 1e-4  # products from which on the active sets may show
+_GOOD = 1e-9  # KKT violation at which no other attempt is made
+_ALLOWED = 0.3  # largest residual of a linear condition on the way, in logarithms
+_FIRST, _SHORTEST, _LONGEST = 1.5, 0.3, 60.0  # largest change of a logarithm in a step
+_PATIENT = 30  # steps of Newton's method on the active sets of the end
 _STALLED = 15  # steps without progress at the end
-# Where a path ends short of full precision: parts of alpha at which to look for the sets, how fast the targets follow the money, in
-# logarithms a step, and whether that of a pair is what it can take or all that its user has.
-_ATTEMPTS = ((1.0, 1.0, True), (1.0, 1.0, False), (0.9, 1.0, True), (0.8, 1.0, True), (0.7, 1.0, True), (1.0, 0.3, True))
-_USED = 1e-7  # part of a user's utility from which on a pair counts as used
+_USED = 1e-7  # part of a user's utility from which on a column counts as used
+_KEPT = 1e-2  # columns whose reduced cost is a smaller part of their worth stay in the KKT system
+_SMALL = 1e-3  # residuals from which on the active sets may show
+_ROUNDING = 1e-13
 
 
-def follow(problem: AlphaFairProblem, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
-    """Return tasks, prices (in the problem's units) and the number of steps."""
-    goal, unit = problem.alpha, problem.shift
-    best, steps = (np.empty(0), np.empty(0), np.nan), 0
-    for part, turn, by_pair in _ATTEMPTS:
-        problem.set_alpha(part * goal)
-        with np.errstate(all="ignore"):
-            x, p, error, number = _Path(problem, turn, by_pair, deadline).follow()
-            problem.set_alpha(goal)
-            if part != 1:  # who uses what is often the same
-                used = x * problem.v / problem.utility(x)[problem.user] > _USED
-                found = on_sets(problem, x, p, used, p > 0, poor_at(problem, p), _PATIENT)
-                x, p = found[:2] if found is not None else (x, p)
-                error = problem.error(x, p)
-        steps += number
-        if not best[2] <= error:
-            with np.errstate(over="ignore"):  # such prices fail their check
-                best = x, p * np.exp(problem.shift - unit), error  # back to the unit of money that the problem came in
-        problem.shift = unit
-        problem.set_alpha(goal)
-        if error <= _GOOD:
-            break
-        log.info("the path at alpha = %g left an error of %.1e; trying another", part * goal, error)
-    return best[0], best[1], steps
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """How to follow the path: to which part of alpha; how fast the targets follow the money, in logarithms a step; and whether the money of
+    a column is what it can take, or all that its user has."""
+
+    part: float = 1.0
+    turn: float = 1.0
+    by_column: bool = True
+
+
+_ATTEMPTS = (_Attempt(), _Attempt(by_column=False), _Attempt(0.9), _Attempt(0.8), _Attempt(0.7), _Attempt(turn=0.3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Point:
-    """A point, its logarithms, and by how much it violates the conditions, in logarithms."""
+class _Variables:
+    """Tasks x, slack s, prices p, reduced costs z, utilities t and marginal worths y; or their logarithms; or changes of these."""
 
-    logs: State
-    at: State
+    x: FloatArray
+    s: FloatArray
+    p: FloatArray
+    z: FloatArray
+    t: FloatArray
+    y: FloatArray
+
+    def each(self) -> Iterator[FloatArray]:
+        """Yield them in order."""
+        return (getattr(self, part.name) for part in fields(self))
+
+    @property
+    def largest(self) -> float:
+        """Largest absolute value."""
+        return max(float(np.abs(part).max(initial=0.0)) for part in self.each())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Iterate:
+    """A point on the way: logarithms of the variables, the variables, and both sides of the linear conditions."""
+
+    logs: _Variables
+    at: _Variables
     use: FloatArray  # A x + s, to be 1
-    own: FloatArray  # V'x, to be t
+    utility: FloatArray  # V'x, to be t
     worth: FloatArray  # V y + z, to be the cost
     cost: FloatArray  # A'p
 
     @classmethod
-    def of(cls, problem: AlphaFairProblem, logs: State) -> _Point:
-        at = State(*(np.exp(getattr(logs, name)) for name in State.__slots__))
+    def of(cls, problem: AlphaFairProblem, logs: _Variables) -> _Iterate:
+        at = _Variables(*(np.exp(part) for part in logs.each()))
         worth = problem.v * at.y[problem.user] + at.z
         return cls(logs, at, problem.use(at.x) + at.s, problem.utility(at.x), worth, problem.cost(at.p))
 
     @property
-    def violation(self) -> float:
-        """Largest violation of a linear condition."""
-        unequal = (np.log(self.use), np.log(self.own / self.at.t), np.log(self.worth / self.cost))
+    def residual(self) -> float:
+        """Largest residual of a linear condition, in logarithms."""
+        unequal = (np.log(self.use), np.log(self.utility / self.at.t), np.log(self.worth / self.cost))
         return max(float(np.abs(part).max(initial=0.0)) for part in unequal)
 
 
-class _Path:
-    """The way from half an even slice to the end."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Targets:
+    """Logarithms of mu and of the units of the products: of columns, and of limits."""
 
-    def __init__(self, problem: AlphaFairProblem, turn: float, by_pair: bool, deadline: Deadline) -> None:
-        self.problem, self.turn, self.by_pair, self.deadline = problem, turn, by_pair, deadline
-        self.alpha = problem.alpha
-        self.entries = problem.A.tocoo()
-        self.point = _Point.of(problem, _start(problem))
-        # Targets' units, in logarithms. They follow the money, but never jump.
-        self.mu = float(np.log(_MIDDLE))
-        self.of_pair, self.of_limit = self.money()
-        self.length = 1.5  # largest change of a logarithm
+    mu: float
+    columns: FloatArray
+    limits: FloatArray
 
-    def follow(self) -> tuple[FloatArray, FloatArray, float, int]:
-        """Return tasks, prices, their error and the number of steps."""
-        problem, settling, since, least, sets = self.problem, True, 0, np.inf, _SETS
-        best: tuple[FloatArray, FloatArray, float] = (self.point.at.x, self.point.at.p, np.inf)
-        for step in range(_STEPS):
-            if self.deadline.left == 0.0:
-                raise self.deadline.passed({"steps": step})
-            logs, violation = self.point.logs, self.point.violation
-            pair, limit = self.money()
-            self.of_pair = self.of_pair + np.clip(pair - self.of_pair, -self.turn, self.turn)
-            self.of_limit = self.of_limit + np.clip(limit - self.of_limit, -self.turn, self.turn)
-            products = np.concatenate([logs.x + logs.z - self.of_pair, logs.p + logs.s - self.of_limit])
-            bent = self.bent(logs)
-            if settling:  # the common unit of money is free
-                middle = float(bent.max() + bent.min()) / 2
-                problem.shift -= middle
-                problem.set_alpha(self.alpha)
-                bent = bent - middle
-            off, worst = float(np.abs(bent).max()), float(products.max())
-            spread = worst - float(products.min())
-            if settling and off < 0.1 and worst < np.log(_MIDDLE) + 1 and (self.alpha > 1 or spread < 2):
-                settling = False
-            self.mu = min(self.mu, float(np.median(products)))
-            log.debug("step %d: products %.1e, violation %.1e, %.1e", step, np.exp(worst), violation, off)
-            due = not settling and worst < np.log(sets)
-            if due and max(violation, off) < 1e-3:
-                sets = np.exp(worst) * 1e-2
-                found = self.finish()
-                if found is not None:
-                    return *found, step
-            if not settling and worst <= np.log(3 * _END):
-                x, p = self.end()
-                error = problem.error(x, p)
-                if error < best[2]:
-                    best = x, p, error
-                now = max(violation, off)
-                since = since + 1 if now > 0.5 * least else 0
-                least = min(least, now)
-                if now < 1e-13 or since > _STALLED:
-                    break
-            aim = np.log(_MIDDLE if settling else _END)
-            if not settling and spread > (4.6 if self.alpha <= 1 else 12.0):  # together first
-                aim = (worst + float(products.min())) / 2
-            self.step(products, aim - products, bent, settling, halt=due and off < 0.1 and max(violation, off) >= 1e-3)
-        if best[2] == np.inf:
-            x, p = self.end()
-            best = x, p, problem.error(x, p)
-        found = self.finish(_PATIENT)
-        if found is not None:
-            return *found, step
-        return *best, step
 
-    def bent(self, logs: State) -> FloatArray:
-        """By how much log y is more than that of the worth of t: log y t^alpha - log phi."""
-        return self.problem.bent(logs.y, logs.t)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Money:
+    """The rule by which money is counted: that of an attempt, with the entries of A (limit, column)."""
 
-    def money(self) -> tuple[FloatArray, FloatArray]:
-        """Logarithms of the money of the users of pairs and of limits: as much of it as the pair could take, all of it for itself.
+    attempt: _Attempt
+    rows: IntArray
+    columns: IntArray
 
-        On servers a billion times smaller than others a user can spend no more than a billionth, and there the products have to be as much
-        smaller to tell who uses what. Elsewhere all the money of its user may be the better measure.
+    def at(self, problem: AlphaFairProblem, iterate: _Iterate, mu: float) -> tuple[FloatArray, FloatArray]:
+        """Return logarithms of the money of the user of each column, as much of it as the column can take, and of the users of each limit.
 
-        At alpha < 1 a user's money can fall by a hundred orders of magnitude while prices are still wrong by little. Until they are right,
-        it counts with mu times the money where it might spend it.
+        On servers a billion times smaller than others a user can spend no more than a billionth; the products have to be as much smaller to
+        tell which columns are used. Elsewhere all the money of the user may be the better measure.
+
+        At alpha < 1 a user's money can be wrong by a hundred orders of magnitude while prices are still wrong by little. Until then, it
+        counts with at least mu times the money of the limits where the user might spend it.
         """
-        problem, logs = self.problem, self.point.logs
+        logs, x = iterate.logs, iterate.at.x
         own = logs.t[problem.user]
-        most = np.log(problem.v) if self.by_pair else own  # utility that a pair gives if it takes all that there is of a limit
+        most = np.log(problem.v) if self.attempt.by_column else own  # utility of a column that takes all of its limit
         money = logs.y[problem.user] + np.minimum(own, most)
-        limit = problem.log_money_of_limits(self.point.at.x, money)
-        entries = self.entries
-        if self.alpha > 1:  # who could use a limit feels its price, too, and may have the least money of all
-            np.minimum.at(limit, entries.row, (logs.y[problem.user] + most)[entries.col])
-        if self.alpha < 1:
+        limits = problem.log_money_of_limits(x, money)
+        if problem.alpha > 1:  # the user with the least money may be one who could use a limit, but does not
+            np.minimum.at(limits, self.rows, (logs.y[problem.user] + most)[self.columns])
+        if problem.alpha < 1:
             around = np.full(problem.v.size, -np.inf)
-            np.maximum.at(around, entries.col, limit[entries.row])
+            np.maximum.at(around, self.columns, limits[self.rows])
             least = np.full(logs.y.size, np.inf)
             np.minimum.at(least, problem.user, around)
-            money = np.maximum(money, self.mu + least[problem.user])
-            limit = problem.log_money_of_limits(self.point.at.x, money)
-        return money, limit
+            money = np.maximum(money, mu + least[problem.user])
+            limits = problem.log_money_of_limits(x, money)
+        return money, limits
 
-    def step(self, products: FloatArray, wanted_change: FloatArray, bent: FloatArray, settling: bool, halt: bool) -> None:
-        """Take a step: all of what mends the linear conditions, and as much of the wanted change as they allow."""
-        point, problem = self.point, self.problem
-        at, a = point.at, problem.fall(point.logs.t)
-        system = Newton(problem, at.z / at.x, np.concatenate([at.s / at.p, at.t / (a * at.y)]), Newton.nearly_worth_it(problem, at))
-        pairs = at.x.size
-
-        def direction(change: FloatArray, log_y: FloatArray, short: FloatArray, missing: FloatArray, unpaid: FloatArray) -> State:
-            """Newton's step, in logarithms, by which products change, and log y t^alpha falls by log_y."""
-            x_z, p_s = change[:pairs], change[pairs:]
-            dx, dq = system.step(unpaid + at.z * x_z, np.concatenate([short - at.s * p_s, -(missing - at.t / a * log_y)]))
-            x, p, y = dx / at.x, dq[: problem.n_rows] / at.p, dq[problem.n_rows :] / at.y
-            return State(x, p_s - p, p, x_z - x, -(log_y + y) / a, y)
-
-        still, none = np.zeros(products.size), np.zeros(bent.size)
-        mend_bent, move_bent = (none, bent) if settling else (bent, none)
-        mend = direction(
-            still,
-            mend_bent,
-            -point.use * np.log(point.use),
-            np.sqrt(point.own * at.t) * np.log(at.t / point.own),
-            np.sqrt(point.worth * point.cost) * np.log(point.worth / point.cost),
+    def followed(self, targets: _Targets, problem: AlphaFairProblem, iterate: _Iterate) -> _Targets:
+        """Return targets whose units are those of an iterate, but change by no more than the attempt allows: they never jump."""
+        turn = self.attempt.turn
+        columns, limits = self.at(problem, iterate, targets.mu)
+        return _Targets(
+            targets.mu,
+            targets.columns + np.clip(columns - targets.columns, -turn, turn),
+            targets.limits + np.clip(limits - targets.limits, -turn, turn),
         )
-        move = direction(wanted_change, move_bent, np.zeros(at.s.size), none, np.zeros(pairs))
-        before = point.violation if settling else max(point.violation, float(np.abs(bent).max()))
-        mend_size, move_size = _largest(mend), max(_largest(move), float(np.abs(move.y + move.t).max()))
-        part = 0.0 if halt else min(1.0, self.length / max(move_size, 1e-300))
-        if mend_size < 3:
-            for _ in range(4):
-                after, violation = self.moved(mend, 1.0, move, part, (1 - part) * move_bent)
-                ahead = max(float((products + part * wanted_change).max()), np.log(_END))
-                allowed = min(_ALLOWED, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
-                if violation < allowed or (part == 0 and violation < 0.5 * before):
-                    if violation < 0.4 * allowed:
-                        self.length = min(max(self.length, part * move_size) * 2, _LONGEST)
-                    elif violation > 0.7 * allowed:
-                        self.length *= 0.7
-                    self.point = after
-                    return
-                part *= 0.4
-                self.length *= 0.4
-        length = min(1.0, 3.0 / mend_size)
-        for _ in range(30):
-            after, violation = self.moved(mend, length, move, 0.0, move_bent + (1 - length) * mend_bent)
-            if violation < (1 - 0.2 * length) * before:
+
+
+def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
+    """Return the solution of a problem, by the best of several attempts where the first one ends short of full precision.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    """
+    best, least, steps = Point(np.empty(0), np.empty(0)), np.nan, 0
+    for attempt in _ATTEMPTS:
+        with np.errstate(all="ignore"):
+            there, point, violation = _follow(problem.with_alpha(attempt.part * problem.alpha), attempt, deadline)
+            steps += point.steps
+            here = there.with_alpha(problem.alpha)
+            if attempt.part != 1:  # the active sets are often the same
+                x, p = point.x, point.p
+                used = x * here.v / here.utility(x)[here.user] > _USED
+                point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), _PATIENT) or point
+                violation = here.kkt_violation(point.x, point.p)
+        if not least <= violation:
+            best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
+        if violation <= _GOOD:
+            break
+        log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
+    return replace(best, steps=steps)
+
+
+def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> tuple[AlphaFairProblem, Point, float]:
+    """Follow the path once; return the problem in the unit of money that it ended in, the end, and its KKT violation."""
+    entries = problem.A.tocoo()
+    rule = _Money(attempt, entries.row, entries.col)
+    iterate = _Iterate.of(problem, _start(problem))
+    mu = float(np.log(_MIDDLE))
+    targets = _Targets(mu, *rule.at(problem, iterate, mu))
+    longest, settling, sets = _FIRST, True, _SETS
+    stalled, least = 0, np.inf
+    best: tuple[Point, float] | None = None
+    for step in range(_STEPS):
+        if deadline.left == 0.0:
+            raise deadline.passed({"steps": step})
+        # Residuals. While phi is not right yet (settling), the unit of money is free, too.
+        logs, residual = iterate.logs, iterate.residual
+        targets = rule.followed(targets, problem, iterate)
+        products = np.concatenate([logs.x + logs.z - targets.columns, logs.p + logs.s - targets.limits])
+        r_worth = problem.worth_residual(logs.y, logs.t)
+        if settling:
+            middle = float(r_worth.max() + r_worth.min()) / 2
+            problem = problem.with_shift(problem.shift - middle)
+            r_worth = r_worth - middle
+        off, worst = float(np.abs(r_worth).max()), float(products.max())
+        spread = worst - float(products.min())
+        if settling and off < 0.1 and worst < np.log(_MIDDLE) + 1 and (problem.alpha > 1 or spread < 2):
+            settling = False
+        targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
+        log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(worst), residual, off)
+        # The end: by active sets as soon as these show, else where the path gains nothing more.
+        due = not settling and worst < np.log(sets)
+        if due and max(residual, off) < _SMALL:
+            sets = np.exp(worst) * 1e-2
+            found = _on_active_sets(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
+            if found is not None:
+                return problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p)
+        if not settling and worst <= np.log(3 * _END):
+            end = _end(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
+            violation = problem.kkt_violation(end.x, end.p)
+            if best is None or violation < best[1]:
+                best = end, violation
+            now = max(residual, off)
+            stalled = stalled + 1 if now > 0.5 * least else 0
+            least = min(least, now)
+            if now < _ROUNDING or stalled > _STALLED:
                 break
-            length /= 2
-        self.point, self.length = after, max(self.length, _SHORTEST)
-
-    def moved(self, mend: State, length: float, move: State, part: float, bent: FloatArray) -> tuple[_Point, float]:
-        """Return the point after a step and its largest violation; ``bent`` is what log y t^alpha - log phi should be there."""
-        problem, logs = self.problem, self.point.logs
-        new = {name: getattr(logs, name) + length * getattr(mend, name) + part * getattr(move, name) for name in State.__slots__}
-        if self.alpha <= 1:  # the curvature goes where it counts least: into t = V'x, or into y t^alpha = phi
-            new["t"] = np.log(problem.utility(np.exp(new["x"])))
-        point = _Point.of(problem, State(**new))
-        violation = point.violation
-        if self.alpha <= 1:
-            violation = max(violation, float(np.abs(self.bent(point.logs) - bent).max()))
-        return point, violation if np.isfinite(violation) else np.inf
-
-    # The end ----------------------------------------------------------------------------------------------------------------
-
-    def full(self) -> BoolArray:
-        """Which limits are full: of the two factors of p s, relative, the larger decides."""
-        return np.asarray(self.point.logs.p - self.money()[1] > np.log(self.point.at.s / self.point.use))
-
-    def finish(self, patience: int = 4) -> tuple[FloatArray, FloatArray, float] | None:
-        """Return exact tasks, prices and their error, where the sets of used pairs and full limits are the right ones."""
-        at, problem = self.point.at, self.problem
-        full = self.full()
-        p = np.where(full, at.p, 0.0)
-        used = at.x * problem.v / at.t[problem.user] > at.z / self.point.cost
-        found = on_sets(problem, at.x, p, used, full, poor_at(problem, p), patience)
-        return None if found is None else (found[0], found[1], problem.error(*found[:2]))
-
-    def end(self) -> tuple[FloatArray, FloatArray]:
-        """Tasks and prices of the point as it is; the poor get what they want."""
-        at, problem = self.point.at, self.problem
-        x, p = at.x, np.where(self.full(), at.p, 0.0)
-        poor = poor_at(problem, p)
-        if poor.any():
-            x = wish(problem, x, p, poor)
-        else:
-            p = at.p
-        return x / max(1.0, float(problem.use(x).max(initial=0.0))), p
+        # Centring: products of one size come first, then mu falls.
+        aim = np.log(_MIDDLE if settling else _END)
+        if not settling and spread > (4.6 if problem.alpha <= 1 else 12.0):
+            aim = (worst + float(products.min())) / 2
+        halt = due and off < 0.1 and max(residual, off) >= _SMALL
+        iterate, longest = _step(problem, iterate, products, aim - products, r_worth, longest, settling=settling, halt=halt)
+    limits = rule.at(problem, iterate, targets.mu)[1]
+    if best is None:
+        end = _end(problem, iterate, limits)
+        best = end, problem.kkt_violation(end.x, end.p)
+    found = _on_active_sets(problem, iterate, limits, _PATIENT)
+    if found is not None:
+        best = found, problem.kkt_violation(found.x, found.p)
+    return problem, replace(best[0], steps=step), best[1]
 
 
-def _largest(step: State) -> float:
-    return max(float(np.abs(getattr(step, name)).max(initial=0.0)) for name in State.__slots__)
-
-
-def _start(problem: AlphaFairProblem) -> State:
+def _start(problem: AlphaFairProblem) -> _Variables:
     """Return the logarithms of half an even slice of every limit, and of prices at which nothing is worth its cost."""
     entries = problem.A.tocoo()
     sharers = np.diff(problem.A.indptr)
@@ -293,4 +257,110 @@ def _start(problem: AlphaFairProblem) -> State:
     worth = problem.v / t[problem.user]
     p = 1.0 / s
     p *= max(1.0, 2 * float((worth / problem.cost(p)).max()))
-    return State(*(np.log(part) for part in (x, s, p, problem.cost(p) - worth, t, 1.0 / t)))
+    return _Variables(*(np.log(part) for part in (x, s, p, problem.cost(p) - worth, t, 1.0 / t)))
+
+
+# A step --------------------------------------------------------------------------------------------------------------------------
+
+
+def _step(
+    problem: AlphaFairProblem,
+    iterate: _Iterate,
+    products: FloatArray,
+    wanted_change: FloatArray,
+    r_worth: FloatArray,
+    longest: float,
+    *,
+    settling: bool,
+    halt: bool,
+) -> tuple[_Iterate, float]:
+    """Take a step: all of what removes the residuals of the linear conditions, and as much of the wanted change as these allow.
+
+    Return the new iterate and the largest change of a logarithm that the next step may begin with.
+    """
+    at, a = iterate.at, problem.elasticity(iterate.logs.t)
+    F = np.concatenate([at.s / at.p, at.t / (a * at.y)])
+    system = KKTSystem.factorised(problem, at.z / at.x, F, at.z < _KEPT * problem.v * at.y[problem.user])
+    columns = at.x.size
+
+    def direction(change: FloatArray, log_y: FloatArray, r_limits: FloatArray, r_utility: FloatArray, r_cost: FloatArray) -> _Variables:
+        """Return Newton's step, in logarithms, by which products change, and log y t^alpha falls by log_y."""
+        x_z, p_s = change[:columns], change[columns:]
+        dx, dq = system.step(r_cost + at.z * x_z, np.concatenate([r_limits - at.s * p_s, -(r_utility - at.t / a * log_y)]))
+        x, p, y = dx / at.x, dq[: problem.n_rows] / at.p, dq[problem.n_rows :] / at.y
+        return _Variables(x, p_s - p, p, x_z - x, -(log_y + y) / a, y)
+
+    none = np.zeros(r_worth.size)
+    mended_worth, moved_worth = (none, r_worth) if settling else (r_worth, none)
+    mend = direction(
+        np.zeros(products.size),
+        mended_worth,
+        -iterate.use * np.log(iterate.use),
+        np.sqrt(iterate.utility * at.t) * np.log(at.t / iterate.utility),
+        np.sqrt(iterate.worth * iterate.cost) * np.log(iterate.worth / iterate.cost),
+    )
+    move = direction(wanted_change, moved_worth, np.zeros(at.s.size), none, np.zeros(columns))
+    before = iterate.residual if settling else max(iterate.residual, float(np.abs(r_worth).max()))
+    mend_size, move_size = mend.largest, max(move.largest, float(np.abs(move.y + move.t).max()))
+    part = 0.0 if halt else min(1.0, longest / max(move_size, 1e-300))
+    if mend_size < 3:
+        for _ in range(4):
+            after, residual = _moved(problem, iterate.logs, mend, 1.0, move, part, (1 - part) * moved_worth)
+            ahead = max(float((products + part * wanted_change).max()), np.log(_END))
+            allowed = min(_ALLOWED, 100 * np.exp(ahead / 2))  # the nearer the end, the nearer to the path
+            if residual < allowed or (part == 0 and residual < 0.5 * before):
+                if residual < 0.4 * allowed:
+                    longest = min(max(longest, part * move_size) * 2, _LONGEST)
+                elif residual > 0.7 * allowed:
+                    longest *= 0.7
+                return after, longest
+            part *= 0.4
+            longest *= 0.4
+    length = min(1.0, 3.0 / mend_size)
+    for _ in range(30):
+        after, residual = _moved(problem, iterate.logs, mend, length, move, 0.0, moved_worth + (1 - length) * mended_worth)
+        if residual < (1 - 0.2 * length) * before:
+            break
+        length /= 2
+    return after, max(longest, _SHORTEST)
+
+
+def _moved(
+    problem: AlphaFairProblem, logs: _Variables, mend: _Variables, length: float, move: _Variables, part: float, r_worth: FloatArray
+) -> tuple[_Iterate, float]:
+    """Return the iterate after a step and its largest residual; ``r_worth`` is the wanted residual of log y t^alpha = log phi there."""
+    x, s, p, z, t, y = (now + length * own + part * more for now, own, more in zip(logs.each(), mend.each(), move.each(), strict=True))
+    if problem.alpha <= 1:  # the curvature goes where it counts least: into t = V'x, or into y t^alpha = phi
+        t = np.log(problem.utility(np.exp(x)))
+    after = _Iterate.of(problem, _Variables(x, s, p, z, t, y))
+    residual = after.residual
+    if problem.alpha <= 1:
+        residual = max(residual, float(np.abs(problem.worth_residual(after.logs.y, after.logs.t) - r_worth).max()))
+    return after, residual if np.isfinite(residual) else np.inf
+
+
+# The end -------------------------------------------------------------------------------------------------------------------------
+
+
+def _full(iterate: _Iterate, money_of_limits: FloatArray) -> BoolArray:
+    """Return which limits are full: of the two factors of p s, relative, the larger one counts as positive."""
+    return np.asarray(iterate.logs.p - money_of_limits > np.log(iterate.at.s / iterate.use))
+
+
+def _on_active_sets(problem: AlphaFairProblem, iterate: _Iterate, money_of_limits: FloatArray, patience: int = 4) -> Point | None:
+    """Return the exact solution, where the active sets of an iterate are the right ones."""
+    at, full = iterate.at, _full(iterate, money_of_limits)
+    p = np.where(full, at.p, 0.0)
+    used = at.x * problem.v / at.t[problem.user] > at.z / iterate.cost
+    return solve_on_sets(problem, Point(at.x, p), ActiveSets(used, full, negligible_users(problem, p)), patience)
+
+
+def _end(problem: AlphaFairProblem, iterate: _Iterate, money_of_limits: FloatArray) -> Point:
+    """Return an iterate as it is, feasible, with the demands of negligible users."""
+    x, p = iterate.at.x, np.where(_full(iterate, money_of_limits), iterate.at.p, 0.0)
+    negligible = negligible_users(problem, p)
+    if negligible.any():
+        x = with_demands(problem, x, p, negligible)
+    else:
+        p = iterate.at.p
+    return Point(x / max(1.0, float(problem.use(x).max(initial=0.0))), p)

@@ -15,8 +15,8 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import from_answer
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.alpha_fair.active_sets import solve_near
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.alpha_fair.tradeoff import find_total_worth
 from fairopt.solvers.backend import Deadline
 
@@ -45,22 +45,22 @@ def polish(program: Program, solution: Solution) -> Solution | None:
     goal = program.goal
     if not isinstance(goal, AlphaFair | Tradeoff) or solution.prices is None:
         return None
-    problem = AlphaFairProblem(program, goal)
-    if not problem.member.size:
+    problem = AlphaFairProblem.of(program, goal)
+    if not problem.n_users:
         return None
-    x = np.maximum(solution.x[problem.column] / problem.scale, 0.0)
-    p = np.maximum(solution.prices[problem.row] * program.limits.bounds[problem.row], 0.0)
-    if not (problem.utility(x) > 0).all():
+    near = problem.point(solution)
+    near = Point(np.maximum(near.x, 0.0), np.maximum(near.p, 0.0))
+    if not (problem.utility(near.x) > 0).all():
         return None
     with np.errstate(all="ignore"):
         if isinstance(goal, Tradeoff):
-            exact = find_total_worth(problem, goal, Deadline(None), lambda x, p: from_answer(problem, x, p), (x, p, 0))
+            exact = find_total_worth(problem, goal, Deadline(None), solve_near, near)
         else:
-            exact = from_answer(problem, x, p)
+            exact = solve_near(problem, near)
     if exact is None:
         return None
     try:
-        polished = problem.solution(*exact)
+        polished = problem.solution(exact)
     except Unsupported:  # somebody has less than floating point can hold
         return None
-    return replace(solution, x=polished.x, prices=polished.prices, iterations=solution.iterations + exact[2])
+    return replace(solution, x=polished.x, prices=polished.prices, iterations=solution.iterations + exact.steps)

@@ -1,13 +1,14 @@
-r"""Users who have all their tasks, in units in which what they pay for servers shows.
+r"""Users who hold all their tasks, with weights at which what they pay for servers is not lost in rounding.
 
-At alpha = 10 another task of who has a thirtieth of what others have is 10^15 times as worthy. If its tasks end there, the price of the
-last one takes all that: what such a user pays for servers is like what others pay, and lost in the rounding of its own money, so that a
-path by that money leaves it on servers where it is in the way of others.
+At alpha = 10, a user with a thirtieth of the tasks of others has a marginal worth 10^15 times as large. If a limit on its tasks stops it
+there, the price of that limit takes nearly all its money. What the user pays for servers is comparable with what others pay, but lost in
+the rounding of its own money, and a path that measures residuals by that money leaves the user on servers that others need.
 
-But how worthy it is does not matter, as long as it has all its tasks. Let x be optimal, and n a user whose limit on tasks is full, at a
-price y[n] u - pi[n] > 0, with u the worth of a task, the same everywhere, and pi[n] the cheapest cost of one on servers. The conditions of
-optimality see only the sum of the two prices, y[n] u. So x is optimal for any smaller weight, too, at which y'[n] u > pi[n], with the price
-of the limit smaller by (y[n] - y'[n]) u; and an x that is optimal for smaller weights, with the limit full, is optimal for larger ones.
+Its weight does not matter, as long as it holds all its tasks. Let x be optimal, and n a user whose limit on tasks is full, at a price y[n]
+u - pi[n] > 0, with u the utility of a task, the same on all servers, and pi[n] the least cost of a task on servers. The KKT conditions
+involve the sum of the two prices only, y[n] u. So x is optimal for any smaller weight as well, as long as y'[n] u > pi[n], with the price
+of the limit lower by (y[n] - y'[n]) u. Conversely, an x that is optimal for smaller weights, with the limit full, is optimal for larger
+ones.
 """
 
 from __future__ import annotations
@@ -17,57 +18,56 @@ from dataclasses import replace
 import numpy as np
 
 from fairopt.program import AlphaFair, LimitKind, Program, Solution
+from fairopt.solvers.structure.scaling import SAME_WORTH
 
 __all__ = ["reduced_weights", "with_full_weights"]
 
-_SAME = 1e-9  # relative differences of what a task is worth
 _FULL = 1e-6  # part of its tasks that a user may miss in an approximate answer
 
 
 def reduced_weights(program: Program, goal: AlphaFair, found: Solution) -> AlphaFair | None:
-    """Return the goal in which users with all their tasks at ``found`` weigh what servers cost them, and what others have on average.
+    """Return the goal with reduced weights of users who hold all their tasks at ``found``: their money is what servers cost them, plus the
+    mean money of the other users.
 
-    None where that changes nothing.
+    None where no weight changes.
     """
-    limits, users, open_to = program.limits, program.pair_users, program.largest() > 0
+    limits, users, has_room = program.limits, program.pair_users, program.largest() > 0
     tasks = np.flatnonzero((limits.kinds == LimitKind.TASKS) & (limits.bounds > 0))
     if not tasks.size or found.prices is None:
         return None
     number = len(program.users)
     least, most = np.full(number, np.inf), np.zeros(number)
-    np.minimum.at(least, users[open_to], program.utilities[open_to])
-    np.maximum.at(most, users[open_to], program.utilities[open_to])
-    satisfied = np.zeros(number, bool)
-    satisfied[limits.keys[tasks, 0]] = (limits.matrix @ found.x)[tasks] >= limits.bounds[tasks] * (1 - _FULL)
-    satisfied &= (most > 0) & (most <= least * (1 + _SAME))
-    others = (most > 0) & ~satisfied
-    if not satisfied.any() or not others.any():
+    np.minimum.at(least, users[has_room], program.utilities[has_room])
+    np.maximum.at(most, users[has_room], program.utilities[has_room])
+    complete = np.zeros(number, bool)
+    complete[limits.keys[tasks, 0]] = (limits.matrix @ found.x)[tasks] >= limits.bounds[tasks] * (1 - _FULL)
+    complete &= (most > 0) & (most <= least * (1 + SAME_WORTH))
+    others = (most > 0) & ~complete
+    if not complete.any() or not others.any():
         return None
     level = program.per_user(program.utilities * found.x)
     prices = np.where(limits.kinds == LimitKind.TASKS, 0.0, found.prices)
     cheapest = np.full(number, np.inf)
-    np.minimum.at(cheapest, users[open_to], (limits.matrix.T @ prices)[open_to] / program.utilities[open_to])
+    np.minimum.at(cheapest, users[has_room], (limits.matrix.T @ prices)[has_room] / program.utilities[has_room])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         log_worth = goal.log_worth(level)
         money = float(np.exp(log_worth[others] + np.log(level[others])).mean())
         log_part = np.log(cheapest + money / level) - log_worth
-    lower = satisfied & (log_part < 0)
-    return (
-        replace(goal, weights=np.where(lower, goal.weights * np.exp(np.where(lower, log_part, 0.0)), goal.weights)) if lower.any() else None
-    )
+    reduced = complete & (log_part < 0)
+    return replace(goal, weights=goal.weights * np.exp(np.where(reduced, log_part, 0.0))) if reduced.any() else None
 
 
-def with_full_weights(program: Program, goal: AlphaFair, easier: AlphaFair, found: Solution) -> Solution:
-    """Return an answer for ``easier`` as one for ``goal``: the limits on tasks of those who weigh more there are as much dearer."""
+def with_full_weights(program: Program, goal: AlphaFair, reduced: AlphaFair, found: Solution) -> Solution:
+    """Return an answer for ``reduced`` weights as one for ``goal``: limits on tasks cost more by what the difference in weight is worth."""
     assert found.prices is not None
     limits = program.limits
     level = program.per_user(program.utilities * found.x)
-    worth = np.zeros(len(program.users))
-    worth[program.pair_users] = program.utilities
+    utility = np.zeros(len(program.users))
+    utility[program.pair_users] = program.utilities
     tasks = np.flatnonzero(limits.kinds == LimitKind.TASKS)
     user = limits.keys[tasks, 0]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        dearer = worth * np.exp(goal.log_worth(level)) * -np.expm1(np.log(easier.weights) - np.log(goal.weights))
+        more = utility * np.exp(goal.log_worth(level)) * -np.expm1(np.log(reduced.weights) - np.log(goal.weights))
     prices = found.prices.copy()
-    prices[tasks] += np.where(goal.weights[user] > easier.weights[user], dearer[user], 0.0)
+    prices[tasks] += np.where(goal.weights[user] > reduced.weights[user], more[user], 0.0)
     return replace(found, prices=prices)

@@ -20,31 +20,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TypeAlias
+from dataclasses import replace
 
 import numpy as np
 
 from fairopt.errors import NoSolution
 from fairopt.instance import FloatArray
 from fairopt.program import Tradeoff
-from fairopt.solvers.alpha_fair.active_sets import from_answer
+from fairopt.solvers.alpha_fair.active_sets import solve_near
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["Point", "find_total_worth", "follow_tradeoff"]
+__all__ = ["find_total_worth", "follow_tradeoff"]
 
 log = logging.getLogger(__name__)
 
 _EXACT = 1e-11  # relative error of kappa
 _EVALUATIONS = 60
 _LONGEST = 4.0  # largest change of log kappa in a step
-
-Point: TypeAlias = tuple[FloatArray, FloatArray, int]  # tasks and prices in the problem's units, and the steps that they took
+_LEAST_NUMBER = 1e-300
 
 
 def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadline) -> Point:
-    """Return the optimum of a trade-off by the path in logarithms: from the beginning for kappa = 0, then by active sets where they do.
+    """Return the optimum of a trade-off by the path in logarithms; after the first kappa by active sets, where these do not change.
 
     Raises
     ------
@@ -54,7 +53,7 @@ def follow_tradeoff(problem: AlphaFairProblem, goal: Tradeoff, deadline: Deadlin
     start = follow(problem, deadline)
     if goal.efficiency == 0:
         return start
-    found = find_total_worth(problem, goal, deadline, lambda x, p: from_answer(problem, x, p) or follow(problem, deadline), start)
+    found = find_total_worth(problem, goal, deadline, lambda at, near: solve_near(at, near) or follow(at, deadline), start)
     if found is None:
         raise NoSolution("the weight of the total was not found; try another solver, or numbers that are closer together", {})
     return found
@@ -64,15 +63,15 @@ def find_total_worth(
     problem: AlphaFairProblem,
     goal: Tradeoff,
     deadline: Deadline,
-    optimum_near: Callable[[FloatArray, FloatArray], Point | None],
+    solve: Callable[[AlphaFairProblem, Point], Point | None],
     start: Point,
 ) -> Point | None:
-    """Return the optimum of a trade-off, None where no optimum was found for some kappa.
+    """Return the optimum of a trade-off; None where ``solve`` found none for some kappa.
 
     Parameters
     ----------
-    optimum_near : callable
-        Given tasks and prices near the optimum, it returns the optimum of the problem at the kappa that the problem has.
+    solve : callable
+        Given the problem with a kappa, and a point near its optimum, it returns the optimum.
     start : Point
         Any point at which every user has something; best the optimum at kappa = 0, or an approximate answer.
 
@@ -81,27 +80,25 @@ def find_total_worth(
     NoSolution
         At the deadline.
     """
-    x, p, steps = start
-    now = _log_kappa(problem, goal, x)
+    near, steps = start, start.steps
+    now = _log_kappa(problem, goal, near.x)
     low, high = -np.inf, np.inf
     before: tuple[float, float] | None = None
-    best, error = (x, p), np.inf
+    best, error = near, np.inf
     for _ in range(_EVALUATIONS):
         if deadline.left == 0.0:
             raise deadline.passed({"steps": steps})
-        problem.set_total_worth(now)
         with np.errstate(all="ignore"):
-            optimum = optimum_near(x, p)
-        if optimum is None:
+            found = solve(problem.with_total_worth(now), near)
+        if found is None:
             return None
-        x, p = optimum[:2]
-        steps += optimum[2]
+        near, steps = found, steps + found.steps
         if goal.efficiency == 0:
-            return x, p, steps
-        off = now - _log_kappa(problem, goal, x)  # increases with kappa, as m does
+            return replace(found, steps=steps)
+        off = now - _log_kappa(problem, goal, near.x)  # increases with kappa, as m does
         log.debug("log kappa %.15g: off by %.1e", now, off)
         if abs(off) < error:
-            best, error = (x, p), abs(off)
+            best, error = near, abs(off)
         if abs(off) <= _EXACT:
             break
         low, high = (now, high) if off < 0 else (low, now)
@@ -115,11 +112,11 @@ def find_total_worth(
         if ahead == now or not low < ahead < high:  # no number left between
             break
         now = float(ahead)
-    return None if error == np.inf else (*best, steps)
+    return None if error == np.inf else replace(best, steps=steps)
 
 
 def _log_kappa(problem: AlphaFairProblem, goal: Tradeoff, x: FloatArray) -> float:
     """Return the log kappa that the utilities of tasks x imply."""
     utilities = np.zeros(goal.weights.size)
-    utilities[problem.member] = problem.unit * np.maximum(problem.utility(np.maximum(x, 0.0)), 1e-300)
+    utilities[problem.scaled.members] = problem.unit * np.maximum(problem.utility(np.maximum(x, 0.0)), _LEAST_NUMBER)
     return goal.log_total_worth(utilities)

@@ -19,7 +19,7 @@ from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, 
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.market import as_market, is_large
 from fairopt.solvers.alpha_fair.polish import polish
-from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
+from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.alpha_fair.reduced_weights import reduced_weights, with_full_weights
 from fairopt.solvers.alpha_fair.tables import fits, solve_alpha_fair
 from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
@@ -229,14 +229,14 @@ def _in_logarithms(program: Program, _: float, deadline: Deadline, __: Solution 
     """Follow the path in logarithms, of trade-offs for several weights of the total."""
     goal = program.goal
     assert isinstance(goal, AlphaFair | Tradeoff)
-    problem = AlphaFairProblem(program, goal)
-    if problem.member.size == 0:
-        return problem.solution(np.empty(0), np.zeros(problem.n_rows), 0)
+    problem = AlphaFairProblem.of(program, goal)
+    if not problem.n_users:
+        return problem.solution(Point(np.empty(0), np.zeros(problem.n_rows)))
     # Thousands of small products, for which threads cost more than they give.
     with _blas().limit(limits=1, user_api="blas"):
         if isinstance(goal, Tradeoff):
-            return problem.solution(*follow_tradeoff(problem, goal, deadline))
-        return problem.solution(*follow(problem, deadline))
+            return problem.solution(follow_tradeoff(problem, goal, deadline))
+        return problem.solution(follow(problem, deadline))
 
 
 def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: Solution | None) -> Solution | None:
@@ -246,7 +246,7 @@ def _with_reduced_weights(program: Program, _: float, deadline: Deadline, best: 
     easier = None if best is None else reduced_weights(program, goal, best)
     if best is None or easier is None:
         return None
-    problem = AlphaFairProblem(replace(program, goal=easier), easier)
+    problem = AlphaFairProblem.of(replace(program, goal=easier), easier)
     with _blas().limit(limits=1, user_api="blas"):
-        second = with_full_weights(program, goal, easier, problem.solution(*follow(problem, deadline)))
+        second = with_full_weights(program, goal, easier, problem.solution(follow(problem, deadline)))
     return replace(second, iterations=best.iterations + second.iterations, programs_solved=2)

@@ -19,9 +19,9 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, Total
 
-__all__ = ["ScaledProgram", "obstacle"]
+__all__ = ["SAME_WORTH", "ScaledProgram", "obstacle"]
 
-_SAME = 1e-15
+SAME_WORTH = 1e-15  # relative: utilities of a user that differ by no more are the same, but for rounding
 
 
 def obstacle(program: Program) -> str:
@@ -36,7 +36,7 @@ def obstacle(program: Program) -> str:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, users, program.utilities)
         np.maximum.at(high, users, program.utilities)
-        if (high[limited] > low[limited] * (1 + _SAME)).any():
+        if (high[limited] > low[limited] * (1 + SAME_WORTH)).any():
             return "limits on tasks that are worth more on one server than on another"
     if limited.size:  # what only its tasks bound: no price could measure it
         of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))

@@ -19,8 +19,8 @@ from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Program, Solution
 from fairopt.solvers.alpha_fair import table_path as alpha_fair_path
 from fairopt.solvers.alpha_fair import tables as structured_alpha
-from fairopt.solvers.alpha_fair.table_newton import OfPrices, OfUsers
-from fairopt.solvers.alpha_fair.table_path import _Path
+from fairopt.solvers.alpha_fair.table_kkt import OfPrices, OfUsers
+from fairopt.solvers.alpha_fair.table_path import _demand, _direction, _kkt, _measured, _Setting, _start
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import engine as interior_point
 from fairopt.solvers.structure.arrays import Arrays, array_namespace
@@ -76,30 +76,29 @@ def utilities(program: Program, solution: Solution) -> FloatArray:
 
 @pytest.mark.parametrize(("side", "caps"), [(OfPrices, False), (OfUsers, False), (OfPrices, True)])
 @pytest.mark.parametrize("alpha", [1.0, 3.0])
-def test_the_step_solves_the_linear_conditions(monkeypatch: pytest.MonkeyPatch, alpha: float, side: type, caps: bool) -> None:
+def test_the_step_solves_the_linear_conditions(monkeypatch: pytest.MonkeyPatch, alpha: float, side: Any, caps: bool) -> None:
     """Every condition of the docstring, written out again: reduced costs, products, what users spend, and what is missing of limits."""
-    monkeypatch.setattr(alpha_fair_path, "newton_system", side)
+    monkeypatch.setattr(alpha_fair_path, "factorise", side.factorised)
     rng = np.random.default_rng(0)
     take, may = rng.uniform(0.2, 1, (2, 3, 7)), rng.random((3, 7)) < 0.7
     may[0] = True
     log_cap = np.where(rng.random(7) < 0.7, rng.normal(-2, 1, 7), np.inf) if caps else None
     users = UserTables(NUMPY, take * may, may, rng.normal(size=7), alpha, np.ones((2, 3), bool), log_cap)
-    path = _Path(users)
-    path.w = np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)
-    path.measure()
-    path._factorise()
+    setting = _Setting.of(users, balanced=False)
+    start, scaling = _start(setting)
+    now = _measured(setting, dataclasses.replace(start, w=np.where(may, rng.uniform(0.1, 1, (3, 7)), 0.0)), scaling)
     wanted, of_limits = np.where(may, rng.normal(size=(3, 7)), 0.0), rng.normal(size=(2, 3))
-    q, h, dz, dw, ds = path._solve(wanted, of_limits)
-    y, w, p = path.y, path.w, path.p
-    costs = np.einsum("rin,ri->in", users.take, p * q)
-    np.testing.assert_allclose(dz[may], (costs / y - h)[may], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose((w * dz + path.z * dw)[may], wanted[may], rtol=1e-9, atol=1e-9)
+    step = _direction(setting, now, *_kkt(setting, now), wanted, of_limits)
+    y, w, p = now.at.y, now.at.w, now.at.p
+    costs = np.einsum("rin,ri->in", users.take, p * step.q)
+    np.testing.assert_allclose(step.dz[may], (costs / y - step.h)[may], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose((w * step.dz + now.z * step.dw)[may], wanted[may], rtol=1e-9, atol=1e-9)
     total = w.sum(axis=0)
-    further = np.log(path._demand(y * (1 + 1e-6 * h))[0] / path.t) / 1e-6  # of what they get, by differences
-    np.testing.assert_allclose(-total * further, total * h * path.give, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(dw.sum(axis=0) + total * h * path.give, -np.log(total) * total, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(p * ds + p * path.s * q, of_limits, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(np.einsum("rin,in->ri", users.take, dw * path.t) + ds, path.short, rtol=1e-7, atol=1e-9)
+    further = np.log(_demand(setting, now.at, y * (1 + 1e-6 * step.h), now.scaling.width)[0] / now.t) / 1e-6  # by differences
+    np.testing.assert_allclose(-total * further, total * step.h * now.elasticity, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(step.dw.sum(axis=0) + total * step.h * now.elasticity, -np.log(total) * total, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(p * step.ds + p * now.at.s * step.q, of_limits, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.einsum("rin,in->ri", users.take, step.dw * now.t) + step.ds, now.r_limits, rtol=1e-7, atol=1e-9)
 
 
 def capped(users: int, servers: int, resources: int, seed: int, part: float = 1.0) -> fo.Instance:
@@ -198,7 +197,7 @@ def test_both_sides_agree(monkeypatch: pytest.MonkeyPatch, users: int, servers: 
     program = fo.formulate(clusters(users, servers, resources, seed=2, part=part), "proportional", alpha=alpha)
     found = []
     for side in SIDES:
-        monkeypatch.setattr(alpha_fair_path, "newton_system", side)
+        monkeypatch.setattr(alpha_fair_path, "factorise", side.factorised)
         found.append(on_tables(program))
         assert certify(program, found[-1]).worst <= 1e-9
     np.testing.assert_allclose(utilities(program, found[0]), utilities(program, found[1]), rtol=1e-9)
@@ -209,10 +208,8 @@ def test_the_shorter_side_is_kept() -> None:
     for users, side in ((2, OfUsers), (3, OfPrices)):
         ones, used = np.ones((3, users)), np.array([[True] * 3, [False] * 3])
         tables = UserTables(NUMPY, np.stack([ones, 0 * ones]), ones > 0, np.zeros(users), 1.0, used)
-        path = _Path(tables)
-        path.measure()
-        path._factorise()
-        assert type(path.system) is side
+        setting = _Setting.of(tables, balanced=False)
+        assert type(_kkt(setting, _measured(setting, *_start(setting)))[1]) is side
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
