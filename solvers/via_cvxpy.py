@@ -14,7 +14,6 @@ Answers are good to about as many digits as the tolerance of the solver allows; 
 
 from __future__ import annotations
 
-import logging
 import time
 import warnings
 from collections.abc import Sequence
@@ -30,8 +29,6 @@ from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solu
 from fairopt.solvers.backend import Backend, Deadline, Status, Way
 
 __all__ = ["CVXPY", "status_of"]
-
-log = logging.getLogger(__name__)
 
 _OPTIONS: dict[str, dict[str, object]] = {  # tight: what a solver leaves open, the certificate counts
     "CLARABEL": {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-12, "tol_ktratio": 1e-10},

@@ -143,6 +143,6 @@ def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest
     left = 1 - 0.99841565
     right = [0.99841565 * 6.93016169, 4.86926546 + left * 0.77840668]
     assert program.per_user(found.x) == pytest.approx(right, rel=1e-12)
-    assert logarithmic_path._ATTEMPTS[0][2]
+    assert logarithmic_path._ATTEMPTS[0].by_column
     monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
     assert certify(program, interior_point._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3
