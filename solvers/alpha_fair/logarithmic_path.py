@@ -189,7 +189,7 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
 def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) -> tuple[AlphaFairProblem, Point, float]:
     """Follow the path once; return the problem in the unit of money that it ended in, the end, and its KKT violation."""
     entries = problem.A.tocoo()
-    rule = _Money(attempt, entries.row, entries.col)
+    rule = _Money(attempt, entries.row.astype(np.int64), entries.col.astype(np.int64))
     iterate = _Iterate.of(problem, _start(problem))
     mu = float(np.log(_MIDDLE))
     targets = _Targets(mu, *rule.at(problem, iterate, mu))

@@ -14,20 +14,20 @@ x, which grows along the path; dt = 1 fixes dc. With one pair per user w = phi, 
 word for word: level sets f(x) = t, x_i sum_j r_ij / (1 - u_j) = c(t) e_i, from x = 0 at t = 0; the limits on tasks are its dummy
 resources. With several pairs the path starts near the analytic centre instead, at c = 0.01.
 
-The path is the central path of a barrier method: the multipliers 1 / (c s[j]) are prices that are off by (limits + m) / c, so the
-path ends at a weighted Nash optimum, whatever else may be fair. It is integrated (LSODA) in log s and, where m = 1, log x, which
-cannot leave the inside and lose no digits where 1 - u would; it ends at c = 1e8. From there Newton's method on the same equations,
-with s a variable of its own, brings 1/c down to 1e-16: an exact optimum with its prices.
+The path is the central path of a barrier method: the multipliers 1 / (c s[j]) are prices with an error of (limits + m) / c, so the
+path ends at a weighted Nash optimum. It is integrated (LSODA) in log s and, where m = 1, log x: these cannot leave the interior, and lose
+no digits where 1 - u would. The integration ends at c = 1e8. From there Newton's method on the same equations, with s a variable of its
+own, brings 1/c down to 1e-16. What is left is for the polish of alpha-fair answers.
 
-Dense linear algebra, cubic in the number of pairs: meant for pools and clusters that one looks at, not for thousands of pairs.
+Dense linear algebra, cubic in the number of pairs: for pools and clusters that one looks at, not for thousands of pairs.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,10 +35,10 @@ import numpy.typing as npt
 
 from fairopt.drawing import draw
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import AlphaFair, Feature, Program, Solution
-from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.trajectory.central_path import CentralPath, Point, solve_rows
+from fairopt.solvers.backend import Backend, Deadline, Way
+from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling, solve_rows
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
@@ -48,13 +48,14 @@ __all__ = ["Path", "Trajectory"]
 
 log = logging.getLogger(__name__)
 
-_END = 1e8  # c at which the path ends and Newton's method takes over
+_END = 1e8  # c at which the integration ends and Newton's method takes over
 _START = 1e-2  # c at which it starts where users have several pairs
 _LONGEST = 1e5  # t cannot get there before c gets to _END
 _RTOL, _ATOL = 1e-8, 1e-10
-_LONGEST_PATH = 3000  # steps
-_STEPS = 200
+_LONGEST_PATH = 3000  # steps of the integration
+_CENTRINGS = 200  # steps of Newton's method at the start
 _FULL = 1e-6  # a limit with this part left is a bottleneck
+_ROUNDING = 1e-13  # a residual that needs no polish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +115,21 @@ class Trajectory(Backend):
     title = "The trajectory of Dolev et al.: proportional fairness as the end of a path"
     features = frozenset({Feature.ALPHA_FAIR, Feature.SEVERAL_SERVERS})
 
+    def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
+        """Return the one way; its answer is polished unless it is exact to rounding."""
+        (way,) = super().ways(program, tolerance)
+        return (replace(way, polish_above=_ROUNDING),)
+
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Follow the path, then finish by Newton's method."""
+        """Follow the path to its end; return it with its prices.
+
+        Raises
+        ------
+        Unsupported
+            For other goals than proportional fairness.
+        NoSolution
+            At the deadline.
+        """
         goal = program.goal
         assert isinstance(goal, AlphaFair)
         if goal.alpha != 1:
@@ -123,109 +137,101 @@ class Trajectory(Backend):
                 f'"{self.name}" follows the path of proportional fairness only, and "{program.name}" has alpha = {exactly(goal.alpha)} '
                 "here; use alpha = 1, or another engine for alpha-fair goals (fairopt.SOLVERS)"
             )
-        largest, bounds = program.largest(), program.limits.bounds
-        columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(bounds > 0)
-        x = np.zeros(program.n_pairs)
-        prices = np.zeros(bounds.size)
-        if not columns.size:
-            return Solution(x, prices=prices, programs_solved=0)
-        problem = CentralPath(program, goal, columns, rows)
-        t, states, evaluations = _follow(problem, deadline)
-        y, s = _split(problem, states[-1])
-        end, steps = problem.finish(problem.at(y, s, problem.c(y, s)), deadline)
-        x[columns] = end.y * largest[columns]
-        prices[rows] = end.p * problem.total / bounds[rows]
-        path = _path(program, problem, t, states, end, columns, rows)
-        return Solution(x, prices=prices, iterations=evaluations + steps, trace=path)
+        if not program.scaled().n_columns:
+            return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
+        path = CentralPath.of(program, goal)
+        t, states, evaluations = _integrated(path, deadline)
+        y, s = _split(path, states[-1])
+        last = path.at(y, s, path.c(y, s))
+        end, steps = path.follow(last, falling(float(np.median(last.s * last.p))), deadline)
+        x, prices = path.scaled.tasks(end.y), path.scaled.prices(end.p * path.total)
+        return Solution(x, prices=prices, iterations=evaluations + steps, trace=_trace(path, t, states, end))
 
 
-def _split(problem: CentralPath, state: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return y and s of a state, (log s, and y or its logarithm)."""
-    n = problem.user.size
+def _split(path: CentralPath, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return y and s of a state: (y, or its logarithm for users with several columns; log s)."""
+    n = path.u.size
     y = np.maximum(state[:n], 0.0)
-    y[problem.several] = np.exp(state[:n][problem.several])
+    y[path.several] = np.exp(state[:n][path.several])
     return y, np.exp(state[n:])
 
 
-def _slope(problem: CentralPath, state: FloatArray) -> FloatArray:
-    """d state / dt."""
-    y, s = _split(problem, state)
-    g = problem.a.T @ (1 / s)
-    c = problem.c(y, s)
+def _slope(path: CentralPath, state: FloatArray) -> FloatArray:
+    """Return d state / dt."""
+    y, s = _split(path, state)
+    g = path.a.T @ (1 / s)
+    c = path.c(y, s)
     dy: FloatArray
-    if c > 1:  # d/dc of the equations of `_newton`, whose coefficients stay bounded
-        point = problem.at(y, s, c)
-        right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(problem.m.sum()))])
-        dy = -solve_rows(problem.jacobian(point), right)[: y.size]
+    if c > 1:  # d/dc of the equations of Newton's method, whose coefficients stay bounded
+        right = np.concatenate([np.zeros(y.size), np.ones(s.size + int(path.several.sum()))])
+        dy = -solve_rows(path.jacobian(path.at(y, s, c)), right)[: y.size]
     else:
-        w: FloatArray = problem.phi
-        dw = np.zeros(problem.same.shape)
-        if problem.several.any():
-            utility = problem.utility(y)
-            w = np.where(problem.several, problem.phi * problem.u * y / utility, problem.phi)
-            dw = np.where(
-                problem.same & problem.several, np.diag(problem.phi * problem.u / utility) - np.outer(w / utility, problem.u), 0.0
-            )
-        dy = solve_rows(np.diag(g) + y[:, None] * ((problem.a / s[:, None] ** 2).T @ problem.a) - c * dw, w)
-    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
+        w: FloatArray = path.phi
+        dw = np.zeros(path.same.shape)
+        if path.several.any():
+            utility = path.utility(y)
+            w = np.where(path.several, path.phi * path.u * y / utility, path.phi)
+            dw = np.where(path.same & path.several, np.diag(path.phi * path.u / utility) - np.outer(w / utility, path.u), 0.0)
+        dy = solve_rows(np.diag(g) + y[:, None] * ((path.a / s[:, None] ** 2).T @ path.a) - c * dw, w)
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=path.several)
     dy /= g @ dy - relative.sum()
-    relative = np.divide(dy, y, out=np.zeros_like(y), where=problem.several)
-    return np.concatenate([np.where(problem.several, relative, dy), -(problem.a @ dy) / s])
+    relative = np.divide(dy, y, out=np.zeros_like(y), where=path.several)
+    return np.concatenate([np.where(path.several, relative, dy), -(path.a @ dy) / s])
 
 
-def _follow(problem: CentralPath, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
-    """Integrate from the start to c = _END; return t, the states (steps, ...) and how many slopes were computed."""
+def _integrated(path: CentralPath, deadline: Deadline) -> tuple[FloatArray, FloatArray, int]:
+    """Integrate from the start to c = _END; return t, the states (steps, ...) and the number of slopes that were computed."""
     from scipy.integrate import LSODA
 
-    y, s, t = np.zeros(problem.user.size), np.ones(len(problem.a)), 0.0
-    if problem.several.any():
-        inside = 0.5 / problem.a.sum(axis=1).max()
+    y, s, t = np.zeros(path.u.size), np.ones(len(path.a)), 0.0
+    if path.several.any():
+        inside = 0.5 / path.a.sum(axis=1).max()
         y[:] = inside
-        s = 1 - problem.a @ y
-        start = problem.newton(problem.at(y, s, 1.0), (1 / _START for _ in range(_STEPS)), deadline)[0]
+        s = 1 - path.a @ y
+        start = path.follow(path.at(y, s, 1.0), (1 / _START for _ in range(_CENTRINGS)), deadline)[0]
         y, s = start.y, start.s
-        t = float(-np.log(s).sum() - np.log(y[problem.several]).sum())
-    state = np.concatenate([np.where(problem.several, np.log(np.where(problem.several, y, 1.0)), y), np.log(s)])
+        t = float(-np.log(s).sum() - np.log(y[path.several]).sum())
+    state = np.concatenate([np.where(path.several, np.log(np.where(path.several, y, 1.0)), y), np.log(s)])
 
     def slope(_: float, state: FloatArray) -> FloatArray:
         if deadline.left == 0.0:
             raise deadline.passed({})
-        return _slope(problem, state)
+        return _slope(path, state)
 
     times, states, evaluations = [t], [state], 0
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             run = LSODA(slope, t, state, _LONGEST, rtol=_RTOL, atol=_ATOL)
-            while run.status == "running" and len(times) < _LONGEST_PATH and problem.c(*_split(problem, states[-1])) < _END:
+            while run.status == "running" and len(times) < _LONGEST_PATH and path.c(*_split(path, states[-1])) < _END:
                 message = run.step()
                 if message is not None or not np.isfinite(run.y).all():
-                    log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
+                    log.info("the integration stops at t = %g: %s; Newton's method goes on from there", times[-1], message)
                     break
                 times.append(float(run.t))
                 states.append(np.array(run.y))
             evaluations = int(run.nfev)
         except (np.linalg.LinAlgError, ValueError) as error:
-            log.info("the trajectory stops at t = %g: %s; Newton's method goes on from there", times[-1], error)
+            log.info("the integration stops at t = %g: %s; Newton's method goes on from there", times[-1], error)
     return np.array(times), np.array(states), evaluations
 
 
-def _path(program: Program, problem: CentralPath, t: FloatArray, states: FloatArray, end: Point, columns: IntArray, rows: IntArray) -> Path:
-    """Bring the states back to the pairs and limits of the program."""
+def _trace(path: CentralPath, t: FloatArray, states: FloatArray, end: Point) -> Path:
+    """Return the states in the pairs and limits of the program."""
+    scaled, program = path.scaled, path.scaled.program
     x = np.zeros((t.size, program.n_pairs))
     utilization = np.zeros((t.size, len(program.limits)))
     multipliers = np.zeros((t.size, len(program.limits)))
-    scale = program.largest()[columns]
     for step, state in enumerate(states):
-        y, s = _split(problem, state)
-        x[step, columns] = y * scale
-        utilization[step, rows] = problem.a @ y
-        c = problem.c(y, s)
-        multipliers[step, rows] = 1 / (c * s) if c > 0 else np.inf
+        y, s = _split(path, state)
+        x[step] = scaled.tasks(y)
+        utilization[step, scaled.rows] = path.a @ y
+        c = path.c(y, s)
+        multipliers[step, scaled.rows] = 1 / (c * s) if c > 0 else np.inf
     parts = np.zeros(multipliers.shape[1:] + x.shape[1:])
-    parts[rows] = program.limits.matrix[rows].toarray() / program.limits.bounds[rows, None]
+    parts[scaled.rows] = program.limits.matrix[scaled.rows].toarray() / program.limits.bounds[scaled.rows, None]
     full = np.zeros(len(program.limits), bool)
-    full[rows] = end.s <= _FULL
+    full[scaled.rows] = end.s <= _FULL
     return Path(
         t,
         x,
