@@ -27,7 +27,8 @@ __all__ = ["ActiveSets", "negligible_users", "solve_near", "solve_on_sets", "wit
 
 _ROUNDS = 12  # of correcting the sets
 _STEPS = 30  # of Newton's method in each
-_PATIENCE = 4  # of these steps without progress
+_PATIENCE = 4  # of these steps without progress: sets that are tried on the way are often wrong
+_PATIENT = 8  # the same for the sets of an answer, which are mostly right
 _EXACT = 1e-11  # KKT violation of a solution that needs no other sets
 _CLOSE = 1e-8  # residual at which steps without progress are the end, not a failure
 _ROUNDING = 1e-14
@@ -62,7 +63,7 @@ def solve_near(problem: AlphaFairProblem, near: Point) -> Point | None:
     used = x * problem.v / t[problem.user] > 1 - worth / np.maximum(problem.cost(p), _LEAST_NUMBER)
     full = p / np.exp(problem.log_money_of_limits(x, (np.log(y) + np.log(t))[problem.user])) > 1 - problem.use(x)
     p = np.where(full, p, 0.0)
-    return solve_on_sets(problem, Point(x, p), ActiveSets(used, full, negligible_users(problem, p)))
+    return solve_on_sets(problem, Point(x, p), ActiveSets(used, full, negligible_users(problem, p)), _PATIENT)
 
 
 def solve_on_sets(problem: AlphaFairProblem, near: Point, sets: ActiveSets, patience: int = _PATIENCE) -> Point | None:
