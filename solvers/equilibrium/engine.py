@@ -1,32 +1,37 @@
 r"""Best response: the equilibrium of servers, by letting each in turn do its best until none can improve.
 
 Every server i solves its own problem, a leximin over (y[n] + x[n,i]) / g[n,i] given what its users have elsewhere, in closed form
-(`fairopt.solvers.equilibrium.kernel`). The first sweep starts from nothing, which is DRF on each server in order, and so are the
-following ones: Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it tends to.
+(`fairopt.solvers.equilibrium.kernel`). The first sweep starts from nothing, which is DRF on each server in order; so do the following ones:
+Algorithm I of Khamse-Ashari et al. (2017), with its inner loop replaced by the point that it converges to.
 
-Most instances settle in a few sweeps, some only geometrically, over thousands. Three things help, all of them only to propose a point:
+Most instances settle in a few sweeps, some only geometrically, over thousands. Three methods help; all they do is propose a point:
 
-* the structure that the sweeps have found (who holds something where, and what stopped it) is solved as linear equations
-  (`fairopt.solvers.equilibrium.equations`), every few sweeps; where that satisfies the condition, it is the answer;
+* the equations of the active sets that the sweeps have found (which pairs hold something, and which limit stopped each) are solved every
+few
+  sweeps (`fairopt.solvers.equilibrium.equations`); where their solution satisfies the condition of the equilibrium, it is the answer;
 * where each sweep moves the same little until some pair is empty, one step goes all that way;
-* where sweeps crawl, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds who holds what, given what stops each.
+* where sweeps converge slowly, an interior point (`fairopt.solvers.equilibrium.smoothing`) finds which pairs hold something, given what
+  stops each.
 
-Near the end the sweeps go on by themselves as long as they halve the violation: the other two know the answer to eight digits only, and
-would lead them round in a circle. What is good enough after ten more attempts at something better is returned.
+The equations are solved here, and not left to the polish of the answer, because nothing else ends the sweeps: a sequence that converges
+geometrically never says that it has arrived, and its last change is no bound on its error.
+
+Near the end the sweeps go on by themselves as long as they halve the violation: the other two methods know the answer to eight digits only,
+and would lead the sweeps round in a circle. A point that is good enough after ten more attempts at something better is returned.
 
 Asynchronous servers act at times of their own, one at a tick, and carry out what they decided up to ``delay`` ticks later, when others
-have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped coming nearer. In a
-random or asynchronous order only the exact finish helps, so that the record is that of the servers; whoever has not ended
-after 2,000 sweeps goes the last stretch in turn.
+have moved on. Where they overshoot together, all go a shorter part of the way: half of it whenever they have stopped converging. In a
+random or asynchronous order only the equations help, so that the record is that of the servers; after 2,000 sweeps without an end, the
+servers take turns.
 
-Nothing is returned that does not satisfy the condition: what the sweeps say of themselves is not asked.
+No point is returned whose violation of the condition is not within the tolerance.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,16 +54,20 @@ __all__ = ["BestResponse", "Sweeps"]
 
 _SWEEPS = 20_000
 _AIM = 1e-10  # residual at which nothing better is looked for
-_SPARE = 10  # attempts at something better than is asked for
+_SPARE = 10  # attempts at something better than what is asked for
 _STILL = 1e-15  # a relative change that is rounding
-_NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair is taken to hold nothing, tried in turn
-_EVERY = 10  # sweeps between attempts to finish
-_CREEP = 1e-9  # a relative change that the exact finish does not need helped
-_NEAR = 0.03  # a relative change at which what stops whom is mostly settled
-_PATIENCE = 2_000  # sweeps in a random or asynchronous order before the last stretch is done in turn
-_CLOSE = 1e-5  # a relative change from which on few pairs are in doubt
+_NOTHING = (1e-9, 1e-6, 1e-4, 1e-2)  # parts of its largest value below which a pair counts as empty, tried in turn
+_EVERY = 10  # sweeps between attempts to solve the equations
+_CREEP = 1e-9  # a relative change at which the equations need no help
+_NEAR = 0.03  # a relative change at which it is mostly settled which limit stops each pair
+_PATIENCE = 2_000  # sweeps in a random or asynchronous order before servers take turns
+_CLOSE = 1e-5  # a relative change at which few pairs are in doubt
 _FEW = 300  # pairs that are few enough for any attempt
-_KEPT = 2_000_000  # numbers of the record
+_LEAST_NUMBER = 1e-300
+_KEPT = 2_000_000  # numbers of the record at most
+_SAME_WAY = 0.9  # ratio of two changes of a pair from which on it moves the same little each sweep
+_GAINS, _STALLED = 0.9, 50  # of asynchronous servers: a change that is progress, and rounds without progress until all go a shorter way
+_SHORTER, _SHORTEST = 0.5, 0.05  # by this factor, and no shorter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,9 +77,9 @@ class Sweeps:
     Attributes
     ----------
     changes : array (sweeps,)
-        Largest change of an x[n,i], relative to the x[n] of its user. The last is that of the exact finish.
+        Largest change of an x[n,i], relative to the x[n] of its user. The last is that from the last sweep to the answer.
     violations : array (sweeps,)
-        Largest violation of the equilibrium's condition, relative, after the sweeps where it was looked at; else not a number.
+        Largest violation of the equilibrium's condition, relative, after the sweeps where it was computed; else not a number.
     tasks : array (recorded sweeps, users)
         x[n] after each sweep, of the rows that were solved (merged); the first ones, where there are very many.
     users : tuple of str
@@ -103,7 +112,7 @@ class BestResponse(Backend):
     requirement = "pip install numba"
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Sweep, finish exactly, verify.
+        """Sweep until a point satisfies the condition of the equilibrium.
 
         Raises
         ------
@@ -112,70 +121,112 @@ class BestResponse(Backend):
         """
         goal = program.goal
         assert isinstance(goal, Equilibrium)
-        state = _State(program, goal)
-        turns, in_turn = _turns(goal, state), goal.order == "sequential"
-        best, residual = state.plain(), np.inf
+        layout = _Layout.of(program, goal)
+        state, record = layout.empty(), _Record(layout)
+        act, loading = _turns(goal, layout, state)
+        in_turn = goal.order == "sequential"
+        best, violation = layout.by_pair(state.x), np.inf
         due, leap, last, spare = 1, 2 * _EVERY, np.inf, _SPARE
         for sweep in range(1, _SWEEPS + 1):
             if sweep == _PATIENCE and not in_turn:
-                turns, in_turn = _turns(Equilibrium(goal.weights), state), True
-            change = turns()
-            state.record(change)
+                (act, more), in_turn = _turns(Equilibrium(goal.weights), layout, state), True
+                loading += more
+            change = act()
+            record.add(change, state)
             if change <= _STILL or sweep >= due or deadline.left == 0.0:
                 due = min(2 * sweep, sweep + _EVERY)
-                near = state.plain()
-                reached = nearest = state.violations[-1] = state.residual(near)
-                for x in [near, *(state.finishes() if reached > _AIM else [])]:
-                    worst = state.residual(x)
-                    if worst < residual:
-                        best, residual = x, worst
+                near = layout.by_pair(state.x)
+                reached = nearest = record.violations[-1] = layout.violation(near)
+                for x in [near, *(_solved_equations(layout, state, change) if reached > _AIM else [])]:
+                    worst = layout.violation(x)
+                    if worst < violation:
+                        best, violation = x, worst
                     if worst < nearest:
                         near, nearest = x, worst
-                    if residual <= _AIM:
+                    if violation <= _AIM:
                         break
-                enough = residual <= 0.1 * tolerance
+                enough = violation <= 0.1 * tolerance
                 spare -= enough
-                if residual <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0:
+                if violation <= _AIM or (enough and (change <= _STILL or not spare)) or deadline.left == 0.0:
                     break
-                alone = enough or (change < _CLOSE and reached < 0.5 * last)  # the sweeps do it by themselves
+                alone = enough or (change < _CLOSE and reached < 0.5 * last)  # the sweeps converge by themselves
                 last = reached
+                ahead = None
                 if in_turn and sweep >= leap and _CREEP < change < _NEAR and not alone:
                     leap = sweep + _EVERY * (1 if state.x.size <= _FEW else 2)
-                    state.leap()
+                    ahead = _smoothed(layout, state)
                 elif in_turn and nearest < 0.5 * reached:
-                    state.go_to(near)
+                    ahead = near[layout.order]
                 elif in_turn and not alone:
-                    state.drift()
-        if not residual <= tolerance:  # less was aimed at; what is allowed will do
-            known = {"x": best, "residual": residual, "sweeps": sweep, "change": change}
+                    ahead = _drifted(layout, state, record)
+                if ahead is not None:
+                    state.go_to(layout, ahead)
+                    record.forget_changes(state)
+        if not violation <= tolerance:  # less was aimed at, but the tolerance is what counts
+            known = {"x": best, "residual": violation, "sweeps": sweep, "change": change}
             if deadline.left == 0.0:
                 raise deadline.passed(known)
             raise NoSolution(
-                f"the servers found no equilibrium in {sweep:,} sweeps; the best point violates its condition by {residual:.1e}; "
+                f"the servers found no equilibrium in {sweep:,} sweeps; the best point violates its condition by {violation:.1e}; "
                 f'try another order ("random", another seed) or a larger tolerance',
                 known,
             )
-        state.finished(best, residual)
-        return Solution(best, iterations=sweep, programs_solved=0, trace=state.trace(), seconds={"load": state.loading})
+        trace = record.finished(state, best, violation)
+        return Solution(best, iterations=sweep, programs_solved=0, trace=trace, seconds={"load": loading})
 
 
-class _State:
-    """The program in arrays by server, and where the servers are."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Layout:
+    """The program in arrays by server: what is fixed.
 
-    def __init__(self, program: Program, goal: Equilibrium) -> None:
-        self.loading = 0.0  # seconds
-        self.program, self.goal = program, goal
+    Attributes
+    ----------
+    program : Program
+    goal : Equilibrium
+    order : int array (pairs,)
+        The pairs, sorted by server; all that follows is in this order.
+    start : int array (servers + 1,)
+        First pair of each server.
+    user, g, largest : arrays (pairs,)
+    tasks : array (users,)
+        Limits on tasks, inf for users who have none.
+    matrix, row_bounds : (limits, pairs), (limits,)
+        The limits of servers.
+    use, bounds, row_of : arrays (pairs, slots), (servers, slots), (servers, slots)
+        The same, with the limits of each server numbered from 0; -1 in ``row_of`` where a server has fewer.
+    """
+
+    program: Program
+    goal: Equilibrium
+    order: IntArray
+    start: IntArray
+    user: IntArray
+    g: FloatArray
+    largest: FloatArray
+    tasks: FloatArray
+    matrix: sp.csr_array
+    row_bounds: FloatArray
+    use: FloatArray
+    bounds: FloatArray
+    row_of: IntArray
+
+    @classmethod
+    def of(cls, program: Program, goal: Equilibrium) -> _Layout:
+        """Lay out a program.
+
+        Raises
+        ------
+        Unsupported
+            It has other limits than those of servers and on tasks.
+        """
         limits = program.limits
-        self.order = np.lexsort((program.pair_users, program.pair_servers))  # pairs by server
+        order = np.lexsort((program.pair_users, program.pair_servers))
         number = len(program.servers)
-        self.start = np.searchsorted(program.pair_servers[self.order], np.arange(number + 1)).astype(np.int64)
-        self.user = program.pair_users[self.order].astype(np.int64)
-        self.g = goal.weights[self.user] / program.utilities[self.order]
-        self.largest = program.largest()[self.order]
-        self.tasks = np.full(len(program.users), np.inf)
+        start = np.searchsorted(program.pair_servers[order], np.arange(number + 1)).astype(np.int64)
+        user = program.pair_users[order].astype(np.int64)
+        tasks = np.full(len(program.users), np.inf)
         owned = limits.kinds == LimitKind.TASKS
-        self.tasks[limits.keys[owned, 0]] = limits.bounds[owned]
-        # The limits of each server, numbered from 0: a dense column for each, as few are needed.
+        tasks[limits.keys[owned, 0]] = limits.bounds[owned]
         rows = np.flatnonzero((limits.kinds == LimitKind.CAPACITY) | (limits.kinds == LimitKind.TIME))
         if rows.size + int(owned.sum()) != len(limits):
             raise Unsupported("best-response knows limits of servers and of users' tasks only")
@@ -185,155 +236,184 @@ class _State:
         slot = np.empty(rows.size, np.int64)
         slot[by_server] = np.arange(rows.size) - first[server[by_server]]
         width = int(slot.max(initial=0)) + 1
-        self.matrix = sp.csr_array(limits.matrix[rows][:, self.order])
-        self.row_bounds = limits.bounds[rows]
-        entries = self.matrix.tocoo()
-        self.use = np.zeros((self.user.size, width))
-        self.use[entries.col, slot[entries.row]] = entries.data
-        self.bounds = np.full((number, width), np.inf)
-        self.bounds[server, slot] = self.row_bounds
-        self.row_of = np.full((number, width), -1)
-        self.row_of[server, slot] = np.arange(rows.size)
-        self.level = np.full((number, width), np.inf)
-        self.stop = np.full(self.user.size, -1)
-        self.x = np.zeros(self.user.size)
-        self.total = np.zeros(self.tasks.size)
-        self.x_before, self.before = self.x.copy(), list[FloatArray]()  # where the servers were before the last sweeps
-        self.changes: list[float] = []
-        self.violations: list[float] = []
-        self.record_of_tasks: list[FloatArray] = []
+        matrix, row_bounds = sp.csr_array(limits.matrix[rows][:, order]), limits.bounds[rows]
+        entries = matrix.tocoo()
+        use, bounds, row_of = np.zeros((user.size, width)), np.full((number, width), np.inf), np.full((number, width), -1)
+        use[entries.col, slot[entries.row]] = entries.data
+        bounds[server, slot], row_of[server, slot] = row_bounds, np.arange(rows.size)
+        g, largest = goal.weights[user] / program.utilities[order], program.largest()[order]
+        return cls(program, goal, order, start, user, g, largest, tasks, matrix, row_bounds, use, bounds, row_of)
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What a sweep reads and writes."""
-        return (self.start, self.user, self.g, self.tasks, self.use, self.bounds, self.x, self.total, self.stop, self.level)
+    def empty(self) -> _State:
+        """Return servers that give nothing to anybody."""
+        n = self.user.size
+        return _State(np.zeros(n), np.zeros(self.tasks.size), np.full(n, -1), np.full(self.bounds.shape, np.inf))
 
-    def plain(self) -> FloatArray:
-        """Where the servers are, pair by pair of the program."""
-        x = np.empty(self.x.size)
-        x[self.order] = self.x
+    def arrays(self, state: _State) -> tuple[np.ndarray, ...]:
+        """Return what a sweep reads and writes."""
+        return (self.start, self.user, self.g, self.tasks, self.use, self.bounds, state.x, state.total, state.stop, state.level)
+
+    def by_pair(self, values: FloatArray) -> FloatArray:
+        """Return values in the order of the program's pairs."""
+        x = np.empty(values.size)
+        x[self.order] = values
         return x
 
-    def stops(self) -> IntArray:
-        """Which row of ``matrix`` stopped each pair, -1 for none."""
+    def stops(self, state: _State) -> IntArray:
+        """Return which row of ``matrix`` stopped each pair, -1 for none."""
         servers = self.program.pair_servers[self.order]
-        return np.where(self.stop >= 0, self.row_of[servers, np.maximum(self.stop, 0)], -1)
+        return np.where(state.stop >= 0, self.row_of[servers, np.maximum(state.stop, 0)], -1)
 
-    def finishes(self) -> list[FloatArray]:
-        """Solve the structure at hand exactly, for each idea of what is nothing."""
-        some = int((self.x > _NOTHING[0] * self.largest).sum())
-        if some > max(_FEW, np.count_nonzero(self.total) + np.isfinite(self.level).sum()) and self.changes[-1] > 1e-9:
-            return []  # more pairs than equations can carry: too early, and dear
-        structure = Structure(self.user, self.g, self.tasks, self.matrix, self.row_bounds, self.x, self.stops())
-        answers: list[FloatArray] = []
-        seen: set[bytes] = set()
-        for nothing in _NOTHING if some <= _FEW or self.changes[-1] < _CLOSE else _NOTHING[:1]:
-            positive = self.x > nothing * self.largest
-            if positive.tobytes() in seen:
-                continue
-            seen.add(positive.tobytes())
-            y = structure.solve(positive)
-            if y is not None:
-                x = np.empty(y.size)
-                x[self.order] = y
-                answers.append(x)
-        return answers
-
-    def residual(self, x: FloatArray) -> float:
-        """By how much x is infeasible or violates the condition."""
+    def violation(self, x: FloatArray) -> float:
+        """Return by how much x (of the program's pairs) is infeasible or violates the condition of the equilibrium."""
         limits = self.program.limits
         excess = limits.matrix @ x - limits.bounds
         relative = np.divide(excess, limits.bounds, out=excess.copy(), where=limits.bounds > 0).max(initial=0.0)
         return max(float(relative), float(-x.min(initial=0.0)), bottleneck_violation(self.program, self.goal, x))
 
-    def go_to(self, x: FloatArray) -> None:
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """What the servers give; sweeps write into these arrays.
+
+    Attributes
+    ----------
+    x, stop : arrays (pairs,)
+        Tasks, and which limit of its server stopped the pair.
+    total : array (users,)
+    level : array (servers, slots)
+        At which each limit filled up, inf where it did not.
+    """
+
+    x: FloatArray
+    total: FloatArray
+    stop: IntArray
+    level: FloatArray
+
+    def go_to(self, layout: _Layout, x: FloatArray) -> None:
         """Go on from x."""
-        self.x[:] = x[self.order]
-        self.total[:] = self.program.per_user(x)
-        self.before, self.x_before = [], self.x.copy()
+        self.x[:] = x
+        self.total[:] = layout.program.per_user(layout.by_pair(x))
 
-    def leap(self) -> None:
-        """Go on from an approximate equilibrium in which what stops each pair now does so."""
-        y = approach(self.user, self.g, self.largest, self.matrix, self.row_bounds, self.x, self.stops())
-        if y is not None:
-            x = np.empty(y.size)
-            x[self.order] = y
-            self.go_to(x)
 
-    def drift(self) -> None:
-        """Go as far in the direction of the last sweeps as they would go by themselves, and no pair further than until one is empty.
+@dataclass(slots=True, eq=False)
+class _Record:
+    """What the sweeps did: a row for each of them, and where the servers were after the last ones."""
 
-        Around a cycle of users and servers whose rates nearly match, each sweep moves the same little, until somebody holds nothing:
-        a thousand sweeps of that are one step here. Pairs whose changes shrink by a ratio get what their series has left.
-        """
-        if len(self.before) < 3:
-            return
-        last = self.x - self.before[-1]
-        previous = self.before[-1] - self.before[-2]
-        ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
-        empties = (last < 0) & (ratio > 0.9) & (self.x > _NOTHING[0] * self.largest)
-        if not empties.any():
-            return
-        times = float((self.x[empties] / -last[empties]).min())
-        left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
-        x = np.empty(self.x.size)
-        x[self.order] = np.maximum(self.x + np.clip(left, 0.0, times) * last, 0.0)
-        self.go_to(x)
+    layout: _Layout
+    changes: list[float] = field(default_factory=list)
+    violations: list[float] = field(default_factory=list)
+    tasks: list[FloatArray] = field(default_factory=list)
+    recent: list[FloatArray] = field(default_factory=list)  # x before the last sweeps, three at most, and x now
 
-    def record(self, change: float) -> None:
-        """Keep a row of the record."""
+    def __post_init__(self) -> None:
+        self.recent = [np.zeros(self.layout.user.size)]
+
+    def add(self, change: float, state: _State) -> None:
+        """Add a sweep."""
+        self._add_row(change, np.nan, state.total)
+        self.recent = [*self.recent[-3:], state.x.copy()]
+
+    def forget_changes(self, state: _State) -> None:
+        """Begin anew with what the last sweeps changed: the servers were moved."""
+        self.recent = [state.x.copy()]
+
+    def finished(self, state: _State, x: FloatArray, violation: float) -> Sweeps:
+        """Return the record, with the way from the last sweep to the answer x."""
+        program = self.layout.program
+        now, before = program.per_user(x), state.total[program.pair_users]
+        change = np.abs(x - self.layout.by_pair(state.x)) / np.maximum(np.maximum(now[program.pair_users], before), _LEAST_NUMBER)
+        self._add_row(float(change.max(initial=0.0)), violation, now)
+        tasks = np.array(self.tasks).reshape(-1, now.size)
+        return Sweeps(np.array(self.changes), np.array(self.violations), tasks, program.users)
+
+    def _add_row(self, change: float, violation: float, total: FloatArray) -> None:
         self.changes.append(change)
-        self.violations.append(np.nan)
-        self.before = [*self.before[-2:], self.x_before]
-        self.x_before = self.x.copy()
-        if (len(self.record_of_tasks) + 1) * self.total.size <= _KEPT:
-            self.record_of_tasks.append(self.total.copy())
-
-    def finished(self, x: FloatArray, residual: float) -> None:
-        """Record the way from the last sweep to the answer."""
-        now = self.program.per_user(x)
-        before = self.total[self.program.pair_users]
-        change = np.abs(x - self.plain()) / np.maximum(np.maximum(now[self.program.pair_users], before), 1e-300)
-        self.total = now
-        self.record(float(change.max(initial=0.0)))
-        self.violations[-1] = residual
-
-    def trace(self) -> Sweeps:
-        """Return the record."""
-        tasks = np.array(self.record_of_tasks).reshape(-1, self.tasks.size)
-        return Sweeps(np.array(self.changes), np.array(self.violations), tasks, self.program.users)
+        self.violations.append(violation)
+        if (len(self.tasks) + 1) * total.size <= _KEPT:
+            self.tasks.append(total.copy())
 
 
-def _turns(goal: Equilibrium, state: _State) -> Callable[[], float]:
-    """Return the function that lets each server act once, on average."""
+# Points that are proposed --------------------------------------------------------------------------------------------------------
+
+
+def _solved_equations(layout: _Layout, state: _State, change: float) -> list[FloatArray]:
+    """Return the solutions of the equations of the active sets at hand, for each idea of which pairs are empty, by pair of the program."""
+    some = int((state.x > _NOTHING[0] * layout.largest).sum())
+    if some > max(_FEW, np.count_nonzero(state.total) + np.isfinite(state.level).sum()) and change > _CREEP:
+        return []  # more pairs than equations can determine: too early, and expensive
+    structure = Structure(layout.user, layout.g, layout.tasks, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+    answers: list[FloatArray] = []
+    seen: set[bytes] = set()
+    for nothing in _NOTHING if some <= _FEW or change < _CLOSE else _NOTHING[:1]:
+        positive = state.x > nothing * layout.largest
+        if positive.tobytes() in seen:
+            continue
+        seen.add(positive.tobytes())
+        x = structure.solve(positive)
+        if x is not None:
+            answers.append(layout.by_pair(x))
+    return answers
+
+
+def _smoothed(layout: _Layout, state: _State) -> FloatArray | None:
+    """Return an approximate equilibrium in which the limits that stop each pair now do so; None where there is none."""
+    return approach(layout.user, layout.g, layout.largest, layout.matrix, layout.row_bounds, state.x, layout.stops(state))
+
+
+def _drifted(layout: _Layout, state: _State, record: _Record) -> FloatArray | None:
+    """Return how far the servers would go by themselves in the direction of the last sweeps, no pair further than until one is empty.
+
+    Around a cycle of users and servers whose rates nearly match, each sweep moves the same little, until some pair is empty: a thousand
+    sweeps are one step here. Pairs whose changes shrink by a ratio get the rest of their geometric series.
+    """
+    if len(record.recent) < 4:
+        return None
+    last = state.x - record.recent[-2]
+    previous = record.recent[-2] - record.recent[-3]
+    ratio = np.divide(last, previous, out=np.zeros_like(last), where=previous != 0)
+    empties = (last < 0) & (ratio > _SAME_WAY) & (state.x > _NOTHING[0] * layout.largest)
+    if not empties.any():
+        return None
+    times = float((state.x[empties] / -last[empties]).min())
+    left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
+    return np.maximum(state.x + np.clip(left, 0.0, times) * last, 0.0)
+
+
+# Turns ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _turns(goal: Equilibrium, layout: _Layout, state: _State) -> tuple[Callable[[], float], float]:
+    """Return the function that lets each server act once, on average, and returns the largest change; and the seconds to load it."""
     started = time.perf_counter()
     from fairopt.solvers.equilibrium import kernel as server_kernel  # numba is slow to import
 
     compiled: Any = server_kernel
-    state.loading += time.perf_counter() - started + load(compiled.sweep, np.arange(0), *state.arrays)
+    arrays = layout.arrays(state)
+    loading = time.perf_counter() - started + load(compiled.sweep, np.arange(0), *arrays)
     rng = np.random.default_rng(goal.seed)
-    servers: IntArray = np.flatnonzero(np.diff(state.start))
+    servers: IntArray = np.flatnonzero(np.diff(layout.start))
     if goal.order == "sequential":
-        return lambda: compiled.sweep(servers, *state.arrays)
+        return lambda: compiled.sweep(servers, *arrays), loading
     if goal.order == "random":
-        return lambda: compiled.sweep(rng.permutation(servers), *state.arrays)
+        return lambda: compiled.sweep(rng.permutation(servers), *arrays), loading
     planned = np.zeros(state.x.size)
-    due = np.full(state.start.size - 1, -1)
-    memory: dict[str, Any] = {"clock": 0, "step": 1.0, "best": np.inf, "since": 0}
-
-    state.loading += load(compiled.act_asynchronously, servers, servers, 1.0, *state.arrays, planned, due, 0)
+    due = np.full(layout.start.size - 1, -1)
+    loading += load(compiled.act_asynchronously, servers, servers, 1.0, *arrays, planned, due, 0)
+    clock, part, least, stalled = 0, 1.0, np.inf, 0
 
     def act() -> float:
+        nonlocal clock, part, least, stalled
         actors = rng.choice(servers, servers.size)
         delays = rng.integers(0, goal.delay + 1, servers.size)
-        change = compiled.act_asynchronously(actors, delays, memory["step"], *state.arrays, planned, due, memory["clock"])
-        memory["clock"] += servers.size
-        if change < 0.9 * memory["best"]:
-            memory["best"], memory["since"] = change, 0
+        change = float(compiled.act_asynchronously(actors, delays, part, *arrays, planned, due, clock))
+        clock += servers.size
+        if change < _GAINS * least:
+            least, stalled = change, 0
         else:
-            memory["since"] += 1
-            if memory["since"] >= 50:
-                memory["step"], memory["since"], memory["best"] = max(0.5 * memory["step"], 0.05), 0, change
-        return float(change)
+            stalled += 1
+            if stalled >= _STALLED:
+                part, stalled, least = max(_SHORTER * part, _SHORTEST), 0, change
+        return change
 
-    return act
+    return act, loading

@@ -136,7 +136,7 @@ def test_many_users_of_few_servers(sharing: str) -> None:
 def test_an_answer_within_the_tolerance_is_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the tolerance is aimed at; where the sweeps end between the two, the tolerance is what counts."""
     monkeypatch.setattr(best_response, "_SWEEPS", 1)
-    monkeypatch.setattr(best_response._State, "finishes", lambda _: [])
+    monkeypatch.setattr(best_response, "_solved_equations", lambda *_: [])
     instance = fo.Instance([[9.0, 12.0, 100.0], [12.0, 12.0, 0.0]], [[1.5, 1.0, 10.0], [1.0, 2.0, 10.0], [0.5, 1.0, 0.0], [1.0, 0.5, 0.0]])
     violation = fo.solve(instance, "psdsf", tolerance=0.7).certificate.fairness
     assert 0.07 < violation <= 0.7
