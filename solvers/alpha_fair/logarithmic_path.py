@@ -179,7 +179,8 @@ def follow(problem: AlphaFairProblem, deadline: Deadline) -> Point:
                 point = solve_on_sets(here, point, ActiveSets(used, p > 0, negligible_users(here, p)), _PATIENT) or point
                 violation = here.kkt_violation(point.x, point.p)
         if not least <= violation:
-            best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
+            with np.errstate(over="ignore"):  # infinite prices fail the certificate
+                best, least = Point(point.x, point.p * np.exp(here.shift - problem.shift)), violation  # in the given unit of money
         if violation <= _GOOD:
             break
         log.info("the path at alpha = %g left a KKT violation of %.1e; trying another", there.alpha, violation)
