@@ -210,7 +210,7 @@ class AlphaFairProblem:
     # The way back ----------------------------------------------------------------------------------------------------------------
 
     def point(self, solution: Solution) -> Point:
-        """Return a solution with prices in these units."""
+        """Return a solution in these units, with its prices of whole limits in its own unit of money."""
         assert solution.prices is not None
         scaled, bounds = self.scaled, self.scaled.program.limits.bounds
         return Point(solution.x[scaled.columns] / scaled.scale, solution.prices[scaled.rows] * bounds[scaled.rows])

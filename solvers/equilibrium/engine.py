@@ -377,7 +377,7 @@ def _drifted(layout: _Layout, state: _State, record: _Record) -> FloatArray | No
         return None
     times = float((state.x[empties] / -last[empties]).min())
     left = np.divide(ratio, 1 - ratio, out=np.full_like(ratio, times), where=ratio < 1)
-    return np.maximum(state.x + np.clip(left, 0.0, times) * last, 0.0)
+    return np.asarray(np.maximum(state.x + np.clip(left, 0.0, times) * last, 0.0))
 
 
 # Turns ---------------------------------------------------------------------------------------------------------------------------
