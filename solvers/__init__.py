@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Equalize, Equilibrium, Feature, Leximin, Program, Solution
-from fairopt.solvers import leximin
 from fairopt.solvers.alpha_fair import polish as alpha_fair_polish
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.equilibrium import polish as equilibrium_polish
@@ -23,6 +22,7 @@ from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.filling.progressive_filling import Filled, fill
 from fairopt.solvers.interior_point.engine import InteriorPoint
+from fairopt.solvers.leximin import polish as leximin_polish
 from fairopt.solvers.trajectory.engine import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs.engine import HiGHS
@@ -111,7 +111,7 @@ def polishes(program: Program, solution: Solution) -> Iterator[tuple[str, Soluti
     if program.integral:
         return
     if isinstance(program.goal, Leximin | Equalize):
-        yield from (("level equations", found) for found in leximin.polishes(program, solution))
+        yield from (("level equations", found) for found in leximin_polish.polishes(program, solution))
         return
     of_active_sets = equilibrium_polish.polish if isinstance(program.goal, Equilibrium) else alpha_fair_polish.polish
     found = of_active_sets(program, solution)

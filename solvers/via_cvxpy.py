@@ -26,7 +26,8 @@ import scipy.sparse as sp
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
 from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
-from fairopt.solvers.backend import Backend, Deadline, Status, Way
+from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
+from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -75,7 +76,7 @@ class CVXPY(Backend):
         """Solve any program of these features."""
         solver = (self.within or "").upper() or ("CLARABEL" if isinstance(program.goal, AlphaFair | Tradeoff) else "HIGHS")
         task = _Task(_imported(solver), solver, program, deadline)
-        if task.column.size == 0:
+        if not task.scaled.n_columns:
             return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)))
         if isinstance(program.goal, Total):
             solution = task.total(program.goal)
@@ -105,14 +106,9 @@ class _Task:
 
     def __init__(self, cvxpy: Any, solver: str, program: Program, deadline: Deadline) -> None:
         self.cp, self.solver, self.program, self.deadline = cvxpy, solver, program, deadline
-        largest = program.largest()
-        self.column = np.flatnonzero(largest > 0)
-        self.scale = largest[self.column]
-        self.user = program.pair_users[self.column]
-        self.row = np.flatnonzero(program.limits.bounds > 0)
-        use = sp.csr_array(program.limits.matrix[self.row][:, self.column] * self.scale)
-        self.use = sp.csr_array(use / program.limits.bounds[self.row][:, None])
-        self.x = cvxpy.Variable(self.column.size, nonneg=True)
+        self.scaled = program.scaled()
+        self.use = self.scaled.use
+        self.x = cvxpy.Variable(self.scaled.n_columns, nonneg=True)
         self.limits = self.use @ self.x <= 1
         self.seconds = {"compile": 0.0}
         self.iterations = self.solved = 0
@@ -150,50 +146,46 @@ class _Task:
 
     # Back to the program's units ---------------------------------------------------------------------------------------------
 
-    def tasks(self) -> FloatArray:
-        """Return x, made feasible: what a solver's tolerance puts above a limit is taken off."""
+    def point(self) -> FloatArray:
+        """Return the columns, made feasible: what a solver's tolerance puts above a limit is taken off."""
         y = np.maximum(self.x.value, 0.0)
-        y /= max(1.0, float((self.use @ y).max(initial=0.0)))
-        x = np.zeros(self.program.n_pairs)
-        x[self.column] = y * self.scale
-        return x
+        return np.asarray(y / max(1.0, float((self.use @ y).max(initial=0.0))))
 
-    def prices(self, unit: float, scaled: FloatArray | None = None) -> FloatArray:
-        """Return the multipliers of the limits in the program's units."""
-        scaled = np.asarray(self.limits.dual_value) if scaled is None else scaled
-        prices = np.zeros(len(self.program.limits))
-        prices[self.row] = np.maximum(scaled, 0.0) * unit / self.program.limits.bounds[self.row]
-        return prices
+    def prices(self) -> FloatArray:
+        """Return the multipliers of whole limits, (rows,)."""
+        return np.maximum(np.asarray(self.limits.dual_value), 0.0)
 
     # Goals -------------------------------------------------------------------------------------------------------------------
 
     def total(self, goal: Total) -> Solution:
         """One linear program."""
-        worth = (goal.weights[self.program.pair_users] * self.program.utilities)[self.column] * self.scale
+        scaled = self.scaled
+        worth = goal.weights[scaled.members][scaled.user] * scaled.utilities
         unit = float(worth.max())
         self.run((worth / unit) @ self.x, [self.limits], {})
-        return Solution(self.tasks(), prices=self.prices(unit), iterations=self.iterations)
+        return Solution(scaled.tasks(self.point()), prices=scaled.prices(self.prices() * unit), iterations=self.iterations)
 
-    def utilities(self, unit: FloatArray, number: int, group: np.ndarray) -> sp.csr_array:
+    def utilities(self, unit: FloatArray) -> sp.csr_array:
         """Return the rows U[n] / unit[n] over the columns."""
-        worth = self.program.utilities[self.column] * self.scale / unit[group]
-        return sp.csr_array((worth, (group, np.arange(group.size))), shape=(number, group.size))
+        scaled = self.scaled
+        entries = scaled.utilities / unit[scaled.user], (scaled.user, np.arange(scaled.n_columns))
+        return sp.csr_array(entries, shape=(scaled.n_users, scaled.n_columns))
 
     def alpha_fair(self, goal: AlphaFair) -> Solution:
         """At alpha = 1 in units of what users could have, then at alpha in units of that answer."""
-        scaled, cp, prices = self.program.scaled(), self.cp, np.zeros(self.row.size)
+        scaled, cp, prices = self.scaled, self.cp, np.zeros(self.scaled.rows.size)
         weights, unit = goal.weights[scaled.members], np.maximum.reduceat(scaled.utilities, scaled.first)
-        own = self.utilities(unit, scaled.n_users, scaled.user) @ self.x
+        own = self.utilities(unit) @ self.x
         try:
             self.run(cp.sum(cp.multiply(weights / weights.max(), cp.log(own))), [self.limits], {})
-            x, prices = np.maximum(self.x.value, 0.0), np.asarray(self.limits.dual_value)
+            x, prices = np.maximum(self.x.value, 0.0), self.prices()
             if goal.alpha != 1:
                 level = unit * np.maximum(scaled.per_user(scaled.utilities * x) / unit, _LEAST_LEVEL)
                 log_weight = np.log(weights) + (1 - goal.alpha) * np.log(level)
                 parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
-                power = cp.power(self.utilities(level, scaled.n_users, scaled.user) @ self.x, 1 - goal.alpha, approx=False)
+                power = cp.power(self.utilities(level) @ self.x, 1 - goal.alpha, approx=False)
                 self.run(cp.sum(cp.multiply(parts / (1 - goal.alpha), power)), [self.limits], {})
-                prices = np.asarray(self.limits.dual_value)
+                prices = self.prices()
         except FairoptError:
             if self.x.value is None:
                 raise
@@ -201,9 +193,9 @@ class _Task:
 
     def tradeoff(self, goal: Tradeoff) -> Solution:
         """The goal as it stands, in units of what users could have."""
-        scaled, cp = self.program.scaled(), self.cp
+        scaled, cp = self.scaled, self.cp
         unit = np.maximum.reduceat(scaled.utilities, scaled.first)
-        own = self.utilities(unit, scaled.n_users, scaled.user) @ self.x
+        own = self.utilities(unit) @ self.x
         log_unit = np.log(unit) - np.log(unit).mean()
         log_weight = np.log(goal.weights[scaled.members]) + (1 - goal.beta) * log_unit
         log_weight -= log_weight.max()
@@ -214,11 +206,11 @@ class _Task:
         total = cp.log(cp.sum(cp.multiply(np.exp(log_unit - log_unit.max()), own)))
         e = goal.efficiency
         self.run((1 - e) / (1 - goal.beta) * powers + e * total, [self.limits], {})
-        return self.in_money(goal, np.asarray(self.limits.dual_value))
+        return self.in_money(goal, self.prices())
 
     def in_money(self, goal: AlphaFair | Tradeoff, prices: FloatArray) -> Solution:
         """Return the answer with prices in the unit of the goal: at an optimum, users spend what their tasks are worth."""
-        x, prices = self.tasks(), self.prices(1.0, prices)
+        x, prices = self.scaled.tasks(self.point()), self.scaled.prices(prices)
         level = self.program.per_user(self.program.utilities * x)
         with np.errstate(all="ignore"):
             log_money = (goal.log_worth(level) + np.log(level))[level > 0]
@@ -227,40 +219,36 @@ class _Task:
 
     def levels(self, goal: Leximin | Equalize, tolerance: float) -> Solution:
         """One linear program a level."""
-        cp, program = self.cp, self.program
-        members, group = np.unique(self.user, return_inverse=True)
-        reach = np.bincount(group, weights=program.utilities[self.column] * self.scale) / goal.weights[members]
-        unit = float(np.exp(np.log(reach).mean()))
-        rows = self.utilities(goal.weights[members] * unit, members.size, group)
-        t = cp.Variable()
-        level = np.zeros(members.size)
-        rising = np.ones(members.size, bool)
-        equal = isinstance(goal, Equalize)
-        stages: list[Stage] = []
-        while rising.any():
-            constraints = [self.limits, rows @ self.x - t == 0 if equal else rows[np.flatnonzero(rising)] @ self.x - t >= 0]
-            if not rising.all():
-                constraints.append(rows[np.flatnonzero(~rising)] @ self.x >= level[~rising])
-            self.run(t, constraints, {"levels": [stage.value for stage in stages]})
-            value = float(t.value)
-            prices = np.maximum(np.asarray(self.limits.dual_value), 0.0)
-            prices[prices < _NOISE * prices.max(initial=0.0)] = 0.0
-            q = np.full(members.size, np.inf)  # the cheapest price of one unit of level
-            np.minimum.at(q, group, (self.use.T @ prices) / rows.data[np.argsort(rows.indices)])
-            sigma = float(q[rising].sum())
-            # In no solution that reaches t does a user rise further than this: see fairopt.certificate.levels.
-            gap = max((float(prices.sum()) - float(q[~rising] @ level[~rising])) / sigma - value, 0.0) if sigma > 0 else np.inf
-            with np.errstate(divide="ignore", invalid="ignore"):
-                rise = np.where(rising & (q > 0), sigma * gap / q, np.inf)
-            proved = rise <= 0.1 * tolerance * value
-            settled = np.flatnonzero(rising if equal else proved if proved.any() else rise <= 2 * rise.min())
-            stages.append(Stage(value * unit, members[settled], self.prices(unit, prices)))
-            level[settled] = value
-            rising[settled] = False
-            if equal:
-                break
-        x = self.tasks()
-        reached = program.per_user(x * program.utilities)[members] / goal.weights[members]
-        factor = np.zeros(len(program.users))
-        factor[members] = np.minimum(np.divide(level * unit, reached, out=np.ones(members.size), where=reached > 0), 1.0)
-        return Solution(x * factor[program.pair_users], tuple(stages), iterations=self.iterations, programs_solved=self.solved)
+        program, members = self.program, np.zeros(len(self.program.users), bool)
+        members[self.scaled.members] = True
+        together = Together(members, isinstance(goal, Equalize))
+        per_level = program.utilities / goal.weights[program.pair_users]
+        found = solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
+        return replace(found, iterations=self.iterations, programs_solved=self.solved)
+
+
+class _Levels:
+    """The linear programs of levels, each stated anew; levels in one unit for all."""
+
+    def __init__(self, task: _Task, goal: Leximin | Equalize) -> None:
+        self.task, self.equal = task, isinstance(goal, Equalize)
+        weights = goal.weights[task.scaled.members]
+        self.unit = float(np.exp(np.log(task.scaled.reach / weights).mean()))
+        self.rows = task.utilities(weights * self.unit)
+        self.t = task.cp.Variable()
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Maximise t with every user on its course, or, for one equal level, everybody exactly at it."""
+        task, scaled, t, unit = self.task, self.task.scaled, self.t, self.unit
+        start, rate, rising = (values[scaled.members] for values in (course.start / unit, course.rate, course.rising))
+        above = self.rows @ task.x - task.cp.multiply(rate, t) - start
+        task.run(t, [task.limits, above == 0 if self.equal else above >= 0], final_levels(task.program, stages))
+        y, prices = task.point(), task.prices()
+        prices[prices < _NOISE * prices.max(initial=0.0)] = 0.0
+        levels, q = np.zeros(course.start.size), np.zeros(course.start.size)
+        levels[scaled.members] = (self.rows @ y) * unit
+        cost = (scaled.use.T @ prices) / self.rows.data
+        q[scaled.members] = np.minimum.reduceat(cost, scaled.first) / unit
+        reached = float(((levels[scaled.members][rising] / unit - start[rising]) / rate[rising]).min()) * unit
+        proof = Proof.of(course.lowered(levels), scaled.prices(prices * unit), q, float(prices.sum()))
+        return Step(scaled.tasks(y), levels, reached, proof)

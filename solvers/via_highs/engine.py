@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
 from fairopt.solvers.backend import Backend, Deadline, Way
-from fairopt.solvers.via_highs.levels import Levels
-from fairopt.solvers.via_highs.model import HighsModel, solved
+from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
@@ -50,7 +50,7 @@ class HiGHS(Backend):
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
-        return Levels(program, program.goal, tolerance, deadline).solve()
+        return solve_levels(program, program.goal, tolerance, deadline)
 
 
 def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:

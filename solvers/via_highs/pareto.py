@@ -37,7 +37,7 @@ from fairopt.errors import CertificateError
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Program
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 
 __all__ = ["Pareto", "pareto_frontier"]
 

@@ -15,17 +15,21 @@ guess is already off by 1e-4 to 1e-8 of itself, so that two LPs of some hundred 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import Leximin, LimitKind, Program, Solution
-from fairopt.solvers.backend import Deadline, final_levels
-from fairopt.solvers.via_highs.levels import Levels
-from fairopt.solvers.via_highs.model import HighsModel, Status, solved
-from fairopt.solvers.via_highs.proofs import Proof
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
+from fairopt.solvers.backend import Deadline, Status, final_levels
+from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.leximin.levels import Course, LostError, Proof, Together, settle_below, solve_levels
+from fairopt.solvers.via_highs.level_programs import LevelProblem
+from fairopt.solvers.via_highs.levels import CappedLevels, Tried
 from fairopt.solvers.via_highs.responses import Response, Users
 
 __all__ = ["solve_sifted", "wins"]
@@ -59,194 +63,265 @@ def wins(program: Program) -> bool:
 def _one_each(program: Program) -> bool:
     """Has everybody one limit of its own at most that is more than a cap on its level?"""
     assert isinstance(program.goal, Leximin)
-    own = Levels.own_limits(program, program.goal)
+    own = OwnLimits(program, program.utilities / program.goal.weights[program.pair_users])
     return bool(np.bincount(own.users[~own.even], minlength=1).max() <= 1)
 
 
 def solve_sifted(program: Program, goal: Leximin, tolerance: float, deadline: Deadline) -> Solution | None:
     """Return the leximin of a program for which this `wins`, None where an LP failed or the bound and the level did not meet."""
+    problem = LevelProblem.of(program, goal)
+    programs = _SiftedPrograms(_SiftedProblem.of(problem), deadline)
     try:
         with np.errstate(all="ignore"):  # what overflows is lost, and the certificate judges
-            return _SiftedLevels(program, goal, tolerance, deadline).solve()
-    except _LostError as lost:
+            solver = CappedLevels(programs, problem)
+            found = solve_levels(program, problem.per_level, solver, Together(problem.members), settle_below(tolerance))
+    except LostError as lost:
         log.info("%s", lost)
         return None
+    return replace(found, iterations=programs.iterations, programs_solved=programs.programs)
 
 
-class _LostError(Exception):
-    """These LPs lead nowhere."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _SiftedProblem:
+    """What stays the same. Users are those who can have anything ("members"), pairs those with room, levels l in units of U / phi.
 
+    Attributes
+    ----------
+    problem : LevelProblem
+    who : int array (members,)
+        Positions of the members among the users of the program.
+    user : int array (columns,)
+        Position of the user of each pair among the members.
+    shared : int array (shared,)
+        Limits that members share.
+    use, use_by_column : sparse matrices (shared, columns), (columns, shared)
+        Part of a shared limit that a unit of level takes on the pair.
+    own_row : int array (members,)
+        The limit of the user's own that is more than a cap, -1 without one.
+    responses : Users
+    """
 
-class _SiftedLevels(Levels):
-    """A leximin whose LPs hold torn users only. Users (members) and pairs are those who can have anything, levels l in units of U / phi."""
+    problem: LevelProblem
+    who: IntArray
+    user: IntArray
+    shared: IntArray
+    use: Any
+    use_by_column: Any
+    own_row: IntArray
+    responses: Users
 
-    def _caps_matter(self) -> bool:
-        return True
+    @classmethod
+    def of(cls, problem: LevelProblem) -> _SiftedProblem:
+        """Return the parts of a problem."""
+        limits, own = problem.program.limits, problem.own
+        per_level, who = problem.per_level[problem.columns], np.flatnonzero(problem.members)
+        user = np.searchsorted(who, problem.users)
+        shared = np.flatnonzero(limits.of_servers & (limits.bounds > 0))
+        matrix = limits.matrix[:, problem.columns]
+        use: Any = sp.csc_array(matrix[shared] / limits.bounds[shared][:, None] / per_level)
+        uneven = own.rows[~own.even]
+        uneven = uneven[problem.members[limits.keys[uneven, 0]]]
+        own_row, bound = np.full(who.size, -1), np.full(who.size, np.inf)
+        own_row[np.searchsorted(who, limits.keys[uneven, 0])] = uneven
+        bounded = np.flatnonzero(own_row >= 0)
+        bound[bounded] = limits.bounds[own_row[bounded]]
+        takes = np.asarray(matrix[uneven].sum(axis=0)).ravel() / per_level
+        return cls(problem, who, user, shared, use, sp.csr_array(use.T), own_row, Users(user, takes, bound))
 
-    def _prepare(self) -> None:
-        program, limits, per_level = self.program, self.program.limits, self.per_level[self.column]
-        self.who = np.flatnonzero(self.member)
-        self.user = np.unique(program.pair_users[self.column], return_inverse=True)[1]
-        self.shared = np.flatnonzero(limits.of_servers & (limits.bounds > 0))
-        matrix = limits.matrix[:, self.column]
-        self.use: Any = sp.csc_array(matrix[self.shared] / limits.bounds[self.shared][:, None] / per_level)
-        self.use_by_column: Any = sp.csr_array(self.use.T)
-        uneven = self.own.rows[~self.own.even]
-        uneven = uneven[self.member[limits.keys[uneven, 0]]]
-        self.own_row = np.full(self.who.size, -1)
-        self.own_row[np.searchsorted(self.who, limits.keys[uneven, 0])] = uneven
-        self.bounded = np.flatnonzero(self.own_row >= 0)
-        bound = np.full(self.who.size, np.inf)
-        bound[self.bounded] = limits.bounds[self.own_row[self.bounded]]
-        self.users = Users(self.user, np.asarray(matrix[uneven].sum(axis=0)).ravel() / per_level, bound)
-        self.t_unit = min(self._guess(), self._most())
+    @property
+    def bounded(self) -> IntArray:
+        """Members with a limit of their own that is more than a cap."""
+        return np.flatnonzero(self.own_row >= 0)
 
-    def _restart(self, t_unit: float) -> None:
-        self.t_unit = t_unit
+    def wanted(self, course: Course, cap: FloatArray, t: float) -> FloatArray:
+        """Return what everybody shall have when those who rise reach t, (members,)."""
+        return np.asarray(np.where(course.rising, np.minimum(cap, t), course.start)[self.who])
 
-    def _wanted(self, t: float) -> FloatArray:
-        """Return what everybody shall have when those who rise reach t, (users,)."""
-        return np.asarray(np.where(self.rising, np.minimum(self.cap, t), self.level)[self.who])
-
-    # Prices ----------------------------------------------------------------------------------------------------------------------
-
-    def _respond(self, price: FloatArray, wanted: FloatArray) -> tuple[Response, Proof]:
+    def respond(self, price: FloatArray, wanted: FloatArray, course: Course, cap: FloatArray) -> tuple[Response, Proof]:
         """Return what users do at prices of whole shared limits, and what that proves."""
-        limits, bounded = self.program.limits, self.bounded
-        response = self.users.respond(self.use_by_column @ price, wanted)
-        full, q = np.zeros(len(limits)), np.zeros(self.cap.size)
+        limits, bounded = self.problem.program.limits, self.bounded
+        response = self.responses.respond(self.use_by_column @ price, wanted)
+        full, q = np.zeros(len(limits)), np.zeros(cap.size)
         full[self.shared] = price / limits.bounds[self.shared]
         full[self.own_row[bounded]] = response.y[bounded]
         q[self.who] = response.q
-        spent = float(price.sum() + response.y[bounded] @ self.users.bound[bounded])
-        return response, self._proved(full, q, spent)
+        spent = float(price.sum() + response.y[bounded] @ self.responses.bound[bounded])
+        return response, Proof.of(course, full, q, spent, cap)
 
-    def _guess(self) -> float:
-        """Return the lowest bound by prices that rise where the crowd is, and keep what users choose around these prices."""
-        best, t = np.inf, self._most()
-        self.near = price = np.full(self.shared.size, 1.0 / self.shared.size)
-        self.width, self.tries = _NEAR, 0
-        for step in range(_ROUNDS):
-            response, proof = self._respond(price, self._wanted(t))
-            if proof.bound < best:
-                best, self.near, self.proof = proof.bound, price, proof
-            t = min(t, best)
-            load = self.use @ response.level
-            price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
-            price /= price.sum()
-        self.kept, self.torn = response.level > 0, np.zeros(self.who.size, bool)
-        self._look_around(self._wanted(t))
-        # What settled users have now is always possible.
-        held = np.where(self.rising[self.who][self.user], self.kept, self.x[self.column] > 0)
-        self.torn |= self._whose(held != self.kept)
-        self.kept |= held
-        return best
-
-    def _look_around(self, wanted: FloatArray) -> None:
-        """Keep what users choose at prices near those that gave the best bound."""
-        rng = np.random.default_rng(0)
-        for _ in range(_LOOKS):
-            price = self.near * np.exp(self.width * rng.uniform(-1, 1, self.near.size))
-            self._keep(self._respond(price, wanted)[0])
-
-    def _keep(self, response: Response) -> bool:
-        """Keep the pairs that users choose now; who chooses others than before is torn. Return whether there is anything new."""
-        chosen = response.level > 0
-        changed = self._whose(chosen != self.kept)
-        new = bool((changed & ~self.torn).any() or (chosen & ~self.kept).any())
-        self.torn |= changed
-        self.kept |= chosen
-        return new
-
-    def _whose(self, pairs: BoolArray) -> BoolArray:
+    def have(self, pairs: BoolArray) -> BoolArray:
+        """Say which members have one of these pairs, (members,)."""
         return np.asarray(np.bincount(self.user[pairs], minlength=self.who.size) > 0)
 
-    # Linear programs -------------------------------------------------------------------------------------------------------------
 
-    def _sure(self, wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return levels of the pairs of sure users, (pairs,), as a constant and a multiple of theta.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choice:
+    """Which pairs users choose at prices near the best ones (``kept``, (columns,)), and whose choice is not clear (``split``, (members,)).
 
-        One pair has all of it. Two, at the limit b of the user's own, solve l + l' = theta w and a l + a' l' = b.
-        """
-        constant, multiple = np.zeros(self.column.size), np.zeros(self.column.size)
-        pairs = np.flatnonzero(self.kept & ~self.torn[self.user])
-        first = np.flatnonzero(np.diff(self.user[pairs], prepend=-1))
-        number = np.diff(np.append(first, pairs.size))
-        one, two, other = pairs[first[number == 1]], pairs[first[number == 2]], pairs[first[number == 2] + 1]
-        multiple[one] = wanted[self.user[one]]
-        own, bound, both = self.users.own, self.users.bound[self.user[two]], wanted[self.user[two]]
-        apart = own[two] - own[other]
-        constant[two], constant[other] = bound / apart, -bound / apart
-        multiple[two], multiple[other] = -own[other] * both / apart, own[two] * both / apart
-        settled = ~self.rising[self.who][self.user]
-        return constant + np.where(settled, multiple, 0.0), np.where(settled, 0.0, multiple)
+    ``near`` are the best prices so far, ``width`` how far around them choices were looked at, ``tries`` how many LPs this level took.
+    """
 
-    def _solve_lp(self) -> tuple[float, Proof]:
-        wanted, rising = self._wanted(self.t_unit), self.rising[self.who]
-        constant, multiple = self._sure(wanted)
-        columns = np.flatnonzero(self.kept & self.torn[self.user])
-        model = self._model(columns, wanted, constant, multiple)
+    kept: BoolArray
+    split: BoolArray
+    near: FloatArray
+    width: float = _NEAR
+    tries: int = 0
+
+    def with_response(self, problem: _SiftedProblem, response: Response) -> tuple[_Choice, bool]:
+        """Keep the pairs that users choose now; who chooses others than before is split. Say whether there is anything new."""
+        chosen = response.level > 0
+        changed = problem.have(chosen != self.kept)
+        new = bool((changed & ~self.split).any() or (chosen & ~self.kept).any())
+        return replace(self, kept=self.kept | chosen, split=self.split | changed), new
+
+    def with_choices_around(self, problem: _SiftedProblem, wanted: FloatArray, course: Course, cap: FloatArray) -> _Choice:
+        """Keep what users choose at prices near the best ones."""
+        rng, choice = np.random.default_rng(0), self
+        for _ in range(_LOOKS):
+            price = self.near * np.exp(self.width * rng.uniform(-1, 1, self.near.size))
+            choice, _ = choice.with_response(problem, problem.respond(price, wanted, course, cap)[0])
+        return choice
+
+
+class _SiftedPrograms:
+    """The LPs of split users."""
+
+    def __init__(self, problem: _SiftedProblem, deadline: Deadline) -> None:
+        self.problem, self.deadline = problem, deadline
+        self.x = np.zeros(problem.problem.program.n_pairs)
+        self.choice: _Choice | None = None  # of the present level
+        self.iterations = self.programs = 0
+
+    def first_guess(self, course: Course, caps: FloatArray) -> tuple[float, Proof | None]:
+        """Return the lowest bound by multiplicative-weights prices, and keep what users choose around the best of these prices."""
+        problem, best = self.problem, None
+        t = float(np.minimum(caps, problem.problem.reach)[course.rising].max(initial=0.0))
+        near = price = np.full(problem.shared.size, 1.0 / problem.shared.size)
+        for step in range(_ROUNDS):
+            response, proof = problem.respond(price, problem.wanted(course, caps, t), course, caps)
+            if best is None or proof.bound < best.bound:
+                best, near = proof, price
+            t = min(t, best.bound)
+            load = problem.use @ response.level
+            price = price * np.exp((load / load.max() - 1) * 2 / np.sqrt(step + 1))
+            price /= price.sum()
+        choice = _Choice(response.level > 0, np.zeros(problem.who.size, bool), near)
+        choice = choice.with_choices_around(problem, problem.wanted(course, caps, t), course, caps)
+        # What settled users have now is always possible.
+        held = np.where(course.rising[problem.who][problem.user], choice.kept, self.x[problem.problem.columns] > 0)
+        self.choice = replace(choice, kept=choice.kept | held, split=choice.split | problem.have(held != choice.kept))
+        assert best is not None
+        return best.bound, best
+
+    def attempt(self, guess: float, course: Course, caps: FloatArray, stages: Sequence[Stage]) -> Tried:
+        """Solve an LP, of more users where it has no solution; then let all users respond to its prices."""
+        problem, choice = self.problem, self.choice
+        assert choice is not None
+        wanted, rising = problem.wanted(course, caps, guess), course.rising[problem.who]
         while True:
-            self.tries += 1
-            if self.tries > _MOST_LPS:
-                raise _LostError("level and bound did not meet")
-            outcome = model.run(self.deadline.left)
+            choice = replace(choice, tries=choice.tries + 1)
+            if choice.tries > _MOST_LPS:
+                raise LostError("level and bound did not meet")
+            lp = _SplitLP.of(problem, choice, wanted, rising)
+            outcome = lp.model.run(self.deadline.left)
             if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
                 break
-            mixing = ~self.torn & (np.bincount(self.user[self.kept], minlength=self.who.size) > 1)
+            mixing = ~choice.split & (np.bincount(problem.user[choice.kept], minlength=problem.who.size) > 1)
             if outcome.status is not Status.INFEASIBLE or not mixing.any():
-                raise _LostError(f"HiGHS: {outcome.status.value}")
-            self.width *= _WIDER  # mixtures of sure users want too much: more of them have to give way
-            if self.width < 1:
-                self._look_around(wanted)
+                raise LostError(f"HiGHS: {outcome.status.value}")
+            choice = replace(choice, width=choice.width * _WIDER)  # mixtures of sure users want too much: more of them have to give way
+            if choice.width < 1:
+                choice = choice.with_choices_around(problem, wanted, course, caps)
             else:
-                self.torn |= mixing
-            constant, multiple = self._sure(wanted)
-            columns = np.flatnonzero(self.kept & self.torn[self.user])
-            model = self._model(columns, wanted, constant, multiple)
-        outcome = model.refine(solved(outcome, self.deadline, final_levels(self.program, self.stages)), self.deadline.left)
+                choice = replace(choice, split=choice.split | mixing)
+        outcome = lp.model.refine(solved(outcome, self.deadline, final_levels(problem.problem.program, stages)), self.deadline.left)
         self.iterations += outcome.iterations
         self.programs += 1
 
         theta = float(outcome.x[-1])
-        level = constant + multiple * theta
-        level[columns] = outcome.x[:-1] * wanted[self.user[columns]]
-        wrong = self._whose(level < -_ROUNDING * wanted[self.user])  # mixtures with less than nothing
+        level = lp.levels(problem, outcome, wanted)
+        wrong = problem.have(level < -_ROUNDING * wanted[problem.user])  # mixtures with less than nothing
         level = np.maximum(level, 0.0)
-        level /= max(1.0, float((self.use @ level).max()))
-        self.x[self.column] = level / self.per_level[self.column]
-        reached = np.bincount(self.user, weights=level, minlength=self.who.size)
-        price = np.maximum(outcome.row_duals[: self.shared.size], 0.0)
-        self.near = price if price.any() else self.near
+        level /= max(1.0, float((problem.use @ level).max()))
+        self.x = np.zeros(self.x.size)
+        self.x[problem.problem.columns] = level / problem.problem.per_level[problem.problem.columns]
+        reached = np.bincount(problem.user, weights=level, minlength=problem.who.size)
+        price = np.maximum(outcome.row_duals[: problem.shared.size], 0.0)
+        near = price if price.any() else choice.near
         at = np.where(rising, min(max(theta, _LEAST), 1.0), 1.0)
-        response, proof = self._respond(self.near, wanted * at)
-        self.torn |= wrong
-        self.grew = self._keep(response) or bool(wrong.any())
-        log.debug("%d torn, %d columns, theta %.12g", int(self.torn.sum()), columns.size, theta)
-        return float((reached[rising] / wanted[rising]).min()), proof
+        response, proof = problem.respond(near, wanted * at, course, caps)
+        choice, new = replace(choice, near=near, split=choice.split | wrong).with_response(problem, response)
+        self.choice = choice
+        log.debug("%d split, %d columns, theta %.12g", int(choice.split.sum()), lp.columns.size, theta)
+        part = float((reached[rising] / wanted[rising]).min())
+        # Mixtures with less than nothing may leave a point far from feasible: its levels bind nobody.
+        return Tried(self.x, None, part, guess, proof, new or bool(wrong.any()))
 
-    def _model(self, columns: np.ndarray, wanted: FloatArray, constant: FloatArray, multiple: FloatArray) -> HighsModel:
-        """Columns: those of torn users, in parts of what they want, then theta. Rows: shared limits, own limits, torn users."""
-        user, own = self.user[columns], self.users.own[columns] * wanted[self.user[columns]]
-        torn = np.flatnonzero(self.torn)
-        rises = self.rising[self.who][torn]
-        limited = np.flatnonzero(np.isfinite(self.users.bound[torn]))
-        by_user = sp.csr_array((np.ones(columns.size), (np.searchsorted(torn, user), np.arange(columns.size))), (torn.size, columns.size))
-        theta = np.concatenate([self.use @ multiple, np.zeros(limited.size), -rises.astype(float)])
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SplitLP:
+    """The LP of split users. Levels of sure users are ``constant`` + ``multiple`` theta, (columns of the program,).
+
+    Columns: the pairs of split users, in parts of what they want, then theta. Rows: shared limits, own limits, split users.
+    """
+
+    columns: IntArray
+    constant: FloatArray
+    multiple: FloatArray
+    model: HighsModel
+
+    @classmethod
+    def of(cls, problem: _SiftedProblem, choice: _Choice, wanted: FloatArray, rising: BoolArray) -> _SplitLP:
+        """Build it."""
+        constant, multiple = _sure(problem, choice, wanted, rising)
+        columns = np.flatnonzero(choice.kept & choice.split[problem.user])
+        user, bound = problem.user[columns], problem.responses.bound
+        own = problem.responses.own[columns] * wanted[user]
+        split = np.flatnonzero(choice.split)
+        rises = rising[split]
+        limited = np.flatnonzero(np.isfinite(bound[split]))
+        by_user = sp.csr_array((np.ones(columns.size), (np.searchsorted(split, user), np.arange(columns.size))), (split.size, columns.size))
+        theta = np.concatenate([problem.use @ multiple, np.zeros(limited.size), -rises.astype(float)])
         matrix = sp.vstack(
             [
-                self.use[:, columns] * wanted[user],
-                by_user[limited] * np.where(np.isfinite(self.users.bound[user]), own / self.users.bound[user], 0.0),
+                problem.use[:, columns] * wanted[user],
+                by_user[limited] * np.where(np.isfinite(bound[user]), own / bound[user], 0.0),
                 by_user,
             ]
         )
-        lowest = np.full(self.shared.size + limited.size, -np.inf)
-        return HighsModel(
+        lowest = np.full(problem.shared.size + limited.size, -np.inf)
+        model = HighsModel(
             np.append(np.zeros(columns.size), 1.0),
             np.zeros(columns.size + 1),
             np.full(columns.size + 1, np.inf),
             sp.csc_array(sp.hstack([matrix, sp.csc_array(theta[:, None])])),
             np.concatenate([lowest, np.where(rises, 0.0, 1.0)]),
-            np.concatenate([1 - self.use @ constant, np.ones(limited.size), np.full(torn.size, np.inf)]),
+            np.concatenate([1 - problem.use @ constant, np.ones(limited.size), np.full(split.size, np.inf)]),
             tolerance=1e-10,
         )
+        return cls(columns, constant, multiple, model)
+
+    def levels(self, problem: _SiftedProblem, outcome: Outcome, wanted: FloatArray) -> FloatArray:
+        """Return the level that each pair gives its user at a point, (columns of the program,); those of mixtures may be negative."""
+        level = self.constant + self.multiple * float(outcome.x[-1])
+        level[self.columns] = outcome.x[:-1] * wanted[problem.user[self.columns]]
+        return np.asarray(level)
+
+
+def _sure(problem: _SiftedProblem, choice: _Choice, wanted: FloatArray, rising: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return levels of the pairs of sure users, (columns,), as a constant and a multiple of theta.
+
+    One pair has all of it. Two, at the limit b of the user's own, solve l + l' = theta w and a l + a' l' = b.
+    """
+    user, own = problem.user, problem.responses.own
+    constant, multiple = np.zeros(user.size), np.zeros(user.size)
+    pairs = np.flatnonzero(choice.kept & ~choice.split[user])
+    first = np.flatnonzero(np.diff(user[pairs], prepend=-1))
+    number = np.diff(np.append(first, pairs.size))
+    one, two, other = pairs[first[number == 1]], pairs[first[number == 2]], pairs[first[number == 2] + 1]
+    multiple[one] = wanted[user[one]]
+    bound, both = problem.responses.bound[user[two]], wanted[user[two]]
+    apart = own[two] - own[other]
+    constant[two], constant[other] = bound / apart, -bound / apart
+    multiple[two], multiple[other] = -own[other] * both / apart, own[two] * both / apart
+    settled = ~rising[user]
+    return constant + np.where(settled, multiple, 0.0), np.where(settled, 0.0, multiple)

@@ -1,7 +1,7 @@
 """One leximin after another on the same columns and limits, as users have more or fewer tasks: each from where the last one ended.
 
 What changes between two moments of a simulation is how many tasks users have, and sometimes weights. In the linear programs of
-`fairopt.solvers.via_highs.levels` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
+`fairopt.solvers.via_highs.level_programs` these are bounds of the users' rows and the coefficients of t, so the model is built once, and
 
 * the first program of a moment starts at the basis at which that of the last moment ended. As only bounds differ, its prices are still
   good, and dual simplex needs few pivots;
@@ -16,25 +16,26 @@ guess is believed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import Leximin, LimitKind, Program, Solution
+from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.levels import Levels
-from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status
+from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
+from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms, Point
+from fairopt.solvers.via_highs.levels import reached_caps
 
 __all__ = ["RepeatedLevels"]
 
 _TOLERANCE = 1e-8
-_ROUNDING = 1e-15
-_DUAL = 1  # HiGHS's number for dual simplex
 
 
-class RepeatedLevels(Levels):
+class RepeatedLevels:
     """The leximins of programs that differ in the tasks of their users, and in weights.
 
     Parameters
@@ -45,10 +46,13 @@ class RepeatedLevels(Levels):
 
     def __init__(self, program: Program) -> None:
         assert isinstance(program.goal, Leximin)
-        self.early = np.zeros(len(program.users), bool)  # settled by the guess
-        self.first_level, self.first_basis = 0.0, None
-        super().__init__(program, program.goal, _TOLERANCE, Deadline(None))
+        self.weights = program.goal.weights
+        problem = LevelProblem.of(program, program.goal)
+        self.programs = LevelPrograms(problem, Deadline(None))
+        if problem.members.any():
+            self.programs.prepare(Course.together(problem.members), problem.first_unit(self.weights))
         self.task_share = program.per_user(program.utilities) / np.maximum(program.per_user(np.ones(program.n_pairs)), 1.0)
+        self.first_level, self.first_basis = 0.0, None  # of the last moment
 
     @staticmethod
     def suits(program: Program) -> bool:
@@ -67,76 +71,65 @@ class RepeatedLevels(Levels):
         NoSolution
             HiGHS did not find one. This model should not be used any more.
         """
-        limits = self.program.limits
+        programs, problem = self.programs, self.programs.problem
+        limits = problem.program.limits
         bounds, of_tasks = limits.bounds.copy(), limits.kinds == LimitKind.TASKS
         bounds[of_tasks] = tasks[limits.keys[of_tasks, 0]]
-        self.program = replace(self.program, limits=replace(limits, bounds=bounds), goal=Leximin(weights))
-        lighter = self.weights / weights
+        program = replace(problem.program, limits=replace(limits, bounds=bounds), goal=Leximin(weights))
+        programs.reweigh(program, self.weights / weights)
         self.weights = weights.copy()
-        self.unit = self.unit * lighter  # so that a column adds to its user's level as many units of it as before
-        self.per_level = self.per_level * lighter[self.program.pair_users]
-        self.cap = np.where(self.member, tasks * self.task_share / weights, 0.0)
-        self.early = self.member & (self.cap <= self.first_level)
-        if (self.early == self.member).all():
-            self.early[self.cap.argmax()] = False  # somebody has to rise
-        self.rising = self.member & ~self.early
-        self.level = np.where(self.early, self.cap, 0.0)
-        self.stages, self.slack = [], 0.0
-        self._write(np.flatnonzero(self.member), (self.t_rises != self.rising) | (lighter != 1.0))
+        cap = np.where(problem.members, tasks * self.task_share / weights, 0.0)
+        early = problem.members & (cap <= self.first_level)
+        if (early == problem.members).all():
+            early[cap.argmax()] = False  # somebody has to rise
         # A level beyond all caps says no more than one that is twice as high as they are.
-        self.model.set_column_bounds(self.column.size, 0.0, 2.0 * float(self.cap.max()) / self.t_unit)
-        if self.first_basis is not None:
-            self.model.basis = self.first_basis
-            self.model.set_options(simplex_strategy=_DUAL)
-        return self.program, self.solve()
+        programs.bound_t(2.0 * float(cap.max()))
+        moment = _Moment(programs, cap, early, self.first_basis)
+        found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(_TOLERANCE))
+        self.first_level, self.first_basis = moment.first_level, moment.first_basis
+        return program, replace(found, iterations=programs.iterations, programs_solved=programs.programs)
 
-    def _build(self) -> HighsModel:
-        self.t_rises = self.rising.copy()  # in whose rows t stands
-        return super()._build()
 
-    def _settle_some(self) -> None:
+class _Moment:
+    """The steps of one leximin: users settled ``early``, by the guess, are in no course before the guess has proved right."""
+
+    def __init__(self, programs: LevelPrograms, cap: FloatArray, early: BoolArray, basis: Any) -> None:
+        self.programs, self.cap, self.early, self.basis = programs, cap, early, basis
+        self.first_level, self.first_basis = 0.0, None
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Solve an LP, and take back what was guessed wrongly; else settle users whose caps are reached, else go on as always."""
-        outcome = self._run()
-        t = self._reached() * self.t_unit
-        above = self.early & (self.cap > t)
-        if above.any():
-            self._release(above)
-            return
-        self.early[:] = False
-        if not self.stages:
-            self.first_level, self.first_basis = t, self.model.basis
-        capped = np.flatnonzero(self.rising & (self.cap <= t * (1 + _ROUNDING)))
-        if capped.size:
-            self._settle(capped, self.cap[capped])
-        else:
-            self._settle_at_bottleneck(t, self._proof(outcome))
+        point = self._solve(course, stages)
+        if (self.early & (self.cap > point.t)).any():
+            self.early &= self.cap <= point.t
+            return Step(point.x, point.levels, point.t)
+        early, self.early = np.flatnonzero(self.early), np.zeros(self.early.size, bool)
+        if not stages:
+            self.first_level, self.first_basis = point.t, self.programs.basis
+        held = np.minimum(self.cap[early], point.levels[early])
+        left = course.lowered(point.levels).settled(early, held)
+        capped = reached_caps(left, self.cap, point.t)
+        at_cap, caps = np.append(early, capped), np.append(held, self.cap[capped])
+        proof = None if capped.size else self.programs.proof(left, point, self.cap)
+        return Step(point.x, point.levels, point.t, proof, at_cap=at_cap, caps=caps)
 
-    def _attempt(self) -> Outcome:
+    def _solve(self, course: Course, stages: Sequence[Stage]) -> Point:
+        programs = self.programs
         if self.early.any():
-            outcome = self.model.run(self.deadline.left)
-            if outcome.status is Status.OPTIMAL:
-                self.iterations += outcome.iterations
-                return outcome
-            self._release(self.early & (self.cap > 0))  # there is no such allocation
-        return super()._attempt()
+            guessed = self._with_early(course)
+            programs.prepare(guessed, programs.t_unit)
+            programs.go_on_by_dual(self.basis)
+            self.basis = None
+            outcome = programs.try_once(guessed)
+            if outcome is not None:
+                return programs.refined(guessed, outcome)
+            self.early &= self.cap <= 0  # there is no such allocation
+        course = self._with_early(course)
+        programs.prepare(course, programs.t_unit)
+        programs.go_on_by_dual(self.basis)
+        self.basis = None
+        return programs.solve(course, None, stages)
 
-    def _release(self, users: BoolArray) -> None:
-        """Let users rise who were settled by the guess."""
-        self.early &= ~users
-        self.rising |= users
-        self.level[users] = 0.0
-        self._write(np.flatnonzero(users), users)
-
-    def _settle(self, users: np.ndarray, levels: FloatArray) -> None:
-        self.level[users] = levels
-        self.rising[users] = False
-        if self.rising.any():  # else this model is not run any more
-            self._write(users, self.t_rises)
-
-    def _write(self, users: np.ndarray, changed: BoolArray) -> None:
-        """Bring the rows of users up to date; t stands in a row, with another coefficient than before, where it changed."""
-        rows = self.user_rows
-        for n in users[changed[users]]:
-            self.model.set_coefficient(rows[n], self.column.size, -self.wanted[n] / self.unit[n] if self.rising[n] else 0.0)
-        self.t_rises[users] = self.rising[users]
-        self.model.set_row_bounds(rows[users], self.level[users] / self.unit[users], np.full(users.size, np.inf))
+    def _with_early(self, course: Course) -> Course:
+        early = np.flatnonzero(self.early)
+        return course.settled(early, self.cap[early]) if early.size else course

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Leximin, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
 
 __all__ = ["solve_whole"]
 

@@ -3,9 +3,7 @@ r"""Pyomo: any program as a ConcreteModel, solved through HiGHS or, ``solver="py
 The model itself is built in `fairopt.solvers.via_pyomo.model`. Programs are brought to units of their own first: limits with bound 1,
 tasks counted in what makes a unit of the user's level.
 
-Leximin. With F the users already settled, at levels L[n], the next level is max t with U[n]/phi[n] >= t for the others and >= L[n] on
-F. Its multipliers p >= 0 bound t; a user whose cheapest price q[n] of a unit of level is positive can rise by at most sigma (bound -
-t) / q[n] in any optimal solution (``fairopt.certificate.levels``), and is settled where that is nothing. One linear program a level.
+Leximins, and one equal level, are in `fairopt.solvers.via_pyomo.levels`.
 
 Alternatives. A union of polytopes is a MILP (gdp.bigm or gdp.hull), whose answers are good to a solver's tolerance of 1e-6 or 1e-9
 only. So the MILP only *chooses*: with one alternative of each clause fixed, its rows hold together with the limits, a linear program
@@ -14,7 +12,6 @@ tolerance only, it is excluded and the MILP solved again. The gap is that betwee
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -22,16 +19,14 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Limits, Program, Solution, Stage, Total
-from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.via_highs.model import HighsModel, Status
+from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Program, Solution, Total
+from fairopt.solvers.backend import Backend, Deadline, Status
+from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
+from fairopt.solvers.via_pyomo.levels import solve_levels
 
 __all__ = ["Pyomo", "to_model"]
 
-_NOISE = 1e-12  # a dual below this part of the largest is none
-_DIGITS = 1e-14
-_SETTLED = 1e-9
 _CHOICES = 50  # choices that turn out to be infeasible before giving up
 
 
@@ -64,40 +59,7 @@ class Pyomo(Backend):
         if isinstance(goal, Total):
             return _total(program, goal, engine, deadline)
         assert isinstance(goal, Leximin | Equalize)
-        return _levels(program, goal, engine, deadline)
-
-
-def _in_units(program: Program, scale: FloatArray, goal: Any) -> Program:
-    """Count the tasks of each pair in units of ``scale`` and limits in units of their bounds."""
-    limits = program.limits
-    unit = np.where(limits.bounds > 0, limits.bounds, 1.0)
-    matrix = sp.csr_array(limits.matrix * scale / unit[:, None])
-    scaled = Limits(matrix, np.where(limits.bounds > 0, 1.0, 0.0), limits.kinds, limits.keys)
-    return dataclasses.replace(program, utilities=program.utilities * scale, limits=scaled, goal=goal)
-
-
-def _solved(status: Status, deadline: Deadline, known: dict[str, object]) -> None:
-    if status is Status.TIME_LIMIT:
-        raise deadline.passed(known)
-    if status is not Status.OPTIMAL:
-        raise FairoptError(f"Pyomo's solver did not solve a program that has a solution: {status.value}; try another solver")
-
-
-def _prices(model: Any, program: Program) -> FloatArray:
-    """Multipliers of the limits; their sign is a convention of the solver's, and never differs between rows."""
-    prices = np.zeros(len(program.limits))
-    for kind, name in pyomo_model.COMPONENT.items():
-        rows = np.flatnonzero(program.limits.kinds == kind)
-        for j, label in zip(rows, getattr(model, name, ()), strict=False):
-            prices[j] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
-    return np.where(prices > _NOISE * prices.max(initial=0.0), prices, 0.0)
-
-
-def _with_duals(model: Any) -> Any:
-    import pyomo.environ as pyo
-
-    model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
-    return model
+        return solve_levels(program, goal, engine, tolerance, deadline)
 
 
 def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> Solution:
@@ -106,11 +68,11 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
     scale = np.ones(largest.size) if program.integral else np.where(largest > 0, largest, 1.0)
     worth = goal.weights[program.pair_users] * program.utilities * largest
     unit = float(worth.max()) or 1.0
-    scaled = _in_units(program, scale, Total(goal.weights / unit))
+    scaled = pyomo_model.in_units(program, scale, Total(goal.weights / unit))
     model = pyomo_model.build(scaled)
-    model = model if program.integral else _with_duals(model)
+    model = model if program.integral else pyomo_model.with_duals(model)
     status, bound = pyomo_model.run(model, engine, deadline.left)
-    _solved(status, deadline, {})
+    pyomo_model.require_solved(status, deadline, {})
     x: FloatArray = np.maximum(pyomo_model.values(list(model.x.values())), 0.0)
     if program.integral:
         x = np.rint(x)
@@ -118,59 +80,7 @@ def _total(program: Program, goal: Total, engine: Any, deadline: Deadline) -> So
         bound = reached if np.isnan(bound) else bound * unit
         return Solution(x, gap=max(bound - reached, 0.0) / max(bound, unit * 1e-9), bound=max(bound, reached))
     bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    return Solution(x * scale, prices=_prices(model, program) * unit / bounds)
-
-
-def _levels(program: Program, goal: Leximin | Equalize, engine: Any, deadline: Deadline) -> Solution:
-    """Raise levels until every user is settled, then give everybody exactly its level."""
-    users, largest = program.pair_users, program.largest()
-    per_level = program.utilities / goal.weights[users]
-    reach = program.per_user(largest * per_level)
-    rising = reach > 0
-    unit = float(reach[rising].min()) / max(1, int(rising.sum())) ** 0.5
-    scale = np.where(largest > 0, np.minimum(unit / per_level, largest), 1.0)
-    scaled = _in_units(program, scale, dataclasses.replace(goal, weights=goal.weights * unit))
-    per_level = per_level * scale / unit
-    model = _with_duals(pyomo_model.build(scaled))
-    variables = list(model.x.values())
-    matrix = scaled.limits.matrix
-    bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
-    level = np.zeros(rising.size)
-    stages: list[Stage] = []
-    y, programs = np.zeros(users.size), 0
-    while rising.any():
-        status, _ = pyomo_model.run(model, engine, deadline.left)
-        _solved(status, deadline, {"levels": [stage.value for stage in stages]})
-        programs += 1
-        y = np.maximum(pyomo_model.values(variables), 0.0) * (largest > 0)
-        y /= max(1.0, float((matrix @ y).max(initial=0.0)))
-        up = np.flatnonzero(rising)
-        t = float(program.per_user(y * per_level)[up].min())
-        prices = _prices(model, program)
-        full = prices * unit / bounds
-        if isinstance(goal, Equalize):
-            settled = up
-        else:
-            q = np.full(rising.size, np.inf)
-            np.minimum.at(q, users, (matrix.T @ prices) / per_level)
-            below = ~rising & np.isfinite(q) & (q > 0)
-            sigma = float(q[up].sum())
-            if sigma <= 0:
-                raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
-            worth = float(prices @ scaled.limits.bounds) * (1 - _DIGITS)
-            gap = max((worth - float(q[below] @ level[below])) / sigma - t, 0.0)
-            rise = np.divide(sigma * gap, q[up], out=np.full(up.size, np.inf), where=q[up] > 0)
-            settled = up[(rise <= _SETTLED * t) | (rise <= rise.min())]
-        stages.append(Stage(t * unit, settled, full))
-        level[settled] = t
-        rising[settled] = False
-        if not isinstance(goal, Equalize):
-            for n in settled:
-                name = program.users[n]
-                model.share[name].set_value(model.utility[name] / float(goal.weights[n] * unit) >= t)
-    reached = program.per_user(y * per_level)
-    factor = np.divide(level, reached, out=np.zeros_like(level), where=reached > 0)
-    return Solution(y * factor[users] * scale, tuple(stages), programs_solved=programs)
+    return Solution(x * scale, prices=pyomo_model.prices(model, program) * unit / bounds)
 
 
 # Alternatives --------------------------------------------------------------------------------------------------------------------
@@ -186,7 +96,7 @@ def _choose(program: Program, engine: Any, deadline: Deadline) -> Solution:
     auxiliary_scale = np.where(goal.auxiliary_upper > 0, goal.auxiliary_upper, 1.0)
     column_scale = np.concatenate([scale, auxiliary_scale])
     unit = float(np.abs(goal.preference * largest).max(initial=0.0)) or 1.0
-    scaled = _in_units(
+    scaled = pyomo_model.in_units(
         program,
         scale,
         Disjunctive(
@@ -200,7 +110,7 @@ def _choose(program: Program, engine: Any, deadline: Deadline) -> Solution:
     model = pyomo_model.build(scaled)
     for attempt in range(_CHOICES):
         status, bound = pyomo_model.run(model, engine, deadline.left)
-        _solved(status, deadline, {})
+        pyomo_model.require_solved(status, deadline, {})
         point = pyomo_model.values([*model.x.values(), *model.auxiliary.values()])
         chosen = [_held(model, clause, c) for c, clause in enumerate(within.clauses)]
         exact = _exactly(scaled, within, chosen, point, deadline)

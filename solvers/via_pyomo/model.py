@@ -15,6 +15,7 @@ The variables of a union of polytopes are bounded by what each can reach alone, 
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import warnings
 from collections.abc import Iterator
@@ -26,10 +27,10 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Program, Total, Tradeoff
-from fairopt.solvers.via_highs.model import Status
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Leximin, LimitKind, Limits, Program, Total, Tradeoff
+from fairopt.solvers.backend import Deadline, Status
 
-__all__ = ["COMPONENT", "build", "inside", "run", "solver", "status_of", "values"]
+__all__ = ["COMPONENT", "build", "in_units", "inside", "prices", "require_solved", "run", "solver", "status_of", "values", "with_duals"]
 
 COMPONENT = {
     LimitKind.CAPACITY: "capacity",
@@ -39,6 +40,7 @@ COMPONENT = {
     LimitKind.PARALLELISM: "parallelism",
 }
 _HIGHS = ("appsi_highs", "highs")
+_NOISE = 1e-12  # a multiplier below this part of the largest is none
 _TIGHT = {
     **{"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10, "mip_feasibility_tolerance": 1e-9},
     **{"mip_rel_gap": 0.0, "mip_abs_gap": 0.0, "small_matrix_value": 1e-12},
@@ -243,3 +245,41 @@ def run(model: Any, engine: Any, seconds: float) -> tuple[Status, float]:
 def values(variables: list[Any]) -> FloatArray:
     """Return the values of variables; those that no row mentions have none, and are 0."""
     return np.array([0.0 if variable.value is None else float(variable.value) for variable in variables])
+
+
+# In units, and back --------------------------------------------------------------------------------------------------------------
+
+
+def in_units(program: Program, scale: FloatArray, goal: Any) -> Program:
+    """Count the tasks of each pair in units of ``scale`` and limits in units of their bounds."""
+    limits = program.limits
+    unit = np.where(limits.bounds > 0, limits.bounds, 1.0)
+    matrix = sp.csr_array(limits.matrix * scale / unit[:, None])
+    scaled = Limits(matrix, np.where(limits.bounds > 0, 1.0, 0.0), limits.kinds, limits.keys)
+    return dataclasses.replace(program, utilities=program.utilities * scale, limits=scaled, goal=goal)
+
+
+def require_solved(status: Status, deadline: Deadline, known: dict[str, object]) -> None:
+    """Raise what a status that is not optimal means."""
+    if status is Status.TIME_LIMIT:
+        raise deadline.passed(known)
+    if status is not Status.OPTIMAL:
+        raise FairoptError(f"Pyomo's solver did not solve a program that has a solution: {status.value}; try another solver")
+
+
+def prices(model: Any, program: Program) -> FloatArray:
+    """Return the multipliers of the limits; their sign is a convention of the solver's, and never differs between rows."""
+    found = np.zeros(len(program.limits))
+    for kind, name in COMPONENT.items():
+        rows = np.flatnonzero(program.limits.kinds == kind)
+        for j, label in zip(rows, getattr(model, name, ()), strict=False):
+            found[j] = abs(float(model.dual.get(getattr(model, name)[label], 0.0)))
+    return np.where(found > _NOISE * found.max(initial=0.0), found, 0.0)
+
+
+def with_duals(model: Any) -> Any:
+    """Ask for multipliers; return the model."""
+    import pyomo.environ as pyo
+
+    model.dual = pyo.Suffix(direction=pyo.Suffix.IMPORT)
+    return model

@@ -21,7 +21,7 @@ from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_pa
 from fairopt.cli import app
 from fairopt.instance import FloatArray
 from fairopt.solvers import pareto_frontier
-from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 POOL = fo.Instance([[9, 18]], [[1, 4], [6, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])

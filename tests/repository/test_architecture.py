@@ -24,7 +24,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("analysis", "studies", "imports", "simulation"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
-SHARED = ("backend", "compiled", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
+SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
 ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling")
 MAY_USE_ALPHA_FAIR = {"interior_point", "__init__"}  # interior_point -> alpha_fair -> structure is the one chain
 DOOR = "fairopt"  # the public door: it opens to every room, and only commands go through it

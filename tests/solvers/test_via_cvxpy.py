@@ -33,8 +33,8 @@ def test_every_native_status_is_mapped() -> None:
     """All of CVXPY's and of HiGHS's; only those that say optimal are optimal."""
     highspy = pytest.importorskip("highspy")
     settings_of = pytest.importorskip("cvxpy.settings")
+    from fairopt.solvers.highs_model import status_of as of_highs
     from fairopt.solvers.via_cvxpy import status_of as of_cvxpy
-    from fairopt.solvers.via_highs.model import status_of as of_highs
 
     native = [*settings_of.SOLUTION_PRESENT, *settings_of.INF_OR_UNB, *settings_of.ERROR, settings_of.UNKNOWN, None]
     assert {status for status in native if of_cvxpy(status) is Status.OPTIMAL} == {"optimal", "optimal_inaccurate"}

@@ -19,7 +19,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_highs import engine as via_highs
 from fairopt.solvers.via_highs import sifting as sifted_levels
-from fairopt.solvers.via_highs.levels import Levels
+from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.responses import Users
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 from fairopt.solving.policy import find
@@ -149,7 +149,7 @@ def test_levels_by_definition(seed: int, load: float) -> None:
     """Both kinds of LPs against the definition of a leximin."""
     program = fo.formulate(jobs(6, load=load, seed=seed), "tsf")
     expected = reference(program)
-    for solution in (sifted(program), Levels(program, leximin_of(program), 1e-8, NEVER).solve()):
+    for solution in (sifted(program), solve_levels(program, leximin_of(program), 1e-8, NEVER)):
         np.testing.assert_allclose(levels(program, solution), expected, rtol=1e-6)
         assert certify(program, solution).worst <= 1e-8
 
@@ -166,7 +166,7 @@ def test_sifted_levels_agree_with_those_of_all_users(instance: fo.Instance, seed
             solution = solve_sifted(program, leximin_of(program), 1e-8, NEVER)
             if solution is None or not certify(program, solution).worst <= 1e-8:
                 continue  # lost, and the engine would go on to the LPs of all users
-            other = Levels(program, leximin_of(program), 1e-8, NEVER).solve()
+            other = solve_levels(program, leximin_of(program), 1e-8, NEVER)
             np.testing.assert_allclose(levels(program, solution), levels(program, other), rtol=1e-6, atol=1e-12)
 
 
@@ -228,7 +228,7 @@ def test_what_rounding_leaves_is_sharpened(monkeypatch: pytest.MonkeyPatch) -> N
         raise AssertionError("all users were solved for")
 
     monkeypatch.setattr(via_highs, "solve_sifted", lambda *_: rough)
-    monkeypatch.setattr(Levels, "solve", none)
+    monkeypatch.setattr(via_highs, "solve_levels", none)
     found = find(program, [via_highs.HiGHS()], 1e-8, NEVER)
     assert found.finished_by == "level equations"
     assert found.certificate == certify(program, found.solution)

@@ -22,7 +22,7 @@ import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Alternative, Disjunctive
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.model import Status
+from fairopt.solvers.highs_model import Status
 from fairopt.solvers.via_pyomo import model as pyomo_model
 from fairopt.solvers.via_pyomo.engine import Pyomo
 

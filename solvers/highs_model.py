@@ -66,7 +66,7 @@ class HighsModel:
         cost: FloatArray,
         lower: FloatArray,
         upper: FloatArray,
-        matrix: sp.csc_array,
+        matrix: sp.csr_array | sp.csc_array,
         row_lower: FloatArray,
         row_upper: FloatArray,
         integral: IntArray | None = None,
@@ -74,23 +74,26 @@ class HighsModel:
     ) -> None:
         import highspy
 
-        matrix = sp.csc_array(matrix)
-        matrix.sort_indices()
+        self._matrix = sp.csr_array(matrix, copy=True)
+        self._matrix.sort_indices()
         lp = highspy.HighsLp()
         lp.num_col_, lp.num_row_ = cost.size, row_lower.size
         lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
         lp.row_lower_, lp.row_upper_ = row_lower, row_upper
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-        lp.a_matrix_.index_ = matrix.indices.astype(np.int32)
-        lp.a_matrix_.value_ = matrix.data
+        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        lp.a_matrix_.start_ = self._matrix.indptr.astype(np.int32)
+        lp.a_matrix_.index_ = self._matrix.indices.astype(np.int32)
+        lp.a_matrix_.value_ = self._matrix.data
         lp.sense_ = highspy.ObjSense.kMaximize
         if integral is not None:
             kinds = [highspy.HighsVarType.kContinuous] * cost.size
             for j in integral:
                 kinds[j] = highspy.HighsVarType.kInteger
             lp.integrality_ = kinds
-        self._matrix = sp.csr_array(matrix)
+        self._cost = np.array(cost, float)
+        self._bounds = [np.array(values, float) for values in (lower, upper, row_lower, row_upper)]
+        self._all = np.arange(max(matrix.shape), dtype=np.int32)
+        self._entries: dict[int, IntArray] = {}  # positions of a column's entries in the matrix, by row; -1 where there is none
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._integral = integral is not None
         self.set_options(
@@ -140,21 +143,33 @@ class HighsModel:
 
     def set_costs(self, cost: FloatArray) -> None:
         """Change the goal."""
+        self._cost = np.array(cost, float)
+        self._write_costs(self._cost)
+
+    def _write_costs(self, cost: FloatArray) -> None:
         self._highs.changeColsCost(cost.size, np.arange(cost.size, dtype=np.int32), cost)
 
-    def set_coefficient(self, row: int, column: int, value: float) -> None:
-        """Change one entry of the matrix."""
-        self._highs.changeCoeff(int(row), int(column), float(value))
-        span = slice(self._matrix.indptr[row], self._matrix.indptr[row + 1])
-        self._matrix.data[span][self._matrix.indices[span] == column] = value
+    def set_coefficients(self, rows: IntArray, column: int, values: FloatArray) -> None:
+        """Change entries of one column, which the matrix has."""
+        if column not in self._entries:
+            place = np.full(self._matrix.shape[0], -1)
+            entries = np.flatnonzero(self._matrix.indices == column)
+            place[np.searchsorted(self._matrix.indptr, entries, side="right") - 1] = entries
+            self._entries[column] = place
+        self._matrix.data[self._entries[column][rows]] = values
+        change = self._highs.changeCoeff
+        for row, value in zip(rows.tolist(), values.tolist(), strict=True):
+            change(row, column, value)
 
     def set_column_bounds(self, column: int, lower: float, upper: float) -> None:
         """Change the bounds of one column."""
+        self._bounds[0][column], self._bounds[1][column] = lower, upper
         self._highs.changeColBounds(int(column), float(lower), float(upper))
 
-    def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
-        """Change the bounds of some rows."""
-        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, upper)
+    def set_row_lower(self, rows: IntArray, lower: FloatArray) -> None:
+        """Change the lower bounds of some rows that have no upper ones."""
+        self._bounds[2][rows] = lower
+        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, self._bounds[3][rows])
 
     def run(self, time_limit: float) -> Outcome:
         """Solve, from the last basis if there is one."""
@@ -184,26 +199,22 @@ class HighsModel:
         With x = x0 + d / factor the bounds of d are factor * (bounds - x0) and factor * (row bounds - A x0); the basis stays. Costs
         times ``of_prices`` shrink the tolerance of prices. (Iterative refinement of linear programs; Gleixner, Steffy and Wolter 2016.)
         """
-        lp = self._highs.getLp()
-        before = [np.array(values) for values in (lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)]
-        lower, upper, row_lower, row_upper = before
+        lower, upper, row_lower, row_upper = self._bounds
         point = np.clip(outcome.x, lower, upper)
         activity = self._matrix @ point
-        self._set_bounds(
+        self._write_bounds(
             factor * (lower - point), factor * (upper - point), factor * (row_lower - activity), factor * (row_upper - activity)
         )
-        cost = np.array(lp.col_cost_)
         if of_prices != 1.0:
-            self.set_costs(cost * of_prices)
+            self._write_costs(self._cost * of_prices)
         correction = self.run(time_limit)
-        self._set_bounds(*before)
+        self._write_bounds(*self._bounds)
         if of_prices != 1.0:
-            self.set_costs(cost)
+            self._write_costs(self._cost)
         if correction.status is not Status.OPTIMAL:
             return outcome
         return replace(outcome, x=point + correction.x / factor, row_duals=correction.row_duals / of_prices)
 
-    def _set_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
-        columns, rows = np.arange(lower.size, dtype=np.int32), np.arange(row_lower.size, dtype=np.int32)
-        self._highs.changeColsBounds(columns.size, columns, lower, upper)
-        self._highs.changeRowsBounds(rows.size, rows, row_lower, row_upper)
+    def _write_bounds(self, lower: FloatArray, upper: FloatArray, row_lower: FloatArray, row_upper: FloatArray) -> None:
+        self._highs.changeColsBounds(lower.size, self._all[: lower.size], lower, upper)
+        self._highs.changeRowsBounds(row_lower.size, self._all[: row_lower.size], row_lower, row_upper)

@@ -11,9 +11,9 @@ from instances import instance_of_many_levels
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution, Stage
-from fairopt.solvers import leximin as level_equations
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin import on_level_sets, polishes
+from fairopt.solvers.leximin import polish as leximin_polish
+from fairopt.solvers.leximin.polish import polish, polishes
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving.policy import find
 
@@ -42,7 +42,7 @@ def test_errors_of_the_last_digits_are_mended() -> None:
     moved = solution.x * (1 + 1e-9 * rng.uniform(-1, 1, solution.x.size))
     stages = tuple(replace(stage, value=stage.value * (1 + 1e-9 * rng.uniform(-1, 1))) for stage in solution.stages)
     rough = replace(solution, x=moved, stages=stages)
-    mended = on_level_sets(program, rough)
+    mended = polish(program, rough)
     assert certify(program, rough).worst > 1e-8
     assert certify(program, mended).worst <= 1e-9
     assert certify(program, mended).feasibility <= 1e-14
@@ -88,8 +88,8 @@ def test_a_user_without_a_pair_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(_: object) -> None:
         raise AssertionError("a singular matrix is factorised")
 
-    monkeypatch.setattr(level_equations, "splu", asked)
+    monkeypatch.setattr(leximin_polish, "splu", asked)
     program = fo.formulate(fo.Instance([[1.0], [1.0]], [[1.0], [2.0]]), "drfh")
     stages = (Stage(0.5, np.array([0]), np.array([1.0, 0.0])), Stage(0.5, np.array([1]), np.array([0.0, 1.0])))
     solution = Solution(np.full(program.n_pairs, 0.25), stages=stages)
-    assert on_level_sets(program, solution) is solution
+    assert polish(program, solution) is solution

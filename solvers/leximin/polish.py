@@ -9,7 +9,7 @@ full, which pairs are used and who shares a level. With these held, x and the le
 Placements are seldom unique, nor need the equations be independent. Of all corrections dx, dt we take the one with the least sum of
 (dx/x)^2 and (dt/t)^2, so that who holds little moves little: with E the matrix of x and D = diag(x), dx = D^2 E'l, where l solves the
 symmetric system of E D^2 E' bordered by the levels. A small multiple of the identity makes it regular, and a few repetitions, each from
-what is still missing, take its effect away. Whether the answer is better, the certificate decides (`sharpened`).
+what is still missing, take its effect away. Whether the answer is better, the certificate decides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.sparse.linalg import splu
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution
 
-__all__ = ["on_level_sets", "polishes"]
+__all__ = ["polish", "polishes"]
 
 _DEAR = 1e-9  # a pair that would waste this part of all spending, if its user had all its level there, is unused
 _PRICED = 1e-12  # a limit with a smaller part of all spending has no price
@@ -40,10 +40,10 @@ def polishes(program: Program, solution: Solution) -> Iterator[Solution]:
     What a solver's own tolerance leaves open of a level, a user who pays little of what it costs feels a thousand times.
     """
     for same in _SAME:
-        yield on_level_sets(program, solution, same)
+        yield polish(program, solution, same)
 
 
-def on_level_sets(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
+def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solution:
     """Return the solution near this one that fulfils the equations of its levels; this one where they cannot be solved.
 
     Levels that differ by less than this part are the ``same``.

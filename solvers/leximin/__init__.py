@@ -1,0 +1,7 @@
+"""Leximins level by level: what the engines that solve them share.
+
+=============  ======================================================================================
+``levels``     the loop over levels, the bound of a level by weak duality, who is settled by it
+``polish``     an answer near the leximin, moved to where the equations of its levels hold exactly
+=============  ======================================================================================
+"""

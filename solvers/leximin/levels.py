@@ -1,0 +1,311 @@
+"""The loop over the levels of a leximin. An engine supplies one program at a time, and what its prices are.
+
+Let s[n] = U[n] / phi[n] be the level of user n. Some users rise, all at once; the others are settled, and keep what they have:
+
+    maximise t   subject to   A x <= b,   x >= 0,   s[n] >= S[n] + rate[n] t  for users who rise,   s[n] >= S[n]  for settled users.
+
+(S, rate) is the *course*. In a leximin S[n] = 0 and rate[n] = 1 for all who rise; a goal may set other rates, and renew them after each
+level (`LevelGoal`).
+
+*The bound.* Take any prices p >= 0 of the limits, and let q[n] be the cheapest price of a unit of level of user n, the minimum of
+(A'p)[pair] phi[n] / u[pair] over its pairs. For every feasible x, p.b >= p.Ax >= sum of q s, so
+
+    t <= bound = (p.b - sum of q S) / sigma,        sigma = sum of q rate over users who rise.
+
+*Who is settled.* With gap = bound - t, a solution that reaches t lifts user n above its course at t by at most sigma gap / q[n]. Users for
+whom that is below the tolerance have this level in every optimal solution: they are settled, and the others rise on. All that is settled
+keeps what it has, so one level is one stage of the leximin (Ogryczak and Sliwinski 2006; Nace and Orlin 2007).
+
+*Caps.* A limit of a user's own, on its tasks or its parallelism, may cap its level. Who reaches its cap is settled there, whatever the
+prices are. With caps, the bound is the largest t with  sum of q min(t, cap) over users who rise  <=  p.b - sum of q S over the others.
+
+*In the end* everybody is given exactly its level (`exactly`). The proof of an answer in `fairopt.certificate.levels` computes all of this
+anew, by code of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Program, Solution, Stage
+
+__all__ = [
+    "DIGITS",
+    "NOISE",
+    "Course",
+    "LevelGoal",
+    "LevelSolver",
+    "LostError",
+    "Proof",
+    "Step",
+    "Together",
+    "bound_of",
+    "exactly",
+    "rise",
+    "settle_below",
+    "solve_levels",
+]
+
+log = logging.getLogger(__name__)
+
+NOISE = 1e-13  # a smaller part of all spending proves nothing
+DIGITS = 1e-14  # relative precision to which limits are taken to be known
+
+
+class LostError(Exception):
+    """A solver of levels found no way to the next one. An engine catches it: it has no answer."""
+
+
+# The course ----------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """The levels that all users shall have at t, start + rate t, (users,).
+
+    Attributes
+    ----------
+    rising : bool array (users,)
+        Users who still rise. The others are settled: their rate is 0.
+    start, rate : arrays (users,)
+    """
+
+    rising: BoolArray
+    start: FloatArray
+    rate: FloatArray
+
+    @classmethod
+    def together(cls, rising: BoolArray) -> Course:
+        """All of these users rise from 0, at the same rate."""
+        return cls(rising, np.zeros(rising.size), rising.astype(np.float64))
+
+    def at(self, t: float) -> FloatArray:
+        """Return the levels at t, (users,)."""
+        return np.asarray(self.start + self.rate * t)
+
+    def settled(self, users: IntArray, levels: FloatArray) -> Course:
+        """Return the course on which these users keep these levels."""
+        rising, start, rate = self.rising.copy(), self.start.copy(), self.rate.copy()
+        rising[users], start[users], rate[users] = False, levels, 0.0
+        return Course(rising, start, rate)
+
+    def lowered(self, levels: FloatArray) -> Course:
+        """Return the course on which settled users owe no more than the levels that a point gives them.
+
+        Rounding may leave them a hair less than they had, and then no point satisfies their rows: the next program has no solution, or
+        one that only the solver's tolerance allows. A user who rises on a thousandth of what they hold feels that a thousandfold.
+        """
+        short = ~self.rising & (levels < self.start)
+        return replace(self, start=np.where(short, levels, self.start)) if short.any() else self
+
+
+class LevelGoal(Protocol):
+    """Which course users take: who rises from where, how fast, and how that changes after a level."""
+
+    @property
+    def equal(self) -> bool:
+        """Does everybody stop at the first level?"""
+
+    def begin(self) -> Course:
+        """Return the course to the first level."""
+
+    def renew(self, course: Course, t: float) -> Course:
+        """Return the course to the next level; some users have just been settled at t."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together:
+    """A leximin, or with ``equal`` the first of its levels for everybody: all ``members`` (bool, (users,)) rise at the same rate."""
+
+    members: BoolArray
+    equal: bool = False
+
+    def begin(self) -> Course:
+        """From 0."""
+        return Course.together(self.members)
+
+    def renew(self, course: Course, t: float) -> Course:
+        """The others rise on as before."""
+        return course
+
+
+# The proof of a level ------------------------------------------------------------------------------------------------------------
+
+
+def rise(weight: FloatArray, gap: float) -> FloatArray:
+    """Return by how much each user could rise above a level at most: sigma gap / weight, sigma the sum of the weights (q rate)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(weight.sum() * gap / weight)
+
+
+def bound_of(course: Course, q: FloatArray, left: float, cap: FloatArray | None = None) -> float:
+    """Return the largest t that prices allow; inf where they allow any.
+
+    Parameters
+    ----------
+    course : Course
+        With ``cap``: one on which users rise from 0 at rate 1.
+    q : array (users,)
+        Cheapest price of a unit of level.
+    left : float
+        All that is spent, without what settled users pay.
+    cap : array (users,), optional
+    """
+    users = np.flatnonzero(course.rising)
+    if cap is None or not np.isfinite(cap[users]).any():
+        sigma = float(q[users] @ course.rate[users])
+        return (left - float(q[users] @ course.start[users])) / sigma if sigma > 0 else np.inf
+    users = users[np.argsort(cap[users])]
+    price, most = q[users], cap[users]
+    sigma = np.cumsum(price[::-1])[::-1]  # of this one and all with larger caps
+    paid = np.append(0.0, np.cumsum(price * np.where(np.isfinite(most), most, 0.0)))[:-1]  # for those with smaller caps
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(sigma > 0, (left - paid) / sigma, np.inf)
+    stops = np.flatnonzero(t <= most)
+    return float(t[stops[0]]) if stops.size else np.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """What prices prove of a level.
+
+    Attributes
+    ----------
+    prices : array (limits,)
+    q : array (users,)
+        Cheapest price of a unit of each user's level; 0 where there is none.
+    spent : float
+        Price of all limits.
+    bound : float
+        No larger t can be reached by all who rise.
+    """
+
+    prices: FloatArray
+    q: FloatArray
+    spent: float
+    bound: float
+
+    @classmethod
+    def of(cls, course: Course, prices: FloatArray, q: FloatArray, spent: float, cap: FloatArray | None = None) -> Proof:
+        """Return what these prices prove on a course."""
+        paid = float(q @ np.where(course.rising, 0.0, course.start))
+        return cls(prices, q, spent, bound_of(course, q, spent * (1 - DIGITS) - paid, cap))
+
+    def stops(self, course: Course, t: float) -> BoolArray:
+        """Say of each user who rises whether what it pays at t is more than noise in these prices."""
+        return np.asarray(self.q[course.rising] * course.at(t)[course.rising] > NOISE * self.spent)
+
+    def rises(self, course: Course, t: float) -> FloatArray:
+        """Return by how much t each user who rises could rise above its course at t at most; inf where the prices do not tell."""
+        weight = self.q[course.rising] * course.rate[course.rising]
+        return np.where(self.stops(course, t), rise(weight, max(self.bound - t, 0.0)), np.inf)
+
+
+# The loop ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What one program of an engine shows. Where nobody is settled by it, the engine knows better now and solves another one.
+
+    Attributes
+    ----------
+    x : array (pairs,)
+        A feasible point.
+    levels : array (users,), or None
+        The levels at x, to which settled users are held where rounding leaves them less than they had; None: they keep what they had.
+    t : float
+        What all who rise can have.
+    proof : Proof, optional
+        Prices that stop some of them at t.
+    stopped : int array, optional
+        Who is stopped, where the engine has found that out; the default is found by the ``proof``.
+    at_cap : int array
+        Users who have reached a cap of their own by now, which ``caps`` says, of each.
+    cap_stages : tuple of Stage
+        Proofs of caps that hold only at the prices of an earlier level.
+    """
+
+    x: FloatArray
+    levels: FloatArray | None
+    t: float
+    proof: Proof | None = None
+    stopped: IntArray | None = None
+    at_cap: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
+    caps: FloatArray = field(default_factory=lambda: np.empty(0))
+    cap_stages: tuple[Stage, ...] = ()
+
+
+class LevelSolver(Protocol):
+    """An engine's part of the loop."""
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Solve one program on a course.
+
+        Raises
+        ------
+        NoSolution
+            At the deadline, with the ``stages`` that are final.
+        LostError
+        """
+
+
+def solve_levels(program: Program, per_level: FloatArray, solver: LevelSolver, goal: LevelGoal, settle_at: float) -> Solution:
+    """Raise levels until every user is settled, and give everybody exactly its level.
+
+    Parameters
+    ----------
+    program : Program
+    per_level : array (pairs,)
+        What a task on the pair adds to the level of its user.
+    solver : LevelSolver
+    goal : LevelGoal
+    settle_at : float
+        Who can rise by less, relative to t, is settled.
+    """
+    course, stages = goal.begin(), list[Stage]()
+    x = np.zeros(program.n_pairs)
+    while course.rising.any():
+        step = solver.step(course, stages)
+        x = step.x
+        course = course if step.levels is None else course.lowered(step.levels)
+        if step.at_cap.size:
+            stages.extend(step.cap_stages)
+            course = course.settled(step.at_cap, step.caps)
+        if step.proof is None or not course.rising.any():
+            continue
+        users = np.flatnonzero(course.rising) if goal.equal else _stopped(course, step, step.proof, settle_at)
+        stages.append(Stage(step.t, users, step.proof.prices))
+        course = course.settled(users, course.at(step.t)[users])
+        log.info("level %d: %.6g, %d users left", len(stages), step.t, int(course.rising.sum()))
+        course = goal.renew(course, step.t)
+    return Solution(exactly(program, per_level, x, course.start), tuple(stages))
+
+
+def settle_below(tolerance: float) -> float:
+    """Return by how much, relative to its level, a user can rise and still be settled: a digit less than the certificate allows."""
+    return min(0.1 * tolerance, 1e-9)
+
+
+def _stopped(course: Course, step: Step, proof: Proof, settle_at: float) -> IntArray:
+    """Return the users who are proved to be stopped at the level of a step."""
+    if step.stopped is not None:
+        return step.stopped
+    could = proof.rises(course, step.t)
+    stopped = could <= settle_at * step.t
+    if not stopped.any():  # the best proof there is; the certificate will judge it
+        stopped = could <= could.min()
+    return np.flatnonzero(course.rising)[stopped]
+
+
+def exactly(program: Program, per_level: FloatArray, x: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return x with the tasks of each user scaled so that it has exactly its level; ``per_level`` (pairs,) is that of a task."""
+    reached = program.per_user(x * per_level)
+    factor = np.divide(levels, reached, out=np.zeros(levels.size), where=reached > 0)
+    return np.asarray(x * factor[program.pair_users])

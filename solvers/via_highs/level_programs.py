@@ -1,0 +1,396 @@
+"""The linear program of one level, on one HiGHS model that is changed and solved again from where it stood.
+
+    maximise t'   subject to   use y <= 1,   worth y - (wanted / unit) t' >= start / unit  for each user,   y, t' >= 0
+
+in units of the level that is looked for: t' counts t in units of ``t_unit``, y the tasks of a pair in what makes one unit of its user's
+level, and each user's level is counted in its own order of magnitude. So a user who can never get more than a billionth of what others get
+is still seen by the solver's tolerances. ``wanted`` is what all who rise shall have of level at t' = 1: rate t_unit, or, for a guess of
+the level and caps, min(guess, cap).
+
+Settling a user takes t' out of its row and raises the row's bound: the last point stays feasible, and primal simplex goes on from it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Equalize, Leximin, Program, Stage
+from fairopt.program.own_limits import OwnLimits
+from fairopt.solvers.backend import Deadline, Status, final_levels
+from fairopt.solvers.highs_model import HighsModel, Outcome, solved
+from fairopt.solvers.leximin.levels import Course, Proof
+from fairopt.solvers.via_highs.starting_basis import greedy_columns
+
+__all__ = ["LevelProblem", "LevelPrograms", "Point"]
+
+log = logging.getLogger(__name__)
+
+# First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover.
+_MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
+_PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
+# Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
+# the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
+# unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
+_ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
+_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
+_REFINEMENTS = 3  # of a program, at most
+_SHARPER = 1e4  # prices that stop nobody are refined, by this factor
+_OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
+_VANISHING = 1e-6  # part of a user's level
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelProblem:
+    """A leximin or one equal level: what stays as it is from level to level.
+
+    Attributes
+    ----------
+    program : Program
+    equal : bool
+    per_level : array (pairs,)
+        What a task adds to the level of its user.
+    own : OwnLimits
+        Limits of single users, in levels.
+    columns, users : int arrays (columns,)
+        Pairs with room, and their users.
+    largest : array (columns,)
+        The largest value of each.
+    rows : int array (rows,)
+        Limits that need a row: not those that are nothing but a cap on a level.
+    reach : array (users,)
+        No level can exceed it.
+    members : bool array (users,)
+        Users who can have anything; the others stay at level 0: no tasks, or no room at all.
+    """
+
+    program: Program
+    equal: bool
+    per_level: FloatArray
+    own: OwnLimits
+    columns: IntArray
+    users: IntArray
+    largest: FloatArray
+    rows: IntArray
+    reach: FloatArray
+    members: BoolArray
+
+    @classmethod
+    def of(cls, program: Program, goal: Leximin | Equalize) -> LevelProblem:
+        """Return the problem of a program."""
+        per_level = program.utilities / goal.weights[program.pair_users]
+        own, largest, equal = OwnLimits(program, per_level), program.largest(), isinstance(goal, Equalize)
+        needed = program.limits.bounds > 0
+        if not equal and own.rows.size:
+            needed[own.rows[own.even]] = False
+        columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(needed)
+        reach = program.per_user(largest * per_level)
+        return cls(program, equal, per_level, own, columns, program.pair_users[columns], largest[columns], rows, reach, reach > 0)
+
+    def first_unit(self, weights: FloatArray) -> float:
+        """Return a level between everybody's slice by weight and what the least can reach alone: so is the first."""
+        weights, reach = weights[self.members], self.reach[self.members]
+        return float(np.sqrt((reach * weights / weights.sum()).min() * reach.min()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """A HiGHS model and its units. Columns: y, then t'. Rows: limits with bound 1, then a row for each member.
+
+    ``coefficient`` and ``lower`` (users,) are what its rows of users hold now.
+    """
+
+    highs: HighsModel
+    t_unit: float
+    wanted: FloatArray
+    unit: FloatArray
+    scale: FloatArray
+    worth: FloatArray
+    use: sp.csr_array
+    use_by_column: sp.csr_array
+    user_rows: IntArray
+    coefficient: FloatArray
+    lower: FloatArray
+    capped: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A feasible point that a program found: x, (pairs,), its levels, (users,), and the part of ``wanted`` that all who rise have.
+
+    ``t_unit`` is the level that was wanted.
+    """
+
+    x: FloatArray
+    levels: FloatArray
+    part: float
+    t_unit: float
+    outcome: Outcome
+
+    @property
+    def t(self) -> float:
+        """The level that all who rise have, where nobody has a cap."""
+        return self.part * self.t_unit
+
+
+class LevelPrograms:
+    """The linear programs of all users: the present model, and what solving them took."""
+
+    def __init__(self, problem: LevelProblem, deadline: Deadline) -> None:
+        self.problem, self.deadline = problem, deadline
+        self.model: _Model | None = None
+        self.slack = 0.0  # by how much the levels of settled users are relaxed
+        self.iterations = self.programs = 0
+
+    # Models ----------------------------------------------------------------------------------------------------------------------
+
+    def _build(self, course: Course, t_unit: float, cap: FloatArray | None) -> _Model:
+        problem = self.problem
+        members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
+        wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
+        # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
+        unit = np.where(course.rising, np.minimum(problem.reach, course.start + wanted), np.where(course.start > 0, course.start, 1.0))
+        # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
+        per_level = problem.per_level[columns]
+        scale = np.minimum(unit[users] / per_level, problem.largest)
+        worth = scale * per_level / unit[users]
+        use = self._use(scale)
+        who = np.flatnonzero(members)
+        place = np.cumsum(members) - 1
+        # Rows of the matrix by hand, the pairs of each user and t' behind them: the parts in SciPy's classes would take as long as the LP.
+        first = np.searchsorted(users, who)
+        indices = np.insert(np.arange(columns.size), np.append(first[1:], columns.size), columns.size)
+        coefficient = -wanted / unit
+        data = np.insert(worth, np.append(first[1:], columns.size), coefficient[who])  # entries of 0 too, which may be changed
+        ends = np.append(first[1:], columns.size) + np.arange(1, who.size + 1)
+        matrix = sp.csr_array(
+            (
+                np.concatenate([use.data, data]),
+                np.concatenate([use.indices, indices]),
+                np.concatenate([use.indptr, use.indptr[-1] + ends]),
+            ),
+            shape=(rows.size + who.size, columns.size + 1),
+        )
+        lower = course.start / unit * (1 - self.slack)
+        highs = HighsModel(
+            np.append(np.zeros(columns.size), 1.0),
+            np.zeros(columns.size + 1),
+            np.full(columns.size + 1, np.inf),
+            matrix,
+            np.concatenate([np.full(rows.size, -np.inf), lower[who]]),
+            np.concatenate([np.ones(rows.size), np.full(who.size, np.inf)]),
+            tolerance=1e-10,
+        )
+        by_column = sp.csr_array(use.T)
+        return _Model(highs, t_unit, wanted, unit, scale, worth, use, by_column, place + rows.size, coefficient, lower, cap is not None)
+
+    def _use(self, scale: FloatArray) -> sp.csr_array:
+        """Return which part of each limit a unit of a column takes, (rows, columns)."""
+        problem = self.problem
+        limits = problem.program.limits
+        matrix, bounds = limits.matrix, limits.bounds
+        if problem.rows.size < bounds.size:
+            matrix, bounds = sp.csr_array(matrix[problem.rows]), bounds[problem.rows]
+        if problem.columns.size < matrix.shape[1]:
+            matrix = sp.csr_array(matrix[:, problem.columns])
+        part = matrix.data * scale[matrix.indices] / np.repeat(bounds, np.diff(matrix.indptr))
+        return sp.csr_array((part, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+    def prepare(self, course: Course, t_unit: float, cap: FloatArray | None = None) -> None:
+        """Make the model that of this course: build it, in these units, or bring it up to date where neither it nor this has caps."""
+        if self.model is None:
+            self._start(course, t_unit, cap)
+        elif cap is None and not self.model.capped:
+            self._write(course)
+        else:
+            self._restart(course, t_unit, cap, self.model.highs.basis)
+
+    def _start(self, course: Course, t_unit: float, cap: FloatArray | None) -> None:
+        """Build the first model, with a first basis for primal simplex."""
+        self.model = model = self._build(course, t_unit, cap)
+        if self.problem.columns.size >= _MANY_COLUMNS and self.problem.rows.size >= _MANY_LIMITS:
+            model.highs.set_options(solver="ipm")
+            return
+        uses, users = model.use_by_column, self.problem.users
+        if (np.diff(uses.indptr) > 0).all():  # a column that uses no limit (of a user with a cap) has no place in it
+            per_level = uses.data / np.repeat(model.worth * model.unit[users], np.diff(uses.indptr))
+            columns = greedy_columns(sp.csr_array((per_level, uses.indices, uses.indptr), shape=uses.shape), users)
+            model.highs.start_from(columns, model.user_rows[self.problem.members])
+            model.highs.set_options(simplex_strategy=_PRIMAL)
+
+    def _restart(self, course: Course, t_unit: float, cap: FloatArray | None, basis: Any) -> None:
+        """Build a model in other units, or for another guess, and go on from a basis, if there is one."""
+        self.model = self._build(course, t_unit, cap)
+        if basis is not None:
+            self.model.highs.basis = basis
+            self.model.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+
+    def _write(self, course: Course) -> None:
+        """Bring the rows of users up to date, where they differ from the course; of a model without caps."""
+        model = self._now
+        model.wanted[:] = course.rate * model.t_unit
+        coefficient, lower = -model.wanted / model.unit, course.start / model.unit * (1 - self.slack)
+        changed = np.flatnonzero((coefficient != model.coefficient) & self.problem.members)
+        if changed.size:
+            model.highs.set_coefficients(model.user_rows[changed], self.problem.columns.size, coefficient[changed])
+            model.coefficient[changed] = coefficient[changed]
+        changed = np.flatnonzero((lower != model.lower) & self.problem.members)
+        if changed.size:
+            model.highs.set_row_lower(model.user_rows[changed], lower[changed])
+            model.lower[changed] = lower[changed]
+
+    # Warm starts -----------------------------------------------------------------------------------------------------------------
+
+    def reweigh(self, program: Program, factor: FloatArray) -> None:
+        """Go on with a program of other tasks and weights: what a task adds to each user's level is multiplied by ``factor``, (users,).
+
+        So is the user's unit of level: a column adds to its user's level as many units of it as before.
+        """
+        problem = self.problem
+        self.problem = replace(
+            problem, program=program, per_level=problem.per_level * factor[program.pair_users], reach=problem.reach * factor
+        )
+        if self.model is not None:
+            self.model = replace(self.model, unit=self.model.unit * factor)
+        self.slack = 0.0
+
+    def bound_t(self, most: float) -> None:
+        """Bound the level."""
+        self._now.highs.set_column_bounds(self.problem.columns.size, 0.0, most / self.t_unit)
+
+    def go_on_by_dual(self, basis: Any) -> None:
+        """Start the next run from a basis, if there is one, whose prices are still good."""
+        if basis is not None:
+            self._now.highs.basis = basis
+            self._now.highs.set_options(simplex_strategy=_DUAL)
+
+    @property
+    def basis(self) -> Any:
+        """Where the last run ended."""
+        return self._now.highs.basis
+
+    @property
+    def _now(self) -> _Model:
+        assert self.model is not None
+        return self.model
+
+    @property
+    def t_unit(self) -> float:
+        """The present unit of t."""
+        return self._now.t_unit
+
+    # Solves ----------------------------------------------------------------------------------------------------------------------
+
+    def solve(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Point:
+        """Solve the present model, on a course and, where they are part of what is wanted, with caps; ``known`` is what is final."""
+        outcome = self._attempt(course, cap, known)
+        if cap is None and self._in_other_units(course, outcome):
+            outcome = self._attempt(course, cap, known)
+        return self.refined(course, outcome)
+
+    def try_once(self, course: Course) -> Outcome | None:
+        """Run the present model; None where that finds nothing."""
+        outcome = self._run()
+        if outcome.status is Status.OPTIMAL and self._in_other_units(course, outcome):
+            outcome = self._run()
+        return outcome if outcome.status is Status.OPTIMAL else None
+
+    def _run(self) -> Outcome:
+        outcome = self._now.highs.run(self.deadline.left)
+        self.iterations += outcome.iterations
+        return outcome
+
+    def _in_other_units(self, course: Course, outcome: Outcome) -> bool:
+        """Go on from the same basis in other units, where those of the model were wrong by orders of magnitude; say whether they were."""
+        t = float(outcome.x[-1])
+        off = t > 0 and not 1 / _OFF < t < _OFF
+        if off:
+            self._restart(course, self.t_unit * t, None, self._now.highs.basis)
+        return off
+
+    def _attempt(self, course: Course, cap: FloatArray | None, known: Sequence[Stage]) -> Outcome:
+        """Run the LP, which always has a solution; where the solver misses it, try larger units and a fresh start."""
+        for times, slack in _ATTEMPTS:
+            outcome = self._run()
+            if outcome.status in (Status.OPTIMAL, Status.TIME_LIMIT):
+                break
+            log.info("HiGHS: %s; trying again in other units", outcome.status.value)
+            self.slack = slack
+            self._restart(course, self.t_unit * times, cap, None)
+        return solved(outcome, self.deadline, final_levels(self.problem.program, known))
+
+    def refined(self, course: Course, outcome: Outcome) -> Point:
+        """Return the point of an outcome, refined as long as it violates the LP by more than rounding."""
+        # From here on the last point is feasible (or almost), and primal simplex carries on from it.
+        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+        error = self._error(course, outcome)
+        for _ in range(_REFINEMENTS):
+            if error <= _SLOPPY:
+                break
+            outcome = self._now.highs.refine(outcome, self.deadline.left)
+            error = self._error(course, outcome)
+        self.programs += 1
+        return self._point(course, outcome)
+
+    def sharper(self, course: Course, point: Point) -> Point:
+        """Solve again for prices of more digits."""
+        return self._point(course, self._now.highs.refine(point.outcome, self.deadline.left, of_prices=_SHARPER))
+
+    def _error(self, course: Course, outcome: Outcome) -> float:
+        """Return the largest violation of the LP by its point, in its units."""
+        model = self._now
+        y, t = outcome.x[:-1], outcome.x[-1]
+        owed = course.start + t * model.wanted
+        short = (owed - self._levels(np.maximum(y, 0.0))) / np.where(owed > 0, owed, 1.0)
+        return max(float(short.max()), -float(outcome.x.min()), float(np.asarray(model.use @ y).max(initial=1.0)) - 1)
+
+    def _levels(self, y: FloatArray) -> FloatArray:
+        """Return the levels at a point of the LP, (users,)."""
+        problem = self.problem
+        gained = y * self._now.scale * problem.per_level[problem.columns]
+        return np.bincount(problem.users, weights=gained, minlength=problem.reach.size)
+
+    def _point(self, course: Course, outcome: Outcome) -> Point:
+        """Return the point of an outcome, scaled back to exact feasibility; the solver's own t may be a tolerance too high."""
+        model, problem = self._now, self.problem
+        y = np.maximum(outcome.x[:-1], 0.0)
+        y /= max(1.0, float((model.use @ y).max(initial=0.0)))
+        x = np.zeros(problem.program.n_pairs)
+        x[problem.columns] = y * model.scale
+        levels, rising = self._levels(y), course.rising
+        part = float(((levels[rising] - course.start[rising]) / model.wanted[rising]).min())
+        return Point(x, levels, part, model.t_unit, outcome)
+
+    def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
+        """Return what the multipliers of an LP prove, where nobody can pass its ``cap``."""
+        model, problem = self._now, self.problem
+        users, members, rows = problem.users, problem.members, problem.rows
+        by_column, duals = model.use_by_column, point.outcome.row_duals
+        prices = np.maximum(duals[: rows.size], 0.0)
+        cost = (by_column @ prices) / model.worth
+        # A pair that can carry only a vanishing part of its user's level is below the solver's tolerances, and so is the price of what
+        # it uses. Raise that price to what the user pays elsewhere: it hardly costs anything, and the pair no longer looks cheap.
+        vanishing = model.worth < _VANISHING
+        if vanishing.any():
+            pays = np.zeros(members.size)
+            pays[members] = np.maximum(-duals[model.user_rows[members]], 0.0)
+            for p in np.flatnonzero(vanishing & (cost < pays[users])):
+                span = slice(by_column.indptr[p], by_column.indptr[p + 1])
+                limit, use = by_column.indices[span], by_column.data[span]
+                missing = pays[users[p]] * model.worth[p] - use @ prices[limit]
+                if missing > 0:
+                    prices[limit[use.argmax()]] += missing / use.max()
+            cost = (by_column @ prices) / model.worth
+        q = np.zeros(members.size)
+        if cost.size:
+            first = np.flatnonzero(np.diff(users, prepend=-1))
+            q[users[first]] = np.minimum.reduceat(cost, first) / model.unit[users[first]]
+        full = np.zeros(len(problem.program.limits))
+        full[rows] = prices * model.t_unit / problem.program.limits.bounds[rows]  # what t gains per unit of each limit
+        return Proof.of(course, full, q, float(prices.sum()), cap)
