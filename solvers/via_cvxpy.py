@@ -153,7 +153,7 @@ class _Task:
 
     def prices(self) -> FloatArray:
         """Return the multipliers of whole limits, (rows,)."""
-        return np.maximum(np.asarray(self.limits.dual_value), 0.0)
+        return np.asarray(np.maximum(self.limits.dual_value, 0.0), float)
 
     # Goals -------------------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from fairopt.errors import Unsupported
-from fairopt.instance import BoolArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.interior_point.path import Face, LevelPath, Reached
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
@@ -56,14 +56,18 @@ class Faces:
         # The part that the present path is about.
         self._pair, self._user, self._server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
 
+    def point(self, path: LevelPath, reached: Reached) -> FloatArray:
+        """Return x where a path ends, (pairs,)."""
+        x = self.x.copy()
+        x[self._pair] = path.pairs.numbers(reached.x)
+        return x
+
     def settle(self, path: LevelPath, reached: Reached, proved: BoolArray) -> None:
         """Settle those of a path's users who are proved to be stopped where it ends, and keep what that decides."""
         pairs, numpy = path.pairs, path.pairs.arrays.numpy
-        self.x[self._pair] = pairs.numbers(reached.x)
+        self.x = self.point(path, reached)
         self.rising[self._user] = path.rising & ~proved
         self.settled_at[self._user] = np.where(proved, reached.level * path.per_t, path.settled_at)
-        if not self.rising.any():
-            return
         sets = path.ended(reached).sets
         assert sets is not None
         unused = self._pair[pairs.numbers(sets.used) == 0]

@@ -15,7 +15,7 @@ from typing import Any
 from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Sets", "finished", "shown"]
+__all__ = ["Sets", "finish", "shown"]
 
 _REFINEMENTS = 3
 _LEAST = 1e-300
@@ -49,7 +49,7 @@ def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
     return Sets(used, ~slack, ~free, float(xp.max(pairs.loose(pairs.eligible(blurred)))))
 
 
-def finished(
+def finish(
     pairs: Pairs, sets: Sets, primal: Any, dual: Any, t: float, side: Any, a: Any, rows: Any, *, smallest: bool = True
 ) -> tuple[Any, Any, float]:
     """Return the values of a point, its duals and t on these sets; other arguments are those of ``structured_steps.advance``.

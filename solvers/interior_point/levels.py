@@ -1,21 +1,24 @@
 """Leximin and one equal level by a structured interior point, level by level.
 
-``structured_path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others
-climb on, on what these levels leave (``level_faces``). As in ``highs_levels``, users settled at t are those with sigma gap / q[n] below the
-tolerance, an inequality that the certificate proves again from the answer. At the end everybody is given exactly its level. The equal level
-is the first of them, for everybody.
+``path`` climbs to a level and says by how much anybody could rise above it at most; who cannot is settled there, the others climb on, on
+what these levels leave (``faces``). The loop, and what settles a user, are those of `fairopt.solvers.leximin.levels`.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
-from fairopt.solvers.interior_point.path import LevelPath
+from fairopt.solvers.interior_point.path import Climb, LevelPath, Reached, climb
+from fairopt.solvers.leximin.levels import NOISE, Course, LostError, Proof, Step, Together, settle_below
+from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
@@ -23,8 +26,6 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 __all__ = ["solve_levels"]
 
 log = logging.getLogger(__name__)
-
-_NOISE = 1e-13  # a smaller part of all spending proves nothing, as in the certificate
 
 
 def solve_levels(
@@ -42,39 +43,70 @@ def solve_levels(
     scaled = ScaledProgram(program)
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), programs_solved=0)
-    settle_at = min(tolerance * 0.1, 1e-9)
-    # The first level lies somewhere between everybody's slice and what the least can reach alone.
-    unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
-    faces = Faces(scaled, arrays)
-    path = LevelPath(lay_out(scaled, arrays), unit, deadline)
-    stages: list[Stage] = []
-    steps = 0
-    while True:
-        reached = path.climb(settle_at, final_levels(program, stages))
-        steps += path.steps
-        proved = np.zeros(path.rising.size, bool)
-        if path.rising.any():  # else the last of them run all their tasks
-            spent = path.per_t * reached.level * reached.user_prices
-            # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
-            settled_by = settle_at if reached.gap > reached.noise else max(settle_at, tolerance / 2)
-            proved = path.rising & (path.rises(reached) <= settled_by) & (spent > _NOISE * reached.spent)
-            if isinstance(goal, Equalize):
-                proved = path.rising
-            if reached.error > settle_at or not proved.any():
-                log.info("lost on the way to level %d, with an error of %.1e", len(stages) + 1, reached.error)
-                return None
-            if (path.rising & ~proved).any():
-                reached = path.ended(reached)
-            part = path.pairs.scaled
-            stages.append(Stage(reached.level * unit, part.member[proved], part.prices(reached.prices, reached.task_prices) * unit))
-        faces.settle(path, reached, proved)
-        if not faces.rising.any():
-            break
-        log.info("level %d: %.6g, %d users left", len(stages), stages[-1].value, int(faces.rising.sum()))
+    solver = _Levels(scaled, isinstance(goal, Equalize), tolerance, deadline, arrays)
+    members = np.zeros(len(program.users), bool)
+    members[scaled.member] = True
+    per_level = program.utilities / goal.weights[program.pair_users]
+    try:
+        found = by_levels(program, per_level, solver, Together(members, solver.equal), settle_below(tolerance))
+    except LostError as lost:
+        log.info("%s", lost)
+        return None
+    return replace(found, iterations=solver.steps, programs_solved=max(len(found.stages), 1))
+
+
+class _Levels:
+    """A path to one level after another, each on the face that those before leave."""
+
+    def __init__(self, scaled: ScaledProgram, equal: bool, tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
+        self.scaled, self.equal, self.tolerance, self.deadline = scaled, equal, tolerance, deadline
+        # The first level lies somewhere between everybody's slice and what the least can reach alone.
+        self.unit = float(np.sqrt((scaled.reach / scaled.n_users).min() * scaled.reach.min()))
+        self.faces = Faces(scaled, arrays)
+        self.path = LevelPath.first(lay_out(scaled, arrays), self.unit)
+        self.last: Climb | None = None
+        self.steps = 0
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Climb to one level."""
+        if self.last is not None:
+            self.path = self._next(self.last, course, len(stages))
+        before = self.path.rising
+        self.last = climb(self.path, settle_below(self.tolerance), self.deadline, final_levels(self.scaled.program, stages))
+        path, reached, part = self.last.path, self.last.reached, self.path.pairs.scaled
+        self.steps += self.last.steps
+        capped = before & ~path.rising
+        at_cap, caps = part.member[capped], (path.settled_at * part.reach)[capped]
+        if not path.rising.any():  # the last of them run all their tasks
+            return Step(self._tasks(path, reached), None, reached.level * self.unit, at_cap=at_cap, caps=caps)
+        proved = path.rising if self.equal else self._proved(path, reached)
+        if reached.error > settle_below(self.tolerance) or not proved.any():
+            raise LostError(f"lost on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
+        if (path.rising & ~proved).any():
+            reached = path.ended(reached)
+            self.last = replace(self.last, reached=reached)
+        prices, q = part.prices(reached.prices, reached.task_prices) * self.unit, np.zeros(course.start.size)
+        q[part.member] = reached.user_prices / part.reach
+        proof = Proof(prices, q, reached.spent, reached.bound * self.unit)
+        t = reached.level * self.unit
+        return Step(self._tasks(path, reached), None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
+
+    def _proved(self, path: LevelPath, reached: Reached) -> BoolArray:
+        """Say who is proved to be stopped where a path ended, (users,)."""
+        spent = path.per_t * reached.level * reached.user_prices
+        # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
+        enough = settle_below(self.tolerance)
+        settled_by = enough if reached.gap > reached.noise else max(enough, self.tolerance / 2)
+        return path.rising & (path.rises(reached) <= settled_by) & (spent > NOISE * reached.spent)
+
+    def _tasks(self, path: LevelPath, reached: Reached) -> FloatArray:
+        return self.scaled.tasks(self.faces.point(path, reached))
+
+    def _next(self, last: Climb, course: Course, level: int) -> LevelPath:
+        """Return the path to the next level, on what is left to those who rise."""
+        path, faces = last.path, self.faces
+        faces.settle(path, last.reached, path.rising & ~course.rising[path.pairs.scaled.member])
         if faces.leaves_out_some:
-            log.info("lost after level %d: it left nothing to somebody who rises", len(stages))
-            return None
+            raise LostError(f"lost after level {level}: it left nothing to somebody who rises")
         pairs, face = faces.next()
-        path = LevelPath(pairs, unit, deadline, face)
-    exact = faces.x * (faces.settled_at / scaled.sum_by_user(scaled.W * faces.x))[scaled.user]
-    return Solution(scaled.tasks(exact), tuple(stages), iterations=steps, programs_solved=max(len(stages), 1))
+        return LevelPath.on(face, pairs, self.unit)

@@ -28,16 +28,16 @@ import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.interior_point.finish import Sets, finished, shown
+from fairopt.solvers.interior_point.finish import Sets, finish, shown
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
+from fairopt.solvers.leximin.levels import DIGITS, Course, bound_of, rise
 from fairopt.solvers.structure.pairs import Pairs
 
-__all__ = ["Face", "LevelPath", "Reached"]
+__all__ = ["Climb", "Face", "LevelPath", "Reached", "climb"]
 
 log = logging.getLogger(__name__)
 
 _STEPS = 300  # a first level takes 10 to 30, the next ones 3 to 10; a cap on the way a few
-_DIGITS = 1e-14  # relative precision to which limits are taken to be known, as in the certificate
 _HELD = 1e-12  # a settled user may miss its level by this part of it while the others rise
 _ALMOST_HELD = 1e-9  # and by this where a cap is compared with what others reach: the certificate would see it
 _ROUNDING = 1e-15
@@ -115,25 +115,63 @@ class Face:
     t: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LevelPath:
-    """The way to one level of a leximin: who still rises, who is settled at which level, and points where it may start again.
+    """The program of one level of a leximin: who still rises, and who is settled at which level.
 
-    Levels are in parts of a user's reach, t in units of ``unit``.
+    Attributes
+    ----------
+    pairs : Pairs
+    per_t : array (users,)
+        Levels are in parts of a user's reach, t is in units of ``unit``: that unit, in parts of each reach.
+    rising, settled_at : arrays (users,)
+    face : Face, optional
+        What earlier levels leave; None before the first.
     """
 
-    def __init__(self, pairs: Pairs, unit: float, deadline: Deadline, face: Face | None = None) -> None:
-        self.pairs, self.deadline = pairs, deadline
-        self.per_t = unit / pairs.scaled.reach
-        self.rising = np.ones(pairs.n_users, bool) if face is None else face.rising.copy()
-        self.settled_at = np.zeros(pairs.n_users) if face is None else face.settled_at.copy()
-        self.tight = np.zeros(pairs.n_users, bool) if face is None else face.tight
-        self.bounds = np.ones((pairs.n_slots, pairs.n_servers)) if face is None else face.bounds
-        self.full = np.zeros(self.bounds.shape, bool) if face is None else face.full
-        if face is not None:
-            pairs.hold(face.bounds, face.full, face.tight)
-        self.side = pairs.arrays.floats(np.append(np.ones(pairs.n_users), -np.ones(pairs.n_limited)))
-        self.steps = 0
-        self.points = [self._start() if face is None else self._start_on(face)]  # where it may start again
+    pairs: Pairs
+    per_t: FloatArray
+    rising: BoolArray
+    settled_at: FloatArray
+    face: Face | None = None
+
+    @classmethod
+    def first(cls, pairs: Pairs, unit: float) -> LevelPath:
+        """Return the path to the first level."""
+        return cls(pairs, unit / pairs.scaled.reach, np.ones(pairs.n_users, bool), np.zeros(pairs.n_users))
+
+    @classmethod
+    def on(cls, face: Face, pairs: Pairs, unit: float) -> LevelPath:
+        """Return the path to the next level."""
+        pairs.hold(face.bounds, face.full, face.tight)
+        return cls(pairs, unit / pairs.scaled.reach, face.rising, face.settled_at, face)
+
+    @property
+    def course(self) -> Course:
+        """The levels that users shall have at t, in parts of their reach."""
+        return Course(self.rising, np.where(self.rising, 0.0, self.settled_at), self.per_t * self.rising)
+
+    @property
+    def tight(self) -> BoolArray:
+        """Users whose levels are equations, (users,)."""
+        return np.zeros(self.rising.size, bool) if self.face is None else self.face.tight
+
+    @property
+    def side(self) -> Any:
+        """The kind of each row of the users: 1 for a level, -1 for a limit on tasks, (rows,)."""
+        return self.pairs.arrays.floats(np.append(np.ones(self.pairs.n_users), -np.ones(self.pairs.n_limited)))
+
+    @property
+    def _bounds(self) -> FloatArray:
+        return np.ones((self.pairs.n_slots, self.pairs.n_servers)) if self.face is None else self.face.bounds
+
+    @property
+    def _full(self) -> BoolArray:
+        return np.zeros((self.pairs.n_slots, self.pairs.n_servers), bool) if self.face is None else self.face.full
+
+    def start(self) -> Point:
+        """Return where the path starts."""
+        return self._start() if self.face is None else self._start_on(self.face)
 
     def _start(self) -> Point:
         """Half of every limit, divided evenly among those who can use the server; the same price for the same part of a level."""
@@ -173,73 +211,29 @@ class LevelPath:
         """Right-hand sides of the rows of the users, (rows,)."""
         return self.pairs.arrays.floats(np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.n_limited)))
 
-    def settle_capped(self, level: float) -> bool:
-        """Settle those whose caps lie below a level that all who rise can reach, at their caps; return whether there are any.
+    def capped(self, level: float) -> BoolArray:
+        """Say who rises and has its cap below a level that all who rise can reach, (users,)."""
+        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.per_t * level * (1 + _ROUNDING)))
 
-        The path goes back to the last point that is a good start without them: one that leaves most of the prices to the others.
-        """
-        cap = self.pairs.scaled.cap
-        capped = self.rising & (cap <= self.per_t * level * (1 + _ROUNDING))
-        if not capped.any():
-            return False
-        self.rising &= ~capped
-        self.settled_at = np.where(capped, cap, self.settled_at)
-        if self.rising.any():
-            a = self._a
-            left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in self.points])
-            good = np.flatnonzero(left >= _RESTART)
-            chosen = int(good[-1] if good.size else left.argmax())
-            first = max(0, chosen + 1 - _MOST_KEPT)
-            kept = zip(self.points[first : chosen + 1], left[first:], strict=False)
-            self.points = [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
-        return True
+    def without(self, capped: BoolArray) -> LevelPath:
+        """Return the path on which these users are settled at their caps."""
+        return replace(self, rising=self.rising & ~capped, settled_at=np.where(capped, self.pairs.scaled.cap, self.settled_at))
 
-    def climb(self, enough: float, known: Mapping[str, object] = MappingProxyType({})) -> Reached:
-        """Follow the path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
+    def restarts(self, points: list[Point]) -> list[Point]:
+        """Return points where the path may start again, the last one a good start for those who rise: it leaves them most of the prices."""
+        a = self._a
+        left = np.array([float(a @ self.pairs.parts(point.dual)[2]) for point in points])
+        good = np.flatnonzero(left >= _RESTART)
+        chosen = int(good[-1] if good.size else left.argmax())
+        first = max(0, chosen + 1 - _MOST_KEPT)
+        kept = zip(points[first : chosen + 1], left[first:], strict=False)
+        return [Point(point.primal, point.dual / float(part), point.t) for point, part in kept if part > 0]
 
-        What is final already is ``known``, for whom the time is too short.
+    def advanced(self, point: Point, now: Reached) -> Point:
+        """Take a step."""
+        return advance(self.pairs, point, self.side, self._a, self._rows, 0.0, part_of_the_way(now.error))
 
-        Raises
-        ------
-        NoSolution
-            At the deadline.
-        """
-        point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
-        for _ in range(_STEPS):
-            if self.deadline.left == 0.0:
-                raise self.deadline.passed(known)
-            now = self._proved(point)
-            if now.error < trial and not self._proves_all(now, enough):
-                trial = _FINISH[1] * now.error
-                end = self._finished(point)
-                if end is not None and self._proves_all(end, enough) and self._goes_on_from(end):
-                    log.debug("exact on the sets of step %d: t %.9g, gap %.1e", self.steps, end.level, end.gap)
-                    now = self._without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
-            if now.missing <= _ALMOST_HELD and self.settle_capped(now.level):
-                if not self.rising.any():
-                    return now
-                point, best, since, mark, kept, trial = self.points[-1], None, 0, np.inf, np.inf, _FINISH[0]
-                now = self._proved(point)
-            log.debug("step %d: t %.9g, gap %.1e, missing %.1e", self.steps, now.level, now.gap, now.missing)
-            since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
-            if best is None or now.error < best.error or self._proves_all(now, enough):
-                best = now
-            if self._proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
-                break
-            if since > _LOST:
-                break
-            if _KEPT[0] < now.error < _KEPT[1] * kept:
-                kept = now.error
-                self.points.append(point)
-            try:
-                point = advance(self.pairs, point, self.side, self._a, self._rows, 0.0, part_of_the_way(now.error))
-            except np.linalg.LinAlgError:
-                break
-            self.steps += 1
-        assert best is not None
-        return best
-
-    def _goes_on_from(self, end: Reached) -> bool:
+    def goes_on_from(self, end: Reached) -> bool:
         """Is it clear what the next level may use, if there is one?"""
         assert end.sets is not None
         return end.sets.blurred < _BLURRED or bool((end.saturated == self.rising).all())
@@ -248,12 +242,12 @@ class LevelPath:
         """Return the exact end on the sets that a point shows, or the point where its end is worse, with these sets in any case."""
         if reached.sets is not None:
             return reached
-        end = self._finished(reached.point)
+        end = self.finished(reached.point)
         if end is not None and end.error <= max(reached.error, _EXACT):
             return end
         return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, reached.point.t))
 
-    def _without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
+    def without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
         """Return the end without used pairs that its own prices call too dear, where that proves as much.
 
         They are few and have next to nothing, but what they waste counts in full against a user who gets a millionth of all spending.
@@ -267,26 +261,26 @@ class LevelPath:
         cheap = cost - pairs.W * pairs.spread(pairs.cheapest(p, y)) <= _DEAR * cost
         if not self.rising.all() or not end.saturated.all() or not bool(pairs.xp.any(sets.used & ~cheap)):
             return end
-        other = self._finished(point, replace(sets, used=sets.used & cheap))
-        return other if other is not None and self._proves_all(other, enough) and bool(other.saturated.all()) else end
+        other = self.finished(point, replace(sets, used=sets.used & cheap))
+        return other if other is not None and self.proves_all(other, enough) and bool(other.saturated.all()) else end
 
-    def _finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
+    def finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
         """Return what the exact end on the sets of a point, or on given ones, proves."""
         sets = sets or shown(self.pairs, point.primal, point.dual, point.t)
         best: Reached | None = None
         for smallest in (True, False) if self.pairs.holds else (True,):
             try:
-                end = finished(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows, smallest=smallest)
+                end = finish(self.pairs, sets, point.primal, point.dual, point.t, self.side, self._a, self._rows, smallest=smallest)
             except np.linalg.LinAlgError:
                 continue
-            reached = replace(self._proved(Point(*end)), sets=sets)
+            reached = replace(self.proved(Point(*end)), sets=sets)
             if best is None or reached.error < best.error:
                 best = reached
             if best.error <= _EXACT:
                 break
         return best
 
-    def _proves_all(self, reached: Reached, enough: float) -> bool:
+    def proves_all(self, reached: Reached, enough: float) -> bool:
         """Is everybody who seems to be stopped here, or nearly so, proved to be?
 
         What this level lacks, however little, those have who rise on: a millionth of it is much for who lives on a millionth of what others
@@ -298,15 +292,13 @@ class LevelPath:
 
     def rises(self, reached: Reached) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
-        weight = self.per_t * self.rising * reached.user_prices
-        with np.errstate(divide="ignore", invalid="ignore"):
-            # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
-            # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
-            noise = reached.noise if reached.gap > reached.noise else 0.0
-            rise = weight.sum() * max(reached.gap + noise, _LEAST_GAP) / weight
-        return np.where((weight > 0) & reached.saturated, rise, np.inf)
+        weight = self.course.rate * reached.user_prices
+        # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
+        # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
+        noise = reached.noise if reached.gap > reached.noise else 0.0
+        return np.where((weight > 0) & reached.saturated, rise(weight, max(reached.gap + noise, _LEAST_GAP)), np.inf)
 
-    def _proved(self, point: Point) -> Reached:
+    def proved(self, point: Point) -> Reached:
         """Return the level and the bound, of a point that need not fulfil anything."""
         pairs, rising, n = self.pairs, self.rising, self.pairs.n_users
         numpy = pairs.arrays.numpy
@@ -319,17 +311,76 @@ class LevelPath:
         excess = max(float(beyond.max()), float(tasks.max(initial=0.0) - 1))
         # A sum over 100,000 users is as exact as the limit itself is known. To scale that back would leave a user who gets a millionth of
         # all spending unproved: a gap of 1e-14 is a rise by 1e-8 for it.
-        level = level / max(1.0, (1 + excess) / (1 + _DIGITS))
+        level = level / max(1.0, (1 + excess) / (1 + DIGITS))
         settled = self.settled_at > 0
         lacks = 1 - level[settled] / self.settled_at[settled]
         missing = float(np.where(self.tight[settled], np.abs(lacks), lacks).max(initial=0.0))
-        missing = max(missing, float(np.abs(beyond[self.full]).max(initial=0.0)))
+        missing = max(missing, float(np.abs(beyond[self._full]).max(initial=0.0)))
         reached = np.float64((level[rising] / self.per_t[rising]).min())  # a NumPy number, like sigma: dividing by 0 is inf
         y = m[n:]
         sigma = np.float64(self.per_t[rising] @ q[rising])
-        paid = p * self.bounds
+        paid = p * self._bounds
         money, spent = float(paid.sum() + y.sum()), float(np.abs(paid).sum() + y.sum())
-        bound = (money - _DIGITS * spent - float(q[~rising] @ self.settled_at[~rising])) / sigma
+        left = money - DIGITS * spent - float(q[~rising] @ self.settled_at[~rising])
+        bound = bound_of(self.course, q, left)
         saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)
         close = saturated | (rising & (level <= (1 + _CLOSE) * self.per_t * reached))
-        return Reached(reached, bound, _DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, close, missing, point)
+        return Reached(reached, bound, DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, close, missing, point)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Climb:
+    """Where a path ended: what its last point proves, who was settled at a cap on the way (``path``), and how many steps it took."""
+
+    path: LevelPath
+    reached: Reached
+    steps: int
+
+
+def climb(path: LevelPath, enough: float, deadline: Deadline, known: Mapping[str, object] = MappingProxyType({})) -> Climb:
+    """Follow a path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
+
+    ``known`` is what is final already, at the deadline.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    """
+    points, steps = [path.start()], 0
+    point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
+    for _ in range(_STEPS):
+        if deadline.left == 0.0:
+            raise deadline.passed(known)
+        now = path.proved(point)
+        if now.error < trial and not path.proves_all(now, enough):
+            trial = _FINISH[1] * now.error
+            end = path.finished(point)
+            if end is not None and path.proves_all(end, enough) and path.goes_on_from(end):
+                log.debug("exact on the sets of step %d: t %.9g, gap %.1e", steps, end.level, end.gap)
+                now = path.without_dear(point, end, enough)  # which may pass caps that the point itself has not reached
+        if now.missing <= _ALMOST_HELD and (capped := path.capped(now.level)).any():
+            path = path.without(capped)
+            if not path.rising.any():
+                return Climb(path, now, steps)
+            points = path.restarts(points)
+            point, best, since, mark, kept, trial = points[-1], None, 0, np.inf, np.inf, _FINISH[0]
+            now = path.proved(point)
+        log.debug("step %d: t %.9g, gap %.1e, missing %.1e", steps, now.level, now.gap, now.missing)
+        since, mark = (0, now.error) if now.error < 0.5 * mark else (since + 1, mark)
+        if best is None or now.error < best.error or path.proves_all(now, enough):
+            best = now
+        if path.proves_all(best, enough) or (best.error <= 0.1 * enough and since >= _STALLED):
+            break
+        if since > _LOST:
+            break
+        if _KEPT[0] < now.error < _KEPT[1] * kept:
+            kept = now.error
+            points.append(point)
+        try:
+            point = path.advanced(point, now)
+        except np.linalg.LinAlgError:
+            break
+        steps += 1
+    assert best is not None
+    return Climb(path, best, steps)

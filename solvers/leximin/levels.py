@@ -159,16 +159,16 @@ def bound_of(course: Course, q: FloatArray, left: float, cap: FloatArray | None 
     """
     users = np.flatnonzero(course.rising)
     if cap is None or not np.isfinite(cap[users]).any():
-        sigma = float(q[users] @ course.rate[users])
-        return (left - float(q[users] @ course.start[users])) / sigma if sigma > 0 else np.inf
+        total = float(q[users] @ course.rate[users])
+        return (left - float(q[users] @ course.start[users])) / total if total > 0 else np.inf
     users = users[np.argsort(cap[users])]
     price, most = q[users], cap[users]
     sigma = np.cumsum(price[::-1])[::-1]  # of this one and all with larger caps
     paid = np.append(0.0, np.cumsum(price * np.where(np.isfinite(most), most, 0.0)))[:-1]  # for those with smaller caps
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(sigma > 0, (left - paid) / sigma, np.inf)
-    stops = np.flatnonzero(t <= most)
-    return float(t[stops[0]]) if stops.size else np.inf
+        bound = np.where(sigma > 0, (left - paid) / sigma, np.inf)
+    stops = np.flatnonzero(bound <= most)
+    return float(bound[stops[0]]) if stops.size else np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -354,7 +354,7 @@ class LevelPrograms:
         """Return the levels at a point of the LP, (users,)."""
         problem = self.problem
         gained = y * self._now.scale * problem.per_level[problem.columns]
-        return np.bincount(problem.users, weights=gained, minlength=problem.reach.size)
+        return np.bincount(problem.users, weights=gained, minlength=problem.reach.size).astype(np.float64)
 
     def _point(self, course: Course, outcome: Outcome) -> Point:
         """Return the point of an outcome, scaled back to exact feasibility; the solver's own t may be a tolerance too high."""

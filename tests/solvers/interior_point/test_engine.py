@@ -21,9 +21,9 @@ from fairopt.program import Leximin, LimitKind, Program, Solution
 from fairopt.solvers import choose
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point import engine as interior_point
-from fairopt.solvers.interior_point.finish import finished, shown
+from fairopt.solvers.interior_point.finish import finish, shown
 from fairopt.solvers.interior_point.levels import solve_levels
-from fairopt.solvers.interior_point.path import LevelPath
+from fairopt.solvers.interior_point.path import LevelPath, climb
 from fairopt.solvers.interior_point.steps import Point, advance, length_with_cuts, part_of_the_way
 from fairopt.solvers.interior_point.total import solve_total
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
@@ -31,6 +31,7 @@ from fairopt.solvers.structure.newton import NewtonSystem, Residuals
 from fairopt.solvers.structure.pairs import PairLists, Pairs, PairTable
 from fairopt.solvers.structure.scaling import ScaledProgram
 from fairopt.solvers.via_highs.engine import HiGHS
+from fairopt.solving.policy import find
 
 NEVER = Deadline(None)
 
@@ -248,7 +249,7 @@ DEGENERATE: dict[str, Callable[[np.random.Generator], fo.Instance]] = {
 def test_degenerate_instances(case: str, seed: int) -> None:
     """Without merging: programs row for row, levels as those of HiGHS (which may have finished some of them)."""
     program = fo.formulate(DEGENERATE[case](np.random.default_rng(seed)), "drfh")
-    solution = fo.SOLVERS["interior-point"]().solve(program, tolerance=1e-8, deadline=NEVER)
+    solution = find(program, [fo.SOLVERS["interior-point"](), HiGHS()], 1e-8, NEVER).solution
     np.testing.assert_allclose(levels(program, solution), levels(program, by_highs(program)), rtol=1e-7, atol=1e-12)
     assert certify(program, solution).worst <= 1e-9
 
@@ -269,14 +270,14 @@ def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float)
     """On the sets that a point shows the level is proved to the last digits, steps before the path gets there."""
     scaled = ScaledProgram(fo.formulate(spread_instance(users, servers, 3, part=part), "drfh"))
     pairs = LAYOUTS[layout](scaled)
-    path = LevelPath(pairs, float(scaled.reach.min()) / users, NEVER)
+    path = LevelPath.first(pairs, float(scaled.reach.min()) / users)
     side, a, rows = path.side, pairs.arrays.floats(path.per_t), pairs.arrays.floats(np.zeros(users))
-    point = path.points[0]
+    point = path.start()
     for _ in range(40):
-        end = reached = path._proved(point)
+        end = reached = path.proved(point)
         if reached.gap < 1e-5:
             sets = shown(pairs, point.primal, point.dual, point.t)
-            end = path._proved(Point(*finished(pairs, sets, point.primal, point.dual, point.t, side, a, rows)))
+            end = path.proved(Point(*finish(pairs, sets, point.primal, point.dual, point.t, side, a, rows)))
         if abs(end.gap) <= 1e-13:
             break
         point = advance(pairs, point, side, a, rows, 0.0, part_of_the_way(reached.gap))
@@ -296,8 +297,8 @@ def test_many_users_do_not_hold_up_each_other() -> None:
 def test_an_end_goes_without_dear_pairs() -> None:
     """A pair that costs its user too much, put among the used ones with next to nothing, is found and dropped; the level stays proved."""
     scaled = ScaledProgram(fo.formulate(spread_instance(60, 8, 3, seed=2), "drfh"))
-    path = LevelPath(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60, NEVER)
-    reached = path.climb(1e-9)
+    path = LevelPath.first(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60)
+    reached = climb(path, 1e-9, NEVER).reached
     assert reached.saturated.all()
     end = path.ended(reached)
     assert end.sets is not None
@@ -308,7 +309,7 @@ def test_an_end_goes_without_dear_pairs() -> None:
     primal = end.point.primal.copy()
     primal[extra] = 1e-12
     blurred = replace(end, sets=replace(end.sets, used=used))
-    again = path._without_dear(replace(end.point, primal=primal), blurred, 1e-9)
+    again = path.without_dear(replace(end.point, primal=primal), blurred, 1e-9)
     assert again.sets is not None
     assert not again.sets.used[extra]
     assert again.level == pytest.approx(end.level, rel=1e-12)
