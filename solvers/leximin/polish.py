@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from fairopt.instance import BoolArray, FloatArray
-from fairopt.program import Equalize, Leximin, Program, Solution
+from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 
 __all__ = ["polish", "polishes"]
 
@@ -94,8 +94,18 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
     answer[pairs] = x
     if not np.isfinite(answer).all():
         return solution
-    stages = tuple(replace(each, value=float(value)) for each, value in zip(solution.stages, (t * values)[level_of], strict=True))
+    stages = tuple(
+        replace(each, value=float(value), prices=_priced(program, each))
+        for each, value in zip(solution.stages, (t * values)[level_of], strict=True)
+    )
     return replace(solution, x=answer, stages=stages)
+
+
+def _priced(program: Program, stage: Stage) -> FloatArray:
+    """Return the prices of a level without those that are noise: on a limit that is far from full they would count as waste."""
+    assert stage.prices is not None
+    worth = np.abs(stage.prices) * program.limits.bounds
+    return np.where(worth > _PRICED * worth.sum(), stage.prices, 0.0)
 
 
 def _sets(program: Program, solution: Solution, per_level: FloatArray, levels: FloatArray) -> tuple[BoolArray, BoolArray]:
