@@ -124,6 +124,7 @@ class _Proof:
     ) -> None:
         self.users, self.limits = program.pair_users, program.limits
         self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
+        self.by_column = self.limits.matrix.T
         self.largest = program.largest()
         self.left = self.limits.bounds - self.limits.matrix @ x
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
@@ -142,7 +143,7 @@ class _Proof:
         most_of_pairs, most_left, most_above = self.most
         prices = stage.prices / max(float(np.abs(stage.prices).max(initial=0.0)), _TINY)  # the unit does not matter
         prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
-        cost = np.asarray(self.limits.matrix.T @ prices)
+        cost = np.asarray(self.by_column @ prices)
         closed = most_of_pairs * per_level <= _CLOSED * levels[users]
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, users[~closed], (cost / per_level)[~closed])
@@ -161,7 +162,7 @@ class _Proof:
         # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
         # directly, small terms are not lost in the rounding of the bound.
         free = np.maximum(self.left - bounds * _DIGITS, 0.0)
-        paid = np.asarray(self.limits.matrix.T @ np.abs(prices))
+        paid = np.asarray(self.by_column @ np.abs(prices))
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
         above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
         small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)

@@ -323,6 +323,8 @@ class LevelPrograms:
             log.info("HiGHS: %s; trying again in other units", outcome.status.value)
             self.slack = slack
             self._restart(course, self.t_unit * times, cap, None)
+        if outcome.status is Status.OPTIMAL:
+            return outcome
         return solved(outcome, self.deadline, final_levels(self.problem.program, known))
 
     def refined(self, course: Course, outcome: Outcome) -> Point:
