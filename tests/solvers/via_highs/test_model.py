@@ -6,11 +6,11 @@ import highspy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved, status_of
 from reference.linear import largest
 
 import fairopt as fo
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.model import HighsModel, Outcome, Status, solved, status_of
 
 A = np.array([[1.0, 3.0, 1.0], [4.0, 1.0, 2.0]])
 COST, UPPER, MOST = np.array([2.0, 3.0, 1.0]), np.array([5.0, 5.0, 5.0]), np.array([9.0, 18.0])
