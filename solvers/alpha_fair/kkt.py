@@ -92,9 +92,11 @@ class KKTSystem:
 def _equilibrated(matrix: sp.csr_array) -> FloatArray:
     """Return units in which every row and column of a symmetric matrix has a largest entry of about 1 (Ruiz 2001)."""
     units = np.ones(matrix.shape[0])
-    size = abs(matrix)
+    size, columns = np.abs(matrix.data), matrix.indices  # plain arrays: on small systems, sparse ones would take most of the time
+    rows = np.repeat(np.arange(units.size), np.diff(matrix.indptr))
     for _ in range(_EQUILIBRATIONS):
-        largest = np.asarray((sp.csr_array(size * units) * units[:, None]).max(axis=1).toarray()).ravel()
+        largest = np.zeros(units.size)
+        np.maximum.at(largest, rows, size * units[columns] * units[rows])
         units /= np.sqrt(np.where(largest > 0, largest, 1.0))
     return units
 

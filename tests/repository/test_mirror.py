@@ -14,7 +14,7 @@ NOTHING_TO_COMPUTE = {  # module: why
     "trajectory.engine": "follows trajectory.central_path; tests/conformance asks every engine",
 }
 WAITING = {  # modules that are still tested through fairopt.solve alone; nothing may be added
-    *(f"alpha_fair.{name}" for name in ("active_sets", "capped_demand", "market", "polish", "problem", "reduced_weights", "tradeoff")),
+    *(f"alpha_fair.{name}" for name in ("capped_demand", "market", "reduced_weights", "tradeoff")),
     *(f"equilibrium.{name}" for name in ("asynchronous", "equations", "kernel", "polish", "smoothing_kernel")),
     *(f"structure.{name}" for name in ("newton", "server_blocks", "user_tables")),
     *("trajectory.central_path", "interior_point.faces", "via_highs.proofs"),
