@@ -16,7 +16,7 @@ from fairopt.solvers.alpha_fair.problem import AlphaFairProblem, Point
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.via_cvxpy import CVXPY
 
-THREE = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1.5, 2.2])  # users 1 and 2 on server 1 only
+THREE = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1.5, 2.2])  # users 1, 2 on server 1 only
 
 
 def by_hand(program: Program, solution: Solution) -> float:
