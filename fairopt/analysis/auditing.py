@@ -1,7 +1,7 @@
-"""Which properties an allocation has, by how many tasks it misses the others, and what proves it.
+"""Which properties an allocation has; if one fails, by how many tasks, with a witness.
 
-The properties and what is measured of each are defined in `fairopt.analysis.properties`, a file each. All violations are in tasks; every
-one comes with a witness that can be checked by hand. What is *searched* for (a lie that pays) is said to be so.
+Each module of `fairopt.analysis.properties` defines one property and its violation. Every violation is in tasks, and has a witness that can
+be checked by hand. Where a verdict rests on a *search* (for a lie that pays), the verdict says so.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance(
@@ -45,7 +45,7 @@ class Audit(Mapping[str, Verdict]):
     allocation : Allocation
     verdicts : dict
     violations : tuple of Violation
-        Limits that the allocation does not keep.
+        Limits that the allocation exceeds.
     """
 
     allocation: Allocation
@@ -88,7 +88,7 @@ class Audit(Mapping[str, Verdict]):
         return pd.DataFrame(rows, index=index, columns=["holds", "violation", "promised", "searched", "statement", "witness"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: None where there is no number."""
+        """Return plain data, ready for JSON; None stands for a missing number."""
         return {
             "notion": self.allocation.notion,
             "solver": self.allocation.solver,
@@ -126,29 +126,30 @@ def audit(
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Audit:
-    """Judge an allocation: which properties it has, and by how many tasks it misses the others.
+    """Test which properties an allocation has, and by how many tasks the others fail.
 
     Parameters
     ----------
     allocation : Allocation
-        Of `solve` or `schedule`, or one of your own (``fairopt.analysis.rerun.given``), also if it exceeds a limit: that is said.
+        The result of `solve` or `schedule`, or your own tasks (``fairopt.analysis.rerun.given``). An allocation that exceeds a limit is
+        audited too, and the audit names the limit.
     properties : sequence of str or Property, optional
-        Some of the keys of ``fairopt.analysis.properties.CHECKS``; the default is all.
+        Keys of ``fairopt.analysis.properties.CHECKS``; the default is all of them.
     effort : int
-        How many lies are tried, and how many users are made to leave, at most: each is a solve of its own.
+        The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
-        Of the lies. The verdict is the same for a seed, with any number of workers, unless time ends a search.
+        Seed of the lies. The same seed gives the same verdict with any number of workers, unless a search reaches its time limit.
     jobs : int
         Worker processes of both searches; -1 for one on each core.
     time_limit : float, optional
-        Seconds for each property. The default is a minute for each search (lies, users who leave, whole tasks), and no limit for the rest.
+        Seconds for each property. The default is 60 s for each search (lies, users who leave, whole tasks), and no limit for the rest.
     done : function, optional
-        Called with the name of each property when it is judged.
+        Called with the name of each property once its verdict is known.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        For what is no allocation, an unknown property, an option out of range.
+        If ``allocation`` is no Allocation, a property is unknown, or an option is out of range.
 
     Examples
     --------
@@ -192,7 +193,7 @@ def _names(properties: str | Property | Sequence[str | Property] | None) -> list
 
 
 def _promise(case: Case, name: str) -> str | None:
-    """Return where it is proved that the notion has the property on such an instance: of exact allocations of divisible tasks."""
+    """Return the source that proves the property for this notion and instance; only for exact allocations of divisible tasks."""
     if case.notion is None or not case.exact:
         return None
     known = {prop.value: prop for prop in Property}

@@ -1,11 +1,12 @@
 """Several allocations of one instance side by side: exact ones, schedules, and your own.
 
-Every row is one allocation, measured by `fairopt.analysis.measures` (use of the cluster, Jain's index, envy), by its *task efficiency*
+Each row is one allocation. Its measures are those of `fairopt.analysis.measures` (use of the cluster, Jain's index, envy), its
+`fairopt.regret` against an exact allocation, and its *task efficiency*
 
     sum_n phi[n] x[n] / max over all allocations of divisible tasks of sum_n phi[n] x[n],
 
-which "efficiency" solves (phi = 1 where weights are per resource), and by its `fairopt.regret` against an exact allocation. A row that
-cannot be computed says why and does not stop the others; a row that is not feasible says where and by how much.
+with phi = 1 where weights are per resource. The notion "efficiency" attains the maximum. If a row cannot be computed, it says why, and the
+other rows are computed all the same. If an allocation is infeasible, its row says where and by how much.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], resources=["cpu", "memory"])
@@ -70,7 +71,7 @@ def compare(
     reference: NotionSpec | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Comparison:
-    """Compute several allocations of one instance and measure them alike.
+    """Compute several allocations of one instance, and measure all of them in the same way.
 
     Parameters
     ----------
@@ -78,28 +79,28 @@ def compare(
     notions : sequence
         Exact allocations: identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions.
     schedules : sequence
-        Greedy ones: "criterion:placement" ("drfh:best-fit"), with options "drfh:best-fit:metric=cosine:ties=random" or as a mapping of
-        the arguments of `schedule`; (criterion, placement); or an allocation that is there already.
+        Greedy schedules: "criterion:placement" ("drfh:best-fit"), with options "drfh:best-fit:metric=cosine:ties=random" or as a mapping
+        of the arguments of `schedule`; (criterion, placement); or an `Allocation` that was computed before.
     allocations : mapping, optional
-        Those of your own, by name: arrays or frames (users, servers) of tasks, an `Allocation`, or the path of a CSV file
-        (`fairopt.formats.allocations`). One that exceeds a limit is a row all the same, which says where and by how much.
+        Your own allocations, by name: arrays or frames (users, servers) of tasks, an `Allocation`, or the path of a CSV file
+        (`fairopt.formats.allocations`). If one exceeds a limit, its row says where and by how much.
     integral : bool
-        Also compute the best allocation of whole tasks of every notion, and measure schedules against that. Where the time limit ends the
-        search, the best that was found until then is taken, with its gap, and named so.
+        Also compute the best allocation of whole tasks of every notion, and measure the regret of schedules against it. If the time limit
+        ends the search, the row is the best allocation found so far, with its gap, and is named so.
     sharing : {"rdm", "tdm"}, optional
-        Of all rows.
+        How all rows share servers: resources are divided, or time.
     time_limit : float, optional
-        Seconds for each exact allocation; where it passes, the row says what was known by then.
+        Seconds for each exact allocation. When the time limit is reached, the row says what was known by then.
     reference : optional
-        The notion that every row's regret is against. The default is each schedule's own criterion, and the first of ``notions`` for
-        those that have no optimum of their own and for given allocations.
+        The notion against which the regret of every row is measured. The default is the criterion of a schedule; for a schedule whose
+        criterion has no optimum, and for given allocations, it is the first of ``notions``.
     done : function, optional
-        Called with the name of each row when it is finished.
+        Called with the name of each row when the row is finished.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        For what no row can be made of: a notion or placement that does not exist, a file or array that is not about this instance.
+        If no row can be made: a notion or placement does not exist, or a file or array does not fit this instance.
 
     Examples
     --------
@@ -146,19 +147,19 @@ def compare(
 
 
 class _Work:
-    """Computes rows, and every exact allocation once."""
+    """Computes the rows; computes every exact allocation only once."""
 
     def __init__(self, instance: Instance, sharing: Sharing, integral: bool, time_limit: float | None) -> None:
         self.instance, self.sharing, self.integral, self.time_limit = instance, sharing, integral, time_limit
         self.solved: dict[tuple[Any, ...], Allocation | FairoptError] = {}
-        # Weights per resource say nothing of a task as a whole: tasks are counted then.
+        # Weights per resource give no weight of a task: phi = 1 then.
         counted = instance if instance.weights.ndim == 1 else instance.replace(weights=None)
         self.weights = counted.weights
         self.largest_total, self.without = float("nan"), ""
         try:
             with _failures_are_refusals():
                 self.largest_total = self._total(solve(counted, "efficiency", sharing=sharing))
-        except (InvalidInstance, Unsupported):  # of the instance and the sharing: no row can be made
+        except (InvalidInstance, Unsupported):  # the instance or the sharing is at fault: no row can be made
             raise
         except FairoptError as error:
             self.without = f"no task efficiency: {error}"
@@ -238,7 +239,7 @@ class _Work:
         )
 
     def _regret(self, allocation: Allocation, against: Notion, whole: bool) -> tuple[Regret | None, str]:
-        """Return the regret, against whole tasks where asked for and found, and a note where not."""
+        """Return the regret and a note. The reference is of whole tasks if this is asked for and found; else the note says why not."""
         note = ""
         for reference in (True, False) if whole and allocation.certificate.whole_tasks else (False,):
             try:
@@ -274,14 +275,14 @@ def _failures_are_refusals() -> Iterator[None]:
 
 
 def _identity(notion: Notion) -> tuple[Any, ...]:
-    """Return what tells notions apart: class and options."""
+    """Return what identifies a notion: its class and its options."""
     names: list[str] = [field.name for field in dataclasses.fields(notion)] if dataclasses.is_dataclass(notion) else []
     values = [getattr(notion, name) for name in names]
     return type(notion), *(np.asarray(value).tobytes() if np.ndim(value) else value for value in values)
 
 
 class _Names:
-    """Names of rows, each once: the second "drfh" is "drfh (2)"."""
+    """Unique names of rows: the second "drfh" is "drfh (2)"."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -297,7 +298,7 @@ class _Names:
 def _tasks(
     value: npt.ArrayLike | Allocation | str | os.PathLike[str], instance: Instance, sharing: str, name: str
 ) -> FloatArray | Allocation:
-    """Return an allocation of the caller's own; refuse what is not about this instance."""
+    """Return an allocation that the caller gave; refuse one that does not fit this instance."""
     if isinstance(value, Allocation):
         if value.instance != instance or value.sharing != sharing:
             raise InvalidInstance(

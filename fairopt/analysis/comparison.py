@@ -1,4 +1,4 @@
-"""Allocations of one instance side by side, with what each is measured by: what `fairopt.compare` returns."""
+"""The result of `fairopt.compare`: allocations of one instance side by side, with their measures."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ BEST_FOUND = "whole tasks, best found"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One allocation and what it is measured by; of a row that failed only ``name``, ``kind`` and ``message``.
+    """One allocation and its measures; a row that failed has only ``name``, ``kind`` and ``message``.
 
     Attributes
     ----------
     name : str
     kind : str
-        "exact", "exact, whole tasks", "whole tasks, best found" (where a time limit ended the search for the exact one), "greedy",
+        "exact", "exact, whole tasks", "whole tasks, best found" (a time limit ended the search for the exact one), "greedy",
         "approximate" or "given".
     message : str
         Why there is no allocation; else empty.
     seconds : float
-        To compute the allocation, without what it is compared with; not a number for given ones.
+        Time to compute the allocation, without its reference; NaN for given allocations.
     allocation : Allocation or None
     smallest_share : float
-        Smallest weighted global dominant share of those who take part (`fairopt.analysis.measures`).
+        Smallest weighted global dominant share of the users who take part (`fairopt.analysis.measures`).
     efficiency : float
-        Weighted number of tasks, as a part of the largest possible one of divisible tasks.
+        Weighted number of tasks, as a part of the largest possible weighted number of divisible tasks.
     jain : float
         Jain's index of the weighted global dominant shares.
     envy : Envy or None
-        None where it has no meaning (`fairopt.analysis.measures.envy_applies`).
+        None if envy has no meaning (`fairopt.analysis.measures.envy_applies`).
     use : dict
-        Part of each resource of the cluster that is in use, or of its time.
+        Part of each resource of the cluster that is in use; under time division, part of its time.
     regret : Regret or None
     note : str
-        Why there is no regret, or why it is against divisible tasks or the best whole ones that were found.
+        Why there is no regret, or why its reference is of divisible tasks, or is the best allocation of whole tasks that was found.
     violations : tuple of Violation
-        Limits that the allocation does not keep.
+        Limits that the allocation exceeds.
     """
 
     name: str
@@ -74,18 +74,18 @@ class Row:
 
     @property
     def dominant_shares(self) -> FloatArray:
-        """Weighted global dominant share of each user, (users,); empty where there is no allocation."""
+        """Weighted global dominant share of each user, (users,); empty if there is no allocation."""
         return np.zeros(0) if self.allocation is None else dominant_shares(self.allocation)
 
     @property
     def tasks(self) -> float:
-        """The number of tasks; not a number where there is no allocation."""
+        """The number of tasks; NaN if there is no allocation."""
         return float("nan") if self.allocation is None else float(self.allocation.tasks.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Comparison:
-    """Rows of one instance; ``comparison["drfh"]`` is one of them, and a loop goes over all.
+    """The rows of one instance; ``comparison["drfh"]`` is one row, and iteration yields all rows.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Comparison:
     sharing : str
     rows : tuple of Row
     largest_total : float
-        The largest possible weighted number of divisible tasks; not a number where it could not be computed (notes of rows say why).
+        The largest possible weighted number of divisible tasks; NaN if it could not be computed (the notes of the rows say why).
     """
 
     instance: Instance
@@ -115,10 +115,10 @@ class Comparison:
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per allocation: kind, every measure, the regret, and last tasks and share of each user.
+        """Return one row per allocation: kind, measures, regret, then the tasks and the share of each user.
 
-        The shares are those of the row's own notion, weighted dominant shares of given allocations, and missing where a notion has one
-        for each server.
+        A share is that of the row's notion; for a given allocation, it is the weighted dominant share. It is missing if the notion has
+        one share per server.
         """
         import pandas as pd
 
@@ -136,7 +136,7 @@ class Comparison:
         return pd.concat([frame, *per_user], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: None where there is no number."""
+        """Return plain data, ready for JSON; None stands for a missing number."""
         rows = []
         for row in self.rows:
             held, shares = ((), ()) if row.allocation is None else (row.allocation.tasks_per_user.tolist(), row.allocation.shares.tolist())

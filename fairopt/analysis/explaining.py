@@ -1,13 +1,13 @@
-"""Why does a user get only this much, and what would help? In a few sentences, from the allocation itself.
+"""Why a user gets what it gets, and what would help, in a few sentences.
 
-What can be said depends on what made the allocation:
+The sentences depend on how the allocation was made:
 
-* an exact one: the measure of its tasks (`Notion.describe_measure`), its level and who shares it, what leaves it no room and who holds that
-  (`fairopt.analysis.explanation.room`), what more capacity, more weight or fewer constraints would give
-  (`fairopt.analysis.explanation.gains`: by price, and by solving again), and what it could run with what another user holds
-  (`fairopt.analysis.measures`);
+* exact: how the notion measures the user's tasks (`Notion.describe_measure`); the user's level, and which users stop at the same level;
+  the full resources that limit the user, and who holds them (`fairopt.analysis.explanation.room`); what more capacity, more weight or
+  fewer constraints would give, by price and by solving again (`fairopt.analysis.explanation.gains`); and what the user could run with the
+  holdings of another user (`fairopt.analysis.measures`);
 * a schedule: the same without levels and prices, and what the exact optimum of the same share would give;
-* tasks that somebody else chose: what leaves no room and who holds it, and what an exact optimum would give.
+* given tasks: the full resources and who holds them, and what an exact optimum would give.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["alice", "bob"], servers=["pool"], resources=["cpu", "memory"])
@@ -38,7 +38,7 @@ from fairopt.validation import check_time_limit, check_whole_number
 
 __all__ = ["explain"]
 
-_MANY = 50  # rows of servers; of more, identical ones are told as one
+_MANY = 50  # rows of servers; above this, identical rows are merged
 
 
 def explain(
@@ -52,31 +52,32 @@ def explain(
 ) -> Explanation:
     """Explain what one user gets, what stops it, and what would help.
 
-    Of more than 50 rows of servers, identical ones are told as one ("node-1 and 49 like it"), where the notion treats them alike.
+    If there are more than 50 rows of servers, identical rows appear as one ("node-1 and 49 like it"), provided that the notion treats them
+    alike.
 
     Parameters
     ----------
     allocation : Allocation
-        What `solve` or `schedule` returned, or tasks of your own (`fairopt.analysis.rerun.given`).
+        The result of `solve` or `schedule`, or your own tasks (`fairopt.analysis.rerun.given`).
     user : str
     against : str, optional
-        A user to compare with. The default is the one with whose holdings, scaled by the weights, it could run most tasks, which is
-        whom it would envy first.
+        A user to compare with. The default is the user whose holdings, scaled by the weights, would run the most tasks of ``user``: if
+        ``user`` envies anybody, it envies this user most.
     resolves : int
-        How many changes are solved, at most; 0 for none, and what prices say alone. All of them are small: one unit of a resource on one
-        server or of the weight (a tenth of what there is where that is less than a unit), under time division one more server, and one
-        kind of server that a constraint rules out. One is the weight, up to two are constraints, the others capacity.
+        The largest number of changes to solve; with 0, only prices are used. All changes are small: one unit more of a resource on one
+        server, or of the weight (a tenth of the present amount if this is below one unit); under time division, one server more; or one
+        kind of server that a constraint rules out. One change is the weight, up to two are constraints, the others are capacity.
     time_limit : float, optional
-        Seconds, of all that is solved here together. What is not solved by then says so.
+        Seconds for all solves together. A change that is not solved in time says so.
     done : function, optional
         Called with each change when it is solved.
 
     Raises
     ------
     InvalidInstance
-        For a user that the instance does not have.
+        If the instance has no such user.
     Unsupported
-        For an option out of its range.
+        If an option is out of range.
 
     Examples
     --------

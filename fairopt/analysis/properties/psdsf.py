@@ -1,15 +1,16 @@
-"""The PS-DSF condition: nobody can gain at a server without taking from one at or below its share there.
+"""The PS-DSF condition: a user can gain at a server only by taking from a user whose share at that server is no larger.
 
-With s[n,i] = x[n] / (phi[n] gamma[n,i]), user n has a *bottleneck* at server i if something that it uses there is full, and nobody who
-holds some of it there has a larger s[m,i]. An allocation is PS-DSF if and only if every user has a bottleneck at every server where it may
-run, or all its tasks (Khamse-Ashari et al. 2017, definition 5, theorems 1 and 2; under time division what is used is time).
+Let s[n,i] = x[n] / (phi[n] gamma[n,i]). User n has a *bottleneck* at server i if a resource that n uses at i is full, and every user m who
+holds some of this resource at i has s[m,i] <= s[n,i]. An allocation is PS-DSF if and only if every user has all its tasks, or has a
+bottleneck at every server where it may run (Khamse-Ashari et al. 2017, definition 5, theorems 1 and 2). Under time division, the resource
+is time.
 
-The violation is the largest number z of tasks that some n could add on some i with what is free there and what it takes from users who stay
-at or above the share s[n,i] that n then has: the largest z with
+The violation is the largest number z of tasks that some user n could add on some server i. User n takes what is free on i, and what it gets
+from users m whose s[m,i] stays at or above the new s[n,i]. So z is the largest number with
 
     z d[n,r] <= free[i,r] + sum over m of d[m,r] min(x[m,i], max(0, x[m] - S phi[m] gamma[m,i])),    S = (x[n] + z) / (phi[n] gamma[n,i]),
 
-for every r that n uses; at most T[n] - x[n]. Parts of tasks count.
+for every r that n uses, and z <= T[n] - x[n]. Parts of tasks count.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _HALVINGS = 60
 
 
 def check(case: Case) -> Verdict:
-    """Look at every server."""
+    """Look for a bottleneck of every user at every server."""
     instance = case.instance
     if instance.weights.ndim == 2:
         return does_not_apply(NAME, "Does not apply: it takes one weight per user, and there is one for each resource.")
@@ -56,7 +57,7 @@ def check(case: Case) -> Verdict:
 
 
 class _Server:
-    """One server: what is free, and who holds what."""
+    """One server: its free capacity, and what each user holds."""
 
     def __init__(self, case: Case, i: int) -> None:
         self.case, self.i = case, i
@@ -76,14 +77,14 @@ class _Server:
         return shares
 
     def _room(self, level: FloatArray) -> FloatArray:
-        """What is free or held above each level, (levels, resources)."""
+        """Return what is free, or held by users above each level of s, (levels, resources)."""
         holders = self.holders
         above = np.minimum(self.x[holders], np.maximum(self.total[holders] - level[:, None] * self.unit[holders], 0.0))
         room: FloatArray = self.free + above @ self.needs[holders]
         return room
 
     def at_most(self, users: IntArray) -> FloatArray:
-        """Return a bound of what each user could add: of what is held above its present share."""
+        """Return an upper bound on the tasks that each user could add: its z if its share did not grow."""
         needs = self.needs[users]
         room = self._room(self.share(users))
         tasks = np.divide(room, needs, out=np.full(room.shape, np.inf), where=needs > 0).min(axis=1, initial=np.inf)
@@ -91,7 +92,7 @@ class _Server:
         return bound
 
     def gain(self, n: int, bound: float) -> float:
-        """Return z, by bisection between nothing and a bound."""
+        """Return z, by bisection between 0 and a bound."""
         low, high, used = 0.0, bound, self.needs[n] > 0
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -103,7 +104,7 @@ class _Server:
         return low
 
     def witness(self, n: int, gain: float) -> Witness:
-        """Say of every resource that the user uses who holds it above its share, or that it is free."""
+        """Say of every resource that the user uses: it is free, or who holds it with a larger share."""
         case, instance = self.case, self.case.instance
         things = ("time",) if case.sharing == "tdm" else instance.resources
         own = float(self.total[n] / self.unit[n])
@@ -115,11 +116,11 @@ class _Server:
             if self.free[r] > case.tolerance * self.capacity[r]:
                 reasons.append(f"{figure(self.free[r], 6)} of {figure(self.capacity[r], 6)} {things[r]} is free")
             elif m >= 0:
-                reasons.append(f"{things[r]} is held by {case.name(m)} at {figure(float(self.total[m] / self.unit[m]), 6)}")
+                reasons.append(f"{things[r]} is held by {case.name(m)} (share {figure(float(self.total[m] / self.unit[m]), 6)})")
                 others.append(instance.users[m])
         text = (
-            f"On {instance.servers[self.i]} {case.name(n)} has a share of {figure(own, 6)} ({plural(self.total[n], 'task')} of "
-            f"{figure(self.unit[n], 6)}), and {joined(reasons, 3)}: it can run {figure(gain, 6)} more, and whoever gives way stays at "
-            "or above the share that it then has."
+            f"On {instance.servers[self.i]}, {case.name(n)} has a share of {figure(own, 6)}: it has {plural(self.total[n], 'task')}, and a "
+            f"share of 1 is {plural(self.unit[n], 'task')}. There, {joined(reasons, 3)}. {case.name(n)} could run another "
+            f"{plural(gain, 'task')}. This takes only what is free, or held by users whose share stays at or above the new share of {case.name(n)}."
         )
         return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))

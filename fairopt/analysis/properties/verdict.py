@@ -21,7 +21,7 @@ class Witness:
     Attributes
     ----------
     text : str
-        One or two sentences, with the numbers.
+        A few sentences, with the numbers.
     users, servers : tuples of str
         Whom and what it is about; the user who has too little comes first.
     tasks : array (users, servers), or None
