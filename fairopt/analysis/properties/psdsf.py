@@ -121,6 +121,7 @@ class _Server:
         text = (
             f"On {instance.servers[self.i]}, {case.name(n)} has a share of {figure(own, 6)}: it has {plural(self.total[n], 'task')}, and a "
             f"share of 1 is {plural(self.unit[n], 'task')}. There, {joined(reasons, 3)}. {case.name(n)} could run another "
-            f"{plural(gain, 'task')}. This takes only what is free, or held by users whose share stays at or above the new share of {case.name(n)}."
+            f"{plural(gain, 'task')}. This takes only what is free, or held by users whose share stays at or above the new share of "
+            f"{case.name(n)}."
         )
         return Witness(text, (instance.users[n], *dict.fromkeys(others)), (instance.servers[self.i],))
