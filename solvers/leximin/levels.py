@@ -116,7 +116,10 @@ class LevelGoal(Protocol):
         """Return the course to the first level."""
 
     def renew(self, course: Course, t: float) -> Course:
-        """Return the course to the next level; some users have just been settled at t."""
+        """Return the course to the next level; some users have just been settled at t, and the others are at ``course.at(t)``.
+
+        It is not asked where users stop at caps of their own: a goal whose rates depend on who rises needs these limits as rows.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

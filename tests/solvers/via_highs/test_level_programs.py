@@ -1,0 +1,75 @@
+"""The linear program of one level on a model that is changed and solved again, against plain linear programs of SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.program import Leximin, Program
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.leximin.levels import Course
+from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms
+
+
+def program(seed: int) -> Program:
+    """Six users on four servers, some pairs missing."""
+    rng = np.random.default_rng(seed)
+    eligibility = rng.random((6, 4)) < 0.6
+    eligibility[~eligibility.any(axis=1), 0] = True
+    return fo.formulate(
+        fo.Instance(rng.uniform(1, 9, (4, 2)), rng.uniform(0.1, 2, (6, 2)), weights=rng.uniform(1, 5, 6), eligibility=eligibility), "drfh"
+    )
+
+
+def highest(of: Program, course: Course) -> float:
+    """The largest t with A x <= b, s >= start + rate t, by SciPy."""
+    assert isinstance(of.goal, Leximin)
+    per_level = of.utilities / of.goal.weights[of.pair_users]
+    levels = np.where(of.pair_users == np.arange(len(of.users))[:, None], per_level, 0.0)
+    rows = np.block([[of.limits.matrix.toarray(), np.zeros((len(of.limits), 1))], [-levels, course.rate[:, None]]])
+    found = linprog(np.append(np.zeros(of.n_pairs), -1.0), A_ub=rows, b_ub=np.append(of.limits.bounds, -course.start), method="highs")
+    assert found.fun is not None
+    return float(-found.fun)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e4])
+def test_a_changed_model_has_the_level_of_a_new_one(seed: int, unit: float) -> None:
+    """All rise; two are settled below; the others rise from where they are, at other rates. In any unit of t."""
+    of = program(seed)
+    assert isinstance(of.goal, Leximin)
+    problem = LevelProblem.of(of, of.goal)
+    programs = LevelPrograms(problem, Deadline(None))
+    course = Course.together(np.ones(6, bool))
+    first = highest(of, course)
+    for at in (
+        course,
+        course.settled(np.array([1, 4]), np.full(2, 0.7 * first)),
+        Course(np.arange(6) != 3, np.full(6, 0.5 * first), np.where(np.arange(6) != 3, [1.0, 2, 3, 1, 2, 3], 0.0)),
+    ):
+        programs.prepare(at, unit)
+        point = programs.solve(at, None, [])
+        proof = programs.proof(at, point, np.full(6, np.inf))
+        expected = highest(of, at)
+        assert point.t == pytest.approx(expected, rel=1e-9)
+        assert proof.bound == pytest.approx(expected, rel=1e-9)
+        assert (of.limits.matrix @ point.x <= of.limits.bounds * (1 + 1e-14)).all()
+        assert (point.levels >= at.at(point.t) * (1 - 1e-12)).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_wanted_may_have_caps(seed: int) -> None:
+    """The largest theta with s >= theta min(guess, cap) for a guess of twice the level and caps of a half of it for some."""
+    of = program(seed)
+    assert isinstance(of.goal, Leximin)
+    programs = LevelPrograms(LevelProblem.of(of, of.goal), Deadline(None))
+    course = Course.together(np.ones(6, bool))
+    level = highest(of, course)
+    cap = np.where(np.arange(6) < 2, 0.5 * level, np.inf)
+    programs.prepare(course, 2 * level, cap)
+    point = programs.solve(course, cap, [])
+    wanted = np.minimum(cap, 2 * level)
+    assert point.part == pytest.approx(highest(of, Course(course.rising, course.start, wanted)), rel=1e-9)
+    assert (point.levels >= point.part * wanted * (1 - 1e-12)).all()
