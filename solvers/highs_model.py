@@ -166,10 +166,10 @@ class HighsModel:
         self._bounds[0][column], self._bounds[1][column] = lower, upper
         self._highs.changeColBounds(int(column), float(lower), float(upper))
 
-    def set_row_bounds(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
-        """Change the bounds of some rows."""
-        self._bounds[2][rows], self._bounds[3][rows] = lower, upper
-        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, upper)
+    def set_row_lower(self, rows: IntArray, lower: FloatArray) -> None:
+        """Change the lower bounds of some rows that have no upper ones."""
+        self._bounds[2][rows] = lower
+        self._highs.changeRowsBounds(rows.size, rows.astype(np.int32), lower, self._bounds[3][rows])
 
     def run(self, time_limit: float) -> Outcome:
         """Solve, from the last basis if there is one."""

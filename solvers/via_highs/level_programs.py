@@ -242,7 +242,7 @@ class LevelPrograms:
             model.coefficient[changed] = coefficient[changed]
         changed = np.flatnonzero((lower != model.lower) & self.problem.members)
         if changed.size:
-            model.highs.set_row_bounds(model.user_rows[changed], lower[changed], np.full(changed.size, np.inf))
+            model.highs.set_row_lower(model.user_rows[changed], lower[changed])
             model.lower[changed] = lower[changed]
 
     # Warm starts -----------------------------------------------------------------------------------------------------------------
