@@ -17,7 +17,7 @@ WAITING = {  # modules that are still tested through fairopt.solve alone; nothin
     *(f"alpha_fair.{name}" for name in ("capped_demand", "market", "reduced_weights", "tradeoff")),
     *(f"equilibrium.{name}" for name in ("asynchronous", "equations", "kernel", "polish", "smoothing_kernel")),
     *(f"structure.{name}" for name in ("newton", "server_blocks", "user_tables")),
-    *("trajectory.central_path", "interior_point.faces", "via_highs.level_programs", "via_pyomo.levels"),
+    *("trajectory.central_path", "interior_point.faces"),
 }
 
 if not (ROOT / "pyproject.toml").exists():
