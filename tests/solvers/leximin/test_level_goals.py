@@ -1,4 +1,4 @@
-"""The loop over levels, with plain linear programs of SciPy's as its engine, and what prices prove of a level."""
+"""The loop over levels with other goals than the leximin, and what prices prove, with plain linear programs of SciPy's as its engine."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Plain:
         rows = np.block([[limits.matrix.toarray(), np.zeros((len(limits), 1))], [-self.levels, course.rate[:, None]]])
         cost = np.append(np.zeros(self.program.n_pairs), -1.0)
         found = linprog(cost, A_ub=rows, b_ub=np.append(limits.bounds, -course.start), method="highs")
+        assert found.x is not None
         x, prices = found.x[:-1], np.maximum(-found.ineqlin.marginals[: len(limits)], 0.0)
         q = np.full(course.start.size, np.inf)
         np.minimum.at(q, self.program.pair_users, (limits.matrix.T @ prices) / self.per_level)
