@@ -1,16 +1,16 @@
-"""What happens over time on a cluster: streams of alike tasks, whole tasks by progressive filling, the fluid optimum, and what came of it.
+"""Simulation of a cluster over time: a trace of jobs runs under a scheduler.
 
 ================  ======================================================================================================
 ``streams``       a trace on a cluster, as the arrays that are simulated
-``whole_tasks``   greedy: progressive filling goes on whenever something ends or comes
-``fluid``         exact: the optimum of divisible tasks, computed anew whenever something ends or comes
-``asynchronous``  PS-DSF by servers that act by themselves every T seconds, beside the exact allocation
-``situation``     which jobs are unfinished, who is there and how many servers, from one moment to the next
-``series``        what runs and waits, sampled
+``whole_tasks``   greedy: progressive filling continues at every event
+``fluid``         exact: the optimum of divisible tasks, recomputed at every event
+``asynchronous``  PS-DSF by servers that each act alone every T seconds, compared with the exact allocation
+``situation``     the unfinished jobs, the present users and the number of servers at one moment
+``series``        samples of the running and waiting tasks
 ``result``        `Simulation`
 ================  ======================================================================================================
 
-`fairopt.simulate.simulate` puts them together.
+`fairopt.simulation.simulating.simulate` puts them together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `fairopt.arrivals` gives: curves of the allocation ratio of a resource against the demand that has arrived."""
+"""The result of `fairopt.arrivals`: the allocation ratio of a resource as a function of the demand that has arrived."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Arrivals:
-    """Allocation ratios as tasks arrive. All numbers are parts of the capacity of the resource.
+    """Allocation ratios as tasks arrive. All numbers are fractions of the capacity of the resource.
 
     Attributes
     ----------
     instance : Instance
     resource : str
     cards : str or None
-        The resource that comes in cards; None: parts of it add up on a server.
+        The resource that comes in cards. None: fractions of the resource add up on a server.
     points : array (points,)
-        Demand at which it was looked: the last moment at which no more had arrived.
+        Demands at which the ratios are sampled. A sample is the last moment at which the demand that has arrived is at most the point.
     seeds : tuple of int
-        Orders of arrival.
+        One order of arrival for each seed.
     arrived : array (seeds, points)
-        Demand that had arrived; at most the point, and less by no more than a task.
+        Demand that has arrived: at most the point, and below it by less than one task.
     allocated : mapping of str to array (seeds, points)
-        What each placement had given out: greedy.
+        Allocation ratio of each placement. Placements are greedy.
     bound : array (seeds, points)
-        The most that any allocation of the tasks that had arrived gives out: exact for divisible tasks whose parts add up, a relaxation.
+        Largest allocation ratio of any allocation of the tasks that have arrived. It is exact for divisible tasks whose fractions add up,
+        and a relaxation for whole tasks.
     residual : float
-        The worst of the certificates of the bounds.
+        The worst residual over the certificates of the bounds.
     seconds : float
     """
 
@@ -58,12 +59,12 @@ class Arrivals:
     seconds: float = float("nan")
 
     def at(self, point: float) -> dict[str, FloatArray]:
-        """Return ratios at a point, (seeds,), of each placement and of the "bound".
+        """Return the ratio of each placement and of the "bound" at a point, (seeds,) each.
 
         Raises
         ------
         Unsupported
-            Where nobody looked there.
+            The point is not one of ``points``.
         """
         near = np.flatnonzero(np.isclose(self.points, point, rtol=0, atol=1e-9))
         if not near.size:
@@ -72,11 +73,11 @@ class Arrivals:
 
     @property
     def curves(self) -> dict[str, FloatArray]:
-        """What each placement had given out, and the "bound", (seeds, points)."""
+        """The allocation ratio of each placement, and the "bound", (seeds, points) each."""
         return self.allocated | {"bound": self.bound}
 
     def leaves(self, placement: str, gap: float = 0.01) -> FloatArray:
-        """Return the first point at which a placement is below the bound by more than ``gap`` of the capacity, (seeds,); nan: nowhere."""
+        """Return the first point at which a placement is below the bound by more than ``gap`` of the capacity, (seeds,); nan: none."""
         if placement not in self.allocated:
             hint = did_you_mean(str(placement), self.allocated)
             raise Unsupported(f'there is no placement "{placement}"{hint}; there are {", ".join(self.allocated)}')
@@ -123,7 +124,7 @@ class Arrivals:
         }
 
     def plot(self) -> Figure:
-        """Draw the ratios against what has arrived: medians over the seeds, and bands from the first to the last decile."""
+        """Draw the ratios against the demand that has arrived: medians over the seeds, and bands from the first to the last decile."""
         return draw("arrivals", self)
 
     def __repr__(self) -> str:

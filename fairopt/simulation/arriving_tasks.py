@@ -1,19 +1,20 @@
-"""How much of a resource is given out as tasks arrive: greedy placements, beside what any allocation could give.
+"""How much of a resource is allocated as tasks arrive: greedy placements, compared with a bound on every allocation.
 
-Tasks arrive one by one in random order, and nothing ends. Each is placed at once where it fits, or turned away. With C the capacity of the
-cluster in one resource r, d[n,r] what a task of user n takes of it, and a[n] how many of n have arrived,
+Tasks arrive one by one in random order, and no task ends. A task is placed at once if it fits, and turned away otherwise. Let C be the
+capacity of the cluster in one resource r, d[n,r] the demand of a task of user n, and a[n] the number of tasks of n that have arrived. Then
 
     arrived     sum_n a[n] d[n,r] / C
     allocated   the same sum over the tasks that were placed: the *allocation ratio*
-    bound       max sum_n d[n,r] x[n] / C   over divisible allocations x with x[n] <= a[n], a task only on servers that hold a whole one
+    bound       max sum_n d[n,r] x[n] / C   over divisible allocations x with x[n] <= a[n], where a task may only use servers that can
+                hold a whole task
 
-The bound is a linear program over the distinct tasks and servers, solved and certified at every point. It is a *fluid bound*, a
-relaxation: no scheduler can give out more, whatever it knows of the tasks to come, and perhaps none can reach it. Where the resource comes
-in *cards* (``cards="gpu"``), a task that asks for less than one lies on a single card, and a larger one takes whole cards; the bound adds
-up their parts.
+The bound is a linear program over the distinct tasks and servers. It is solved and certified at every point. It is a *fluid bound*, a
+relaxation: no scheduler can allocate more, even if it knows the future tasks. Possibly no scheduler reaches it. A resource may come in
+*cards* (``cards="gpu"``). Then a task that demands less than one card lies on a single card, and a larger task takes whole cards. The bound
+ignores the cards and adds up fractions.
 
 The figure is that of Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX
-ATC 2023, for a cluster of GPUs: the GPUs that are allocated against the GPUs that tasks have asked for.
+ATC 2023, for a cluster of GPUs: the allocated GPUs against the GPUs that tasks have demanded.
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[4.0]], [[0.6], [2.0]], counts=[10], tasks=[40, 10], resources=["gpu"])
@@ -61,29 +62,30 @@ def arrivals(
     jobs: int = -1,
     done: Callable[[int, int], object] | None = None,
 ) -> Arrivals:
-    """Let the tasks of an instance arrive, and say how much of a resource each placement gives out, and how much could be.
+    """Let the tasks of an instance arrive one by one; compare the allocation ratio of each placement with a bound on every allocation.
 
     Parameters
     ----------
     instance : Instance
-        Its users' tasks, finitely many, are those that arrive: all of them in random order, then, up to ``until``, any of them again
-        (drawn with replacement). Weights say nothing here. First-fit takes servers in the order of the rows.
+        Every user has finitely many tasks. All of them arrive in random order. Then tasks drawn with replacement arrive, up to ``until``.
+        Weights have no effect. First-fit takes servers in the order of the rows.
     resource : str
-        Whose allocation ratio it is.
+        The resource whose allocation ratio is measured.
     placements : sequence
-        "first-fit", "best-fit:metric=tightest", ...: every placement of ``fo.PLACEMENTS`` that is a rule and puts the task first.
+        "first-fit", "best-fit:metric=tightest", ...: every placement of ``fo.PLACEMENTS`` that is a rule and takes the task before the
+        server.
     cards : str, optional
-        The resource that comes in cards, one of capacity each. Default: parts add up on a server.
+        The resource that comes in cards of capacity 1. Default: fractions add up on a server.
     until : float
-        Demand that arrives, in parts of the capacity: 1.3 is 130 %.
+        Demand that arrives, as a fraction of the capacity: 1.3 is 130 %.
     step : float
-        Between two points, in parts of the capacity.
+        Distance between two points, as a fraction of the capacity.
     seeds : iterable of int
-        Each is an order of arrival.
+        One order of arrival for each seed.
     jobs : int
-        Workers, a seed each; -1 for one on each core.
+        Number of workers; each computes one seed at a time. -1: one worker on each core.
     done : function of two ints, optional
-        Told how many seeds are done, and of how many.
+        Called with the number of finished seeds and the number of all seeds.
 
     Returns
     -------
@@ -92,9 +94,9 @@ def arrivals(
     Raises
     ------
     InvalidInstance
-        A resource that there is not, or that nobody asks for; tasks without number; cards that are not whole.
+        The resource does not exist, or no task demands it. A user has no task limit. A number of cards is not whole.
     Unsupported
-        Placements that do not place tasks in order of arrival; an instance with rates, or with users of limited parallelism.
+        A placement cannot place tasks in order of arrival. The instance has rates, or users of limited parallelism.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def arrivals(
     >>> found.allocated["first-fit"].round(3), found.bound.round(3)
     (array([[0.   , 0.167, 0.167]]), array([[0.   , 0.37 , 0.778]]))
 
-    Three tasks of 3 cores came first, and nothing else fits.
+    Three tasks of 3 cores arrive first. No further task fits.
     """
     began = time.perf_counter()
     measured, carded = _checked(instance, resource, cards, until, step)
@@ -141,7 +143,7 @@ def arrivals(
 
 
 def _checked(instance: Instance, resource: str, cards: str | None, until: float, step: float) -> tuple[int, int | None]:
-    """Return the positions of the resource and of the one in cards, after all that can be said before computing."""
+    """Check the arguments; return the position of the resource and of the resource in cards."""
     require_instance(instance)
     for name in (resource, cards):
         if name is not None and name not in instance.resources:
@@ -172,7 +174,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cell:
-    """What a worker is given."""
+    """The task of one worker: one order of arrival."""
 
     position: int
     seed: int
@@ -185,7 +187,7 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Outcome:
-    """What it gives back: parts of the capacity, (points,), and (placements, points)."""
+    """The result of one order of arrival: fractions of the capacity, (points,), and (placements, points) for ``allocated``."""
 
     position: int
     arrived: FloatArray
@@ -200,10 +202,10 @@ def _measure(cell: _Cell) -> _Outcome:
     turns = _order(instance, cell.resource, float(cell.points[-1]) * capacity, np.random.default_rng(cell.seed))
     demand = instance.demands[turns, cell.resource]
     sums = _sums(demand)
-    ends = np.searchsorted(sums, cell.points * capacity * (1 + _SAME), side="right") - 1  # a point is the last moment at which no more came
+    ends = np.searchsorted(sums, cell.points * capacity * (1 + _SAME), side="right") - 1  # last moment with demand <= the point
     placed = np.array([place_arrivals(instance, turns, placement, cards=cell.cards, seed=cell.seed) >= 0 for placement in cell.placements])
     allocated = np.array([_sums(demand * one)[ends] for one in placed]) / capacity
-    # Where a placement has turned nothing away, what arrived is the bound: it is an allocation, and none can give out more.
+    # If a placement has turned no task away, the bound is the demand that has arrived: this allocation exists, and none can exceed it.
     complete = np.array([_sums(~one & (demand > 0))[ends] == 0 for one in placed]).any(axis=0)
     bound, residual = sums[ends] / capacity, 0.0
     program = _Bound(instance, cell.resource)
@@ -219,9 +221,9 @@ def _sums(values: FloatArray | BoolArray) -> FloatArray:
 
 
 def _order(instance: Instance, resource: int, goal: float, rng: np.random.Generator) -> IntArray:
-    """Return the users whose tasks arrive, in order, until as much of the resource is asked for."""
+    """Return the user of each arriving task, in order, until the tasks demand ``goal`` of the resource."""
     demand = instance.demands[:, resource]
-    takes_part = ~instance.zero_demand  # who demands nothing is always there
+    takes_part = ~instance.zero_demand  # a task without demand always fits
     tasks = np.repeat(np.arange(instance.n_users), np.where(takes_part, instance.tasks, 0).astype(np.int64))
     rng.shuffle(tasks)
     parts, asked = [tasks], float(demand[tasks].sum())
@@ -235,11 +237,11 @@ def _order(instance: Instance, resource: int, goal: float, rng: np.random.Genera
 
 
 class _Bound:
-    """The largest total of a resource over divisible allocations: users whose tasks are alike are one, and so are servers (`solve`)."""
+    """The largest total of a resource over divisible allocations. Users with equal tasks are merged here, and equal servers by `solve`."""
 
     def __init__(self, instance: Instance, resource: int) -> None:
         holds = _holds_a_whole_task(instance)
-        self.users = np.flatnonzero((instance.demands[:, resource] > 0) & holds.any(axis=1))  # the others add nothing to the total
+        self.users = np.flatnonzero((instance.demands[:, resource] > 0) & holds.any(axis=1))  # all other users contribute 0
         self.shape = number_distinct([instance.demands[self.users], holds[self.users]]) if self.users.size else np.empty(0, np.int64)
         first = self.users[np.unique(self.shape, return_index=True)[1]]
         self.worth = instance.demands[first, resource]
@@ -257,7 +259,7 @@ class _Bound:
         )
 
     def largest(self, arrived: FloatArray) -> tuple[float, float]:
-        """Return it for so many tasks of each user, and the worst residual of its certificate."""
+        """Return the largest total when ``arrived`` tasks of each user have arrived, and the worst residual of its certificate."""
         if self.instance is None:
             return 0.0, 0.0
         tasks = np.bincount(self.shape, weights=arrived[self.users], minlength=self.worth.size)
@@ -266,7 +268,7 @@ class _Bound:
 
 
 def _holds_a_whole_task(instance: Instance) -> BoolArray:
-    """Return which servers hold at least one whole task of each user, (users, servers)."""
+    """Return whether each server can hold at least one whole task of each user, (users, servers)."""
     holds = instance.eligibility.copy()
     for r in range(instance.n_resources):
         holds &= instance.demands[:, r, None] <= instance.capacities[:, r] * (1 + FITS)

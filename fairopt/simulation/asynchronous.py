@@ -1,20 +1,21 @@
-"""Servers that share what they have by themselves, over time: PS-DSF's distributed procedure beside the exact allocation of each moment.
+"""PS-DSF's distributed procedure over time, compared with the exact allocation of each moment.
 
-Each single server acts every T seconds (`fairopt.solvers.equilibrium.asynchronous`), on what its users have elsewhere then; all else keeps
-what it has. Not exact, and said to be so; and fluid, as `fairopt.simulation.fluid` is: tasks are divided and moved at no cost, a stream's
-jobs run in the order in which they were submitted, and an owner divides its weight equally among its streams.
+Each single server acts every T seconds (`fairopt.solvers.equilibrium.asynchronous`). It divides its own resources, given the tasks that its
+users run on other servers at that moment. The other servers keep their allocations. The procedure is not exact. It is fluid, as
+`fairopt.simulation.fluid` is: tasks are divided and moved at no cost, a stream's jobs run in the order of submission, and an owner divides
+its weight equally among its streams.
 
-What a user has no tasks for any more is free at once, on all servers alike; what a user held who leaves, and what a server held that is
-removed, too. Others get it where and when a server acts. Between two actions rates are constant, so that the end of a job is exact.
+Resources become free at once, on all servers, when a user runs out of tasks, when a user leaves, and when a server is removed. Other users
+get free resources of a server when that server acts. Rates are constant between two actions, so the end of a job is computed exactly.
 
-At each sample what runs is compared with the exact PS-DSF allocation x* of that moment, by two numbers:
+At each sample, the running tasks x are compared with the exact PS-DSF allocation x* of that moment, by two numbers:
 
     distance    max over streams n of |x[n] - x*[n]| / max(x[n], x*[n])
-    condition   largest violation of the theorem that says what a PS-DSF allocation is (`fairopt.regret`), over single servers
+    condition   largest violation, over single servers, of the condition that characterizes PS-DSF allocations (`fairopt.regret`)
 
-Where several allocations are PS-DSF (resource division), servers may settle on another than x*: then the condition vanishes and the
-distance does not. Whenever x* changes, it is told how many periods later each is below a tolerance and stays there until the next
-change: the distance after any action, the condition after any round of all servers.
+Under resource division, several allocations may be PS-DSF, and the servers may settle on one other than x*. Then the condition is 0 and the
+distance is not. After each change of x*, the simulation reports how many periods pass until each number is below a tolerance and stays
+below it until the next change. The distance is checked after every action, the condition after every round of all servers.
 """
 
 from __future__ import annotations
@@ -40,27 +41,27 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCES", "Followed", "run_asynchronous"]
 
 TOLERANCES = (1e-3, 1e-6)
-_MOST_NUMBERS = 100_000_000  # of what each server gives to each stream
-_MOST_ACTIONS = 1_000_000_000  # most of an hour
+_MOST_NUMBERS = 100_000_000  # single servers times streams
+_MOST_ACTIONS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Followed:
-    """What came of it.
+    """The result of a simulation with asynchronous servers.
 
     Attributes
     ----------
     flow : Flow
-        Its ``solved`` and ``residual`` are those of the exact allocations that it was compared with.
+        Its ``solved`` and ``residual`` describe the exact allocations that the flow is compared with.
     exact : array (K, users, resources)
-        What users would hold in the exact allocation of that moment; nan where no engine found it.
+        What users hold in the exact allocation of each sample; nan where no engine found this allocation.
     regret : pandas.DataFrame
         At each sample: time_s, distance, condition.
     settling : pandas.DataFrame
-        For each change of the exact allocation: time_s, until_s (the next change), the distance then, and after how many periods distance
-        and condition are within each of `TOLERANCES`; nan: not before the next change.
+        For each change of the exact allocation: time_s, until_s (the next change), the distance at time_s, and the number of periods until
+        distance and condition are within each of `TOLERANCES`; nan: not before the next change.
     actions : int
-        How often a server had its turn.
+        Number of actions of all servers together.
     """
 
     flow: Flow
@@ -79,14 +80,14 @@ def run_asynchronous(
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> Followed:
-    """Follow the servers from action to action; keep what there is every ``step`` seconds, or each period and change (of many, some)."""
+    """Follow the servers from action to action. Keep a sample every ``step`` seconds, or at each period and change (thinned if many)."""
     run = _Run(streams, turns, sharing, until, step)
     known = run.follow(done, stopped)
     return run.followed(known)
 
 
 class _Run:
-    """Servers on their way through a trace, beside the exact allocation of each moment."""
+    """The servers during a trace, and the exact allocation of each moment."""
 
     def __init__(self, streams: Streams, turns: Turns, sharing: Sharing, until: float, step: float | None) -> None:
         self.streams, self.turns, self.until = streams, turns, until
@@ -109,7 +110,7 @@ class _Run:
                 f"{row.size:,} servers that act every {turns.period:g} s would act more than {_MOST_ACTIONS:,} times in {span:g} s; "
                 "give a longer period, or end it earlier"
             )
-        self.within = np.arange(row.size) - np.repeat(np.cumsum(single) - single, single)  # first, second, ... of its row
+        self.within = np.arange(row.size) - np.repeat(np.cumsum(single) - single, single)  # position of the server in its row
         self.origin = float(streams.times[0]) if streams.times.size else 0.0
         self.servers = AsynchronousServers(
             row,
@@ -129,7 +130,7 @@ class _Run:
         self.changes: list[dict[str, float]] = []
 
     def follow(self, done: Callable[[float, int], object], stopped: Callable[[], bool]) -> float:
-        """Go from change to change; return up to when it is known what happens."""
+        """Go from change to change; return the time up to which the simulation ran."""
         situation, samples = self.situation, self.samples
         now = situation.coming
         while now <= self.until and np.isfinite(now):
@@ -146,7 +147,7 @@ class _Run:
             coming = situation.coming
             while True:
                 look = min(samples.next, self.until)
-                # What is done at the time of a look is done: the servers go on by the least that there is beyond.
+                # Actions at the very time of a sample belong to it, so the servers run to the next larger floating-point number.
                 now = self.servers.follow(now, min(coming, np.nextafter(look, np.inf)), user, tasks, left, started)
                 situation.left[active], situation.started[active] = left, started
                 if now <= look:
@@ -159,13 +160,13 @@ class _Run:
         return self.until
 
     def _goes_on(self, active: IntArray) -> bool:
-        """Is anything to come, by the trace or by servers?"""
+        """Return whether anything can still happen, by the trace or by the servers."""
         if not np.isinf(self.until) or np.isfinite(self.situation.coming):
             return bool(active.size)
         return bool((self.streams.instance.rates[self.streams.stream[active]] * (self.situation.counts > 0) > 0).any())
 
     def _idle(self, now: float) -> float:
-        """Nobody has anything to run: go to the next change."""
+        """Go to the next change, while no user has a task."""
         coming = self.situation.coming
         self._keep(now)
         if self.samples.step is not None and np.isfinite(min(coming, self.until)):
@@ -176,7 +177,7 @@ class _Run:
         return coming
 
     def _changed(self, now: float) -> None:
-        """Tell the servers who and what is there now, and find the exact allocation."""
+        """Tell the servers which users, tasks and servers are present, and compute the exact allocation."""
         situation, streams = self.situation, self.streams
         active = situation.active
         limits = tasks_of(streams, active)
@@ -186,7 +187,7 @@ class _Run:
         before = self.exact
         try:
             self.exact, _ = self.optimum.at(active, situation.counts)
-        except (NoSolution, CertificateError):  # there is nothing to compare with at this moment
+        except (NoSolution, CertificateError):  # no exact allocation to compare with at this moment
             self.exact, self.optimum.key = np.where(limits > 0, np.nan, 0.0), None
         self.has = tasks_of(streams, situation.here)
         self.servers.change(self.within < situation.counts[self.row], members, weights, limits[members], self.exact[members])
@@ -197,7 +198,7 @@ class _Run:
                 self.changes.append({"time_s": now, "until_s": np.inf, "distance": self.servers.distance})
 
     def _settled(self, now: float) -> None:
-        """Write down how soon the servers were near to the exact allocation that is no more from now on."""
+        """Record how soon the servers came near the exact allocation that ends now."""
         if self.changes and np.isinf(self.changes[-1]["until_s"]):
             last = self.changes[-1]
             last["until_s"] = now
@@ -231,7 +232,7 @@ class _Run:
         )
 
     def followed(self, known: float) -> Followed:
-        """Return what came of it."""
+        """Return the result, which is known up to time ``known``."""
         import pandas as pd
 
         self._settled(known)
@@ -262,22 +263,22 @@ class _Run:
 
 
 class _Samples:
-    """What there is at multiples of a step; or once a period and at changes, and where these are many, no closer than needed."""
+    """Samples at multiples of a step; without a step, once a period and at changes, thinned if they are many."""
 
     def __init__(self, step: float | None, origin: float, period: float) -> None:
         self.step, self.origin, self.period, self.spacing = step, origin, period, 0.0
-        self.next = origin  # when the next one is wanted
+        self.next = origin  # time of the next sample
         self.number = 0
         self.times: list[float] = []
         self.kept: list[dict[str, FloatArray]] = []
 
     def wanted(self, now: float) -> None:
-        """Something has changed."""
+        """Schedule a sample after a change."""
         if self.step is None:
             self.next = max(now, self.times[-1] + self.spacing) if self.times else now
 
     def keep(self, now: float, values: dict[str, FloatArray]) -> None:
-        """Keep a sample, if one is wanted, and say when the next one is."""
+        """Keep a sample if one is due, and schedule the next one."""
         if self.step is not None:
             if now == self.next:
                 self.number += 1
@@ -298,6 +299,6 @@ class _Samples:
         self.next = self.origin + rounds * self.period
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Return what was kept."""
+        """Return the samples that were kept."""
         names = self.kept[0] if self.kept else {}
         return {"times": np.array(self.times)} | {name: np.array([values[name] for values in self.kept]) for name in names}

@@ -1,6 +1,6 @@
-"""What became of the tasks of a trace by some time: the part of each user's that ended, and how much sooner jobs of each size did.
+"""Completed tasks of a trace: the fraction of each user's tasks that ended, and the reduction of completion times by job size.
 
-A task that could not have ended by then, however early it was started, says nothing of a scheduler and is not counted.
+A task that cannot end by the given time, even if it starts when it is submitted, says nothing about a scheduler. It is not counted.
 
 >>> from fairopt.trace import Trace
 >>> trace = Trace(["A", "A", "B"], submit=[0, 0, 5], tasks=[4, 1, 2], demands=[[1], [2], [3]], durations=[10, 100, 10])
@@ -23,13 +23,13 @@ __all__ = ["completion_ratios", "reduction_by_size", "tasks_that_can_end"]
 
 
 def tasks_that_can_end(trace: Trace, until: float) -> FloatArray:
-    """Return, of each job, its tasks that would have ended by then, started when they were submitted, (jobs,)."""
+    """Return the number of tasks of each job that end by ``until`` if they start when they are submitted, (jobs,)."""
     can = np.repeat(trace.submit, trace.tasks) + trace.task_durations <= until
     return np.asarray(np.bincount(trace.job_of, weights=can, minlength=trace.n_jobs), float)
 
 
 def completion_ratios(trace: Trace, ended: npt.ArrayLike, until: float) -> FloatArray:
-    """Return the part of each user's tasks that ended, of those that can have, (users,) as in ``trace.users``; nan for no such task.
+    """Return the ended fraction of the tasks of each user that can end, (users,) as in ``trace.users``; nan: the user has no such task.
 
     Parameters
     ----------
@@ -49,14 +49,15 @@ def completion_ratios(trace: Trace, ended: npt.ArrayLike, until: float) -> Float
 def reduction_by_size(
     before: npt.ArrayLike, after: npt.ArrayLike, tasks: npt.ArrayLike, bounds: npt.ArrayLike
 ) -> tuple[FloatArray, IntArray]:
-    """Return by how much the mean completion time of jobs is reduced, in parts of what it was, and how many jobs that is, by size.
+    """Return the relative reduction of the mean completion time of jobs, and the number of jobs, for each class of job sizes.
 
-    Only jobs that ended both times count. Classes are up to ``bounds[0]`` tasks, more than that and up to ``bounds[1]``, and so on.
+    Only jobs that ended in both cases count. The first class has jobs of at most ``bounds[0]`` tasks, the second of at most ``bounds[1]``,
+    and so on.
 
     Parameters
     ----------
     before, after : arrays (jobs,)
-        Seconds from submission to the end of a job; nan where it did not end.
+        Seconds from the submission to the end of a job; nan: the job did not end.
     tasks : array (jobs,)
     bounds : array (classes - 1,)
         Ascending.
@@ -64,12 +65,12 @@ def reduction_by_size(
     Returns
     -------
     reduction : array (classes,)
-        nan where there is no job.
+        nan: the class has no job.
     jobs : int array (classes,)
     """
     first, second = np.asarray(before, float), np.asarray(after, float)
     both = np.isfinite(first) & np.isfinite(second)
-    size = np.searchsorted(np.asarray(bounds, float), np.asarray(tasks)[both])  # the bound itself is below
+    size = np.searchsorted(np.asarray(bounds, float), np.asarray(tasks)[both])  # a job of exactly bounds[k] tasks is in class k
     classes = np.size(bounds) + 1
     was, is_now = (np.bincount(size, weights=values[both], minlength=classes) for values in (first, second))
     return 1 - np.divide(is_now, was, out=np.full(classes, np.nan), where=was > 0), np.bincount(size, minlength=classes)

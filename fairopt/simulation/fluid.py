@@ -1,17 +1,16 @@
-"""Divisible tasks over time: the exact allocation of a notion, computed anew whenever something ends or comes.
+"""Divisible tasks over time: the exact allocation of a notion, recomputed at every event.
 
-A fluid relaxation, and said to be so: tasks are divided and moved at no cost, which no scheduler can do. Between two events
+This is a fluid relaxation: tasks are divided and moved at no cost, which no scheduler can do. Between two events
 
-    x = the exact allocation of the notion to the streams that have tasks, with T[n] = the tasks of their unfinished jobs,
+    x = the exact allocation of the notion to the streams that have tasks, with T[n] = the tasks of the unfinished jobs of stream n.
 
-and a stream's jobs run in the order in which they were submitted: job j of K[j] tasks at the rate min(K[j], what is left of x[n]), so that
-a task never runs faster than by itself. A job ends when its rate has made up its work, the sum of the durations of its tasks. An owner who
-has tasks of several streams divides its weight equally among them.
+A stream's jobs run in the order of submission. Job j of K[j] tasks runs at the rate min(K[j], the part of x[n] that earlier jobs leave), so
+no task runs faster than one task. A job ends when the integral of its rate equals its work, the sum of the durations of its tasks. An owner
+with tasks in several streams divides its weight equally among these streams.
 
-Where an event changes only how many tasks are left to streams that had less than all their tasks, before and after, the allocation
-stays what it is: their limits on tasks are slack, and an optimum of a convex program (and an equilibrium) does not change where a
-slack limit moves. Otherwise the notion is solved anew; a leximin from where the last one ended (`fairopt.solvers.RepeatedLevels`), with a
-certificate of its own, as each has.
+The allocation is kept if an event only changes task limits T[n] that are slack before and after the event: moving a slack limit changes
+neither an optimum of a convex program nor an equilibrium. Otherwise the notion is solved again. A leximin starts from the last solution
+(`fairopt.solvers.RepeatedLevels`). Each allocation has its own certificate.
 """
 
 from __future__ import annotations
@@ -46,25 +45,25 @@ _MOST_STEPS = 1_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """What ran, at some times.
+    """Samples of a fluid simulation, and the state of its jobs at the end.
 
     Attributes
     ----------
     times : array (K,)
     running, waiting : arrays (K, users)
-        Tasks that run at a time, and those of unfinished jobs that do not.
+        Running tasks, and waiting tasks of unfinished jobs.
     held : array (K, users, resources)
-        What users hold.
+        Resources that users hold.
     rows : array (K, rows, resources)
         Usage of each row of servers.
     started, finished : arrays (jobs,)
-        When; nan: not yet.
+        Start and end of each job, in seconds; nan: not yet.
     left : array (jobs,)
-        Work that is left, in seconds of a task.
+        Remaining work, in seconds of one task.
     known : float
-        Up to when this is known.
+        Time up to which the simulation ran.
     solved : int
-        How many allocations were computed.
+        Number of allocations computed.
     residual : float
         Worst residual of their certificates.
     """
@@ -90,7 +89,7 @@ def run_fluid(
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> Flow:
-    """Follow the exact allocation from event to event; keep what there is every ``step`` seconds, or at events (of many, some)."""
+    """Follow the exact allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
     trace, situation = streams.trace, Situation(streams)
     optimum, record = Optimum(streams, notion), _Record(streams, step)
     now, ending, moments = -np.inf, np.inf, 0
@@ -111,7 +110,7 @@ def run_fluid(
         running = active[rate > 0]
         situation.started[running[np.isnan(situation.started[running])]] = now
         ending = now + float(np.min(situation.left[running] / rate[rate > 0], initial=np.inf))
-        if ending == now and not np.isinf(ending):  # less than the clock can tell: rounding
+        if ending == now and not np.isinf(ending):  # the next end rounds to the same floating-point time
             ending = np.nextafter(now, np.inf)
         has = tasks_of(streams, situation.here)
         moments += 1
@@ -134,7 +133,7 @@ def run_fluid(
 
 
 def check_step(step: float, length: float) -> None:
-    """Refuse a step that would make too many samples of so many seconds."""
+    """Refuse a step that makes too many samples in ``length`` seconds."""
     if length / step >= _MOST_STEPS:
         raise Unsupported(
             f"a sample every {step:g} s would make more than {_MOST_STEPS:,} of {length:g} s; give a larger step, or leave it out"
@@ -142,7 +141,7 @@ def check_step(step: float, length: float) -> None:
 
 
 class _Record:
-    """What there is at multiples of a step, or at events; where these are many, at some, no closer to each other than needed."""
+    """Samples at multiples of a step; without a step, at events, thinned if they are many."""
 
     def __init__(self, streams: Streams, step: float | None) -> None:
         self.step, self.spacing = step, 0.0
@@ -154,7 +153,7 @@ class _Record:
         self.origin: float | None = None
 
     def interval(self, now: float, then: float, x: FloatArray, has: FloatArray, rows: FloatArray) -> None:
-        """Nothing changes from now until just before then."""
+        """Take the samples of the interval [now, then), in which nothing changes."""
         self.origin = now if self.origin is None else self.origin
         if self.step is None:
             times = [now] if not self.times or now >= self.times[-1] + self.spacing else []
@@ -180,7 +179,7 @@ class _Record:
             self.times, self.kept = [self.times[j] for j in chosen], [self.kept[j] for j in chosen]
 
     def arrays(self) -> dict[str, FloatArray]:
-        """Return what was kept."""
+        """Return the samples that were kept."""
         k, m = len(self.times), self.demands.shape[1]
         shapes = {"running": (k, self.users), "waiting": (k, self.users), "held": (k, self.users, m), "rows": (k, *self.shape)}
         columns = {name: np.array([kept[j] for kept in self.kept]).reshape(shape) for j, (name, shape) in enumerate(shapes.items())}
@@ -188,7 +187,7 @@ class _Record:
 
 
 def no_closer(times: Sequence[float], spacing: float) -> list[int]:
-    """Return which of the times to keep, the first and then each that is so much later than the one kept before.
+    """Return the positions of the times to keep: the first, then each time at least ``spacing`` after the last one kept.
 
     >>> no_closer([0, 1, 2, 5, 6, 9], 2)
     [0, 2, 3, 5]
@@ -201,13 +200,13 @@ def no_closer(times: Sequence[float], spacing: float) -> list[int]:
 
 
 def tasks_of(streams: Streams, jobs: IntArray) -> FloatArray:
-    """Return the tasks of these jobs by stream."""
+    """Return the number of tasks of these jobs in each stream."""
     tasks = np.bincount(streams.stream[jobs], weights=streams.trace.tasks[jobs], minlength=streams.owner.size)
     return np.asarray(tasks, float)
 
 
 def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
-    """Divide what each stream runs among its jobs, the first first; jobs are sorted by stream."""
+    """Divide x[n] of each stream n among its jobs in order; ``stream`` must be sorted."""
     total = np.cumsum(tasks) - tasks
     first = np.searchsorted(stream, stream)
     before = total - total[first]
@@ -217,7 +216,7 @@ def _in_turn(x: FloatArray, stream: IntArray, tasks: IntArray) -> FloatArray:
 
 
 class Optimum:
-    """The exact allocation to the streams that have tasks, computed anew where it is not known to be the same."""
+    """The exact allocation to the streams that have tasks. It is recomputed unless it is known to be unchanged."""
 
     def __init__(self, streams: Streams, notion: Notion, sharing: Sharing | None = None) -> None:
         self.streams, self.notion, self.sharing = streams, notion, sharing
@@ -227,17 +226,17 @@ class Optimum:
         utility = notion.utility
         if utility is not None and np.shape(utility)[1] > 1:
             keys.append(np.asarray(utility)[streams.owner].T)
-        self.group = number_distinct(keys)  # rows of servers that are alike, once for all events
+        self.group = number_distinct(keys)  # groups of equal rows of servers, computed once for all events
         self.first = np.unique(self.group, return_index=True)[1]
         self.key: tuple[bytes, bytes] | None = None
         self.limits = np.empty(0)
         self.x = np.zeros(streams.owner.size)
         self.rows = np.zeros(streams.cluster.capacities.shape)
         self.repeated: _Repeated | None = None
-        self.repeats_at: bytes | None = None  # numbers of servers with which ``repeated`` was made
+        self.repeats_at: bytes | None = None  # the numbers of servers for which ``repeated`` was built
 
     def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the tasks of each stream and the usage of each row, while these jobs have tasks."""
+        """Return the tasks of each stream and the usage of each row of servers when these jobs have tasks."""
         streams = self.streams
         limits = tasks_of(streams, jobs)
         active = limits > 0
@@ -272,10 +271,10 @@ class Optimum:
         usage = tasks.T @ self.streams.instance.demands
         total = np.bincount(self.group, weights=counts)[self.group]
         part = np.divide(counts, total, out=np.zeros(counts.size), where=total > 0)
-        self.rows = usage[self.group] * part[:, None]  # of all servers of a group; each row has its part
+        self.rows = usage[self.group] * part[:, None]  # a row takes its part of the usage of its group
 
     def _solve_again(self, repeated: _Repeated, active: IntArray) -> FloatArray | None:
-        """Return the tasks of all streams from the last allocation on, (streams, groups); None where that fails, or its certificate."""
+        """Solve from the last solution; return tasks, (streams, groups), or None if the solution or its certificate fails."""
         weights = np.array(self.streams.weights[self.streams.owner])
         weights[active] = _weights(self.streams, active)
         try:
@@ -290,14 +289,14 @@ class Optimum:
 
 
 class _Repeated:
-    """The allocation to all streams, where it can be computed from the last one: those that are not there have no tasks."""
+    """Allocations to all streams that start from the last solution. Absent streams have the task limit 0."""
 
     def __init__(self, instance: Instance, program: Program) -> None:
         self.instance, self.program, self.levels = instance, program, RepeatedLevels(program)
 
     @classmethod
     def of(cls, streams: Streams, notion: Notion, counts: FloatArray, group: IntArray, first: IntArray) -> _Repeated | None:
-        """Return it for this notion and these servers, None where it cannot be had."""
+        """Return the repeated program of a notion on these servers; None if the notion or the size does not allow one."""
         everybody = np.arange(streams.owner.size)
         if everybody.size * first.size > _MOST_PAIRS or not isinstance(notion, ShareNotion):
             return None
@@ -320,13 +319,13 @@ class _Repeated:
 
 
 def _weights(streams: Streams, active: IntArray) -> FloatArray:
-    """Return the weights of these streams: owners divide theirs equally among those of theirs that are here."""
+    """Return the weights of these streams: each owner divides its weight equally among its active streams."""
     owner = streams.owner[active]
     return np.asarray(streams.weights[owner] / np.bincount(owner)[owner], float)
 
 
 def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
-    """Return the instance of these streams at a moment; owners divide their weight equally among those of theirs that are here."""
+    """Return the instance of these streams at one moment; each owner divides its weight equally among its active streams."""
     whole = streams.instance
     return Instance(
         whole.capacities[first],

@@ -1,4 +1,4 @@
-"""How far what runs is from the exact allocation of that moment: `fairopt.regret`, at some times of a simulation."""
+"""How far the running tasks are from the exact allocation of that moment: `fairopt.regret` at some times of a simulation."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ __all__ = ["regret_over_time"]
 def regret_over_time(
     streams: Streams, criterion: Any, times: FloatArray, start: FloatArray, end: FloatArray, server: IntArray, takes_part: BoolArray
 ) -> pd.DataFrame:
-    """Return one row per time: the numbers of `fairopt.regret` that its notion has, against the optimum of divisible tasks.
+    """Return one row per time: the numbers of `fairopt.regret` for the notion, against the optimum of divisible tasks.
 
-    At a time, a stream has the tasks that run or wait then, and its owner's weight is divided equally among its streams. The optimum may
-    take back what runs, which the schedule may not: a bound.
+    At each time, a stream has the tasks that run or wait. Its owner's weight is divided equally among the owner's streams. The optimum may
+    stop running tasks, and the schedule may not. So the optimum is a bound that the schedule may not be able to reach.
 
     Raises
     ------
     Unsupported
-        The criterion is no notion that can be solved.
+        The criterion is not a notion that can be solved.
     """
     import pandas as pd
 

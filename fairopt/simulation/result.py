@@ -1,4 +1,4 @@
-"""What came of a simulation: jobs, users, and samples of what ran and waited."""
+"""The result of a simulation: jobs, users, and samples of the running and waiting tasks."""
 
 from __future__ import annotations
 
@@ -38,36 +38,37 @@ class Simulation:
     cluster : Instance
     scheduler : str
     kind : str
-        "greedy" (whole tasks); "exact, fluid": divided tasks, which no scheduler can reach; or "asynchronous, fluid": divided tasks,
-        by servers that act by themselves, which is not exact.
+        "greedy": whole tasks. "exact, fluid": divided tasks, which no scheduler can reach. "asynchronous, fluid": divided tasks, allocated
+        by servers that each act alone; not exact.
     users : tuple of str
     weights : array (users,)
     until : float
-        Up to when all is known, seconds; inf if everything ended that could.
+        Time up to which the simulation ran, in seconds; inf if everything ended that can end.
     complete : bool
-        False if it was stopped before ``until``.
+        False if the simulation was stopped early.
     series : Series
         Samples: ``times``, ``utilization``, ``row_utilization``, ``dominant_shares``, ``running``, ``waiting``.
     started, finished : array (jobs,)
-        When the first task of a job was started, and its last one ended; nan: not by ``until``.
+        Start of the first task and end of the last task of each job, in seconds; nan: not by ``until``.
     ended : array (jobs,)
-        Tasks that ended; of a fluid, parts of the work.
+        Number of tasks that ended. In a fluid simulation: the completed fraction of the work, times the number of tasks.
     fits_nowhere : tuple of str
-        Jobs whose task is larger than every server where it may run, in the eyes of the scheduler: they are never started.
+        Jobs that are never started: the scheduler finds no server that can hold one of their tasks.
     task_start, task_server : array (tasks,) or None
-        Of whole tasks: when each was started (nan: not by ``until``), and on which single server, row by row (-1).
+        Whole tasks only: the start of each task (nan: not by ``until``) and its single server, counted row by row (-1: none).
     regret : pandas.DataFrame or None
-        Where asked for, at some times: how far what runs is from the exact allocation of that moment (`fairopt.regret`). Of asynchronous
-        servers, at each sample: ``distance``, the largest relative difference of a stream's tasks, and ``condition``, the largest
-        violation of what defines PS-DSF, which vanishes at any such allocation.
+        If requested, at some times: how far the running tasks are from the exact allocation of that moment (`fairopt.regret`). For
+        asynchronous servers, at each sample: ``distance``, the largest relative difference of a stream's tasks, and ``condition``, the
+        largest violation of the condition that characterizes PS-DSF, which is 0 for every PS-DSF allocation.
     settling : pandas.DataFrame or None
-        Of asynchronous servers, for each change of the exact allocation: ``time_s``, ``until_s`` (the next one), the ``distance`` then, and
-        after how many periods distance and condition are within 1e-3 and 1e-6 and stay there; nan: not before the next change.
+        Asynchronous servers only, for each change of the exact allocation: ``time_s``, ``until_s`` (the next change), the ``distance`` at
+        ``time_s``, and the number of periods until distance and condition are within 1e-3 and 1e-6 and stay there; nan: not before the next
+        change.
     mean_utilization : dict
-        Part of each resource in use, on average over time until the last sample, by name: of the samples.
+        Fraction of each resource in use, by name: the average over time of the samples.
     details : dict
-        Of a fluid: ``solved``, how many exact allocations were computed, and ``residual``, the worst of their certificates. Of asynchronous
-        servers also ``period``, ``phases``, ``seed``, ``sharing``, and ``actions``, how often a server had its turn.
+        Fluid simulations: ``solved``, the number of exact allocations computed, and ``residual``, the worst residual of their certificates.
+        Asynchronous servers also have ``period``, ``phases``, ``seed``, ``sharing``, and ``actions``, the number of actions of all servers.
     seconds : float
     """
 
@@ -98,17 +99,17 @@ class Simulation:
 
     @property
     def completion(self) -> FloatArray:
-        """Seconds from the submission of a job to the end of its last task, (jobs,); nan where it has not ended."""
+        """Seconds from the submission of a job to the end of its last task, (jobs,); nan: the job has not ended."""
         return self.finished - self.trace.submit
 
     @property
     def makespan(self) -> float:
-        """The end of the last job that ended, in seconds; nan if none did."""
+        """The end of the last job that ended, in seconds; nan if no job ended."""
         return float(np.nanmax(self.finished)) if np.isfinite(self.finished).any() else float("nan")
 
     @property
     def mean_utilization(self) -> dict[str, float]:
-        """Mean over the sampled time of the part of each resource that is in use; nan of fewer than two samples."""
+        """Mean fraction of each resource in use over the sampled time; nan with fewer than two samples."""
         length = np.diff(self.series.times)
         parts = self.series.utilization[:-1]
         means = length @ parts / length.sum() if length.size else np.full(parts.shape[1], np.nan)
@@ -116,7 +117,7 @@ class Simulation:
 
     @property
     def jobs(self) -> pd.DataFrame:
-        """One row per job: user, submission, tasks, those that ended, first start, end, and the seconds between submission and end."""
+        """One row per job: user, submission, tasks, ended tasks, first start, end, and the seconds between submission and end."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -134,7 +135,7 @@ class Simulation:
 
     @property
     def users_frame(self) -> pd.DataFrame:
-        """One row per user: jobs and tasks, those that ended, the part of its tasks that did, and the mean completion time of its jobs."""
+        """One row per user: weight, jobs, ended jobs, tasks, ended tasks, the fraction of tasks that ended, and mean completion time."""
         import pandas as pd
 
         position = {name: n for n, name in enumerate(self.users)}
@@ -163,8 +164,8 @@ class Simulation:
     def to_frame(self) -> pd.DataFrame:
         """Return the samples as a tidy table: ``time_s``, ``quantity``, ``of`` what, ``value``.
 
-        Quantities are utilization, share, running and waiting; of asynchronous servers also the exact share, and the distance and condition
-        of `regret`.
+        Quantities are utilization, share, running and waiting. Asynchronous servers add the exact share, and the distance and condition of
+        `regret`.
         """
         import pandas as pd
 
@@ -194,12 +195,14 @@ class Simulation:
         )
 
     def save(self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "regret", "settling"] = "series") -> None:
-        """Write a table as .parquet or .csv, the whole file or none: the samples, the jobs, the users; regret and settling, if there are.
+        """Write a table as .parquet or .csv: the samples, the jobs or the users; also regret and settling, if the simulation has them.
+
+        The file is written completely or not at all.
 
         Raises
         ------
         Unsupported, InvalidInstance
-            There is no such table or kind of file; it cannot be written.
+            The table or the kind of file does not exist. The file cannot be written.
         """
         tables = {
             "series": lambda: self.to_frame(),
@@ -224,11 +227,11 @@ class Simulation:
         write_files({Path(path): page.getvalue()})
 
     def plot(self) -> Figure:
-        """Draw utilization, dominant shares and what waits over time; returns a matplotlib figure."""
+        """Draw utilization, dominant shares and waiting tasks over time; return a matplotlib figure."""
         return draw("simulation", self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: what was asked, how it ended, and the users; None where there is no number."""
+        """Return plain data, ready for JSON: the request, the totals and the users. None stands for a missing or infinite number."""
         over = np.isfinite(self.finished)
         waits = self.completion[over]
         return {

@@ -1,4 +1,4 @@
-"""What runs and waits over time, sampled: step functions, each value that from its time on."""
+"""Samples of the running and waiting tasks over time: step functions, where a value holds from its time to the next sample."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _MOST_NUMBERS = 5_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Samples: at K times, of U users, R rows of servers and M resources.
+    """Samples at K times, for U users, R rows of servers and M resources.
 
     Attributes
     ----------
     times : array (K,)
     usage, capacity : array (K, M)
-        Of the cluster.
+        Totals of the cluster.
     row_usage, row_capacity : array (K, R, M) or None
-        Of each row of servers; None where that would be too many numbers.
+        Totals of each row of servers; None if these are too many numbers.
     dominant_shares : array (K, U)
-        Largest fraction of a resource of the cluster that each user holds, not divided by its weight.
+        Dominant share of each user, a fraction of the cluster, not divided by the weight.
     running, waiting : array (K, U)
         Tasks.
     exact_shares : array (K, U) or None
-        Of asynchronous servers: the dominant shares of the exact allocation at that time, which they approach.
+        Asynchronous servers only: the dominant shares of the exact allocation of each moment.
     """
 
     times: FloatArray
@@ -46,22 +46,22 @@ class Series:
 
     @property
     def utilization(self) -> FloatArray:
-        """Part of each resource of the cluster that is in use, (K, M)."""
+        """Fraction of each resource of the cluster in use, (K, M)."""
         return safe_ratio(self.usage, self.capacity)
 
     @property
     def row_utilization(self) -> FloatArray | None:
-        """The same of each row of servers, (K, R, M)."""
+        """Fraction of each resource in use on each row of servers, (K, R, M)."""
         return None if self.row_usage is None or self.row_capacity is None else safe_ratio(self.row_usage, self.row_capacity)
 
 
 def sample_times(changes: FloatArray, until: float, step: float | None) -> FloatArray:
-    """Return every ``step`` seconds, or each time at which something changes, or, where those are many, a thousand times between.
+    """Return the sample times: every ``step`` seconds; without a step, each change, or equally spaced times if there are many changes.
 
     Raises
     ------
     Unsupported
-        Far too many samples.
+        The step makes too many samples.
     """
     distinct = np.unique(changes[np.isfinite(changes) & (changes <= until)])
     if not distinct.size:
@@ -76,7 +76,7 @@ def sample_times(changes: FloatArray, until: float, step: float | None) -> Float
 
 
 def _capacity(streams: Streams, times: FloatArray) -> FloatArray:
-    """Return the servers of each row, (K, R)."""
+    """Return the number of servers of each row at each time, (K, R)."""
     changed, counts = streams.counts_over_time()
     return counts[np.searchsorted(changed, times, side="right") - 1]
 
@@ -84,7 +84,7 @@ def _capacity(streams: Streams, times: FloatArray) -> FloatArray:
 def sample_whole_tasks(
     streams: Streams, times: FloatArray, start: FloatArray, end: FloatArray, server: IntArray, takes_part: BoolArray
 ) -> Series:
-    """Count what runs and waits at each time, from the start, end and single server of each task; jobs may take no part."""
+    """Sample whole tasks, given the start, end and single server of each; jobs without ``takes_part`` do not wait."""
     trace, instance = streams.trace, streams.instance
     k, users = times.size, len(streams.users)
     job = trace.job_of
@@ -97,7 +97,7 @@ def sample_whole_tasks(
     waits = takes_part[job]
 
     def counted(begin: IntArray, stop: IntArray, group: IntArray, groups: int, weights: FloatArray | None = None) -> FloatArray:
-        """Sum over what begins and stops at these samples, by group."""
+        """Return the sum over tasks between their ``begin`` and ``stop`` samples, by group, (K, groups)."""
         table = np.bincount(begin * groups + group, weights, (k + 1) * groups).astype(float)
         table -= np.bincount(stop * groups + group, weights, (k + 1) * groups)
         return table.reshape(k + 1, groups).cumsum(axis=0)[:k]
@@ -124,7 +124,7 @@ def sample_whole_tasks(
 
 
 def sample_flow(streams: Streams, flow: Flow, exact: FloatArray | None = None) -> Series:
-    """Return what was kept of a flow, and of what users would hold in the exact allocation, (K, U, M), if it is another."""
+    """Return the samples of a flow; ``exact`` is the usage of users in the exact allocation, (K, U, M), if the flow is not exact."""
     counts = _capacity(streams, flow.times)
     capacity = counts @ streams.instance.capacities
     few = flow.rows.size <= _MOST_NUMBERS

@@ -1,18 +1,18 @@
-"""Events over time: a trace of jobs on a cluster, under a scheduler.
+"""Simulation of a trace of jobs on a cluster under a scheduler.
 
-Three kinds of scheduler.
+There are three kinds of scheduler.
 
-*Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`), which goes on whenever a task ends, a job is
-submitted, a user joins or a server is added. Nothing is taken back: tasks run to their ends on the server where they were started, also
-where their user leaves or their server is removed. The share of a user is the sum over its running tasks, by the capacity of all servers
-that there ever are; of its waiting tasks the first that fits is next.
+*Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`). Filling continues when a task ends, a job is submitted,
+a user joins or a server is added. No task is stopped: a task runs to its end on its server, even if its user leaves or its server is
+removed. The share of a user is the sum over its running tasks, relative to the capacity of all servers that ever exist. The next task of a
+user is its first waiting task that fits.
 
-*Exact, fluid*, "drfh": the exact allocation of the notion, computed anew at every event: the optimum that a heuristic is compared with.
-Tasks are divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
+*Exact, fluid*, "drfh": the exact allocation of the notion, recomputed at every event. It is the optimum for comparing heuristics. Tasks are
+divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
 
-*Asynchronous, fluid*, "psdsf:period=1": PS-DSF as its paper distributes it, by servers that know nothing of each other but how many
-tasks each user runs, and act every so many seconds, each by itself (`fairopt.solvers.equilibrium.asynchronous`). Not exact: how near they
-are to the exact allocation is told beside (`fairopt.simulation.asynchronous`). Tasks are divided and moved here, too.
+*Asynchronous, fluid*, "psdsf:period=1": the distributed procedure of the PS-DSF paper. Each server acts alone, once in every period, and
+knows only how many tasks each user runs on the other servers (`fairopt.solvers.equilibrium.asynchronous`). The procedure is not exact; the
+output shows the distance to the exact allocation (`fairopt.simulation.asynchronous`). Tasks are divided and moved here, too.
 
 >>> import fairopt as fo
 >>> cluster = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
@@ -81,28 +81,31 @@ def simulate(
     ----------
     trace : Trace
     cluster : Instance
-        Servers, and the weights and placement constraints of its users. It must name all users of the trace, or none: weights are 1 then.
-        Demands and numbers of tasks are those of the trace.
+        Servers, and the weights and placement constraints of its users. It must name all users of the trace, or none; then weights are 1.
+        Demands and numbers of tasks come from the trace.
     scheduler : str, tuple, mapping, or notion
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
-        `fairopt.compare`; every criterion of ``fo.NOTIONS`` and ``fo.CRITERIA`` that has a share, and every placement of ``fo.PLACEMENTS``
-        that is a rule. Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or
-        ``("proportional", {"alpha": 2})``. Asynchronous, fluid: "psdsf:period=0.1", or ``("psdsf", {"period": 0.1})``, with ``period`` in
-        seconds between two actions of a server, ``phases`` ("random": each server at times of its own; "sweep": all at the same times,
-        one after the other; "at-once": all at the same times, and none knows what the others do), ``seed`` of random phases, and
-        ``sharing`` ("rdm", or "tdm": servers divide their time).
+        `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of
+        ``fo.PLACEMENTS`` that is a rule.
+
+        Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``.
+
+        Asynchronous, fluid: "psdsf:period=0.1", or ``("psdsf", {"period": 0.1})``. Options: ``period``, the seconds between two actions of
+        a server; ``phases`` ("random": each server has its own times; "sweep": all servers act at the same times, one after the other;
+        "at-once": all servers act at the same times, and none sees the actions of the others); ``seed`` of random phases; ``sharing``
+        ("rdm", or "tdm": servers divide their time).
     until : float, optional
-        Seconds at which it ends; default: when nothing happens any more.
+        End of the simulation, in seconds. Default: no further event.
     step : float, optional
-        Seconds between samples; default: at each event (and each period of asynchronous servers), or, where those are many, about a
-        thousand.
+        Seconds between samples. Default: one sample at each event (and each period of asynchronous servers), thinned to about a thousand if
+        there are many.
     regret : int
-        At how many times, evenly spread, to compare what runs with the exact allocation of that moment. (Asynchronous servers are
-        compared at every sample.)
+        Number of evenly spaced times at which the running tasks are compared with the exact allocation of that moment. (Asynchronous
+        servers are compared at every sample.)
     done : function, optional
-        Told the time and the number of tasks so far (greedy: started; fluid: ended), now and then.
+        Called from time to time with the simulated time and the number of tasks so far (greedy: started; fluid: ended).
     stopped : function, optional
-        Asked now and then whether to end it here: what is known by then is kept.
+        Called from time to time; True ends the simulation, and the results so far are kept.
 
     Returns
     -------
@@ -111,14 +114,14 @@ def simulate(
     Raises
     ------
     InvalidInstance, Unsupported
-        Labels of trace and cluster that do not match; a scheduler that there is not, or that has no meaning over time; asynchronous
-        servers and tasks that never end without ``until``.
+        The labels of trace and cluster do not match. The scheduler does not exist, or has no meaning over time. Asynchronous servers have
+        tasks that never end, and ``until`` is missing.
     """
     began = time.perf_counter()
     if not isinstance(trace, Trace):
         raise InvalidInstance(f"expected a Trace, got {type(trace).__name__}; build one with fairopt.Trace or fairopt.load_trace")
     require_instance(cluster)
-    if np.isfinite(cluster.parallelism).any():  # of servers that come later, too
+    if np.isfinite(cluster.parallelism).any():  # also for servers that are added later
         raise Unsupported(
             "a simulation knows no limit on how many servers a user is on at once; "
             "leave the parallelism of the cluster's users out, or solve the instance of one moment"
@@ -129,7 +132,7 @@ def simulate(
     check_whole_number("regret", regret, 0, meaning=", of times at which to compare")
     name, plan = _scheduler(scheduler)
     if regret and isinstance(plan, dict):
-        notion_of(plan["criterion"])  # refused before anything is simulated
+        notion_of(plan["criterion"])  # refuse before the simulation starts
     streams = streams_of(trace, cluster)
     last = float("inf") if until is None else float(until)
     if step is not None and streams.times.size:
@@ -152,7 +155,7 @@ _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
 def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous]:
-    """Return the name of a scheduler, and its notion, the arguments of `fairopt.schedule`, or when servers act."""
+    """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or the turns of asynchronous servers."""
     name, word, options = options_of(spec)
     if "period" in options or "phases" in options:
         return name, _asynchronous_of(word, options)
@@ -255,7 +258,7 @@ def _asynchronous(
 
 
 def _flowed(streams: Streams, name: str, kind: str, flow: Flow, until: float, began: float, **more: Any) -> Simulation:
-    """Return what came of a flow."""
+    """Return the simulation that a flow describes."""
     trace = streams.trace
     takes_part = streams.instance.servable[streams.stream]
     _warn(trace, takes_part, name)

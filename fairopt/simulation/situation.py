@@ -1,4 +1,4 @@
-"""Which jobs are unfinished, who is there and how many servers there are, from one moment of a trace to the next."""
+"""The unfinished jobs, the present users and the number of servers, from one moment of a trace to the next."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from fairopt.simulation.streams import Streams
 
 __all__ = ["Situation"]
 
-_DONE = 1e-9  # part of a job's work that is rounding
+_DONE = 1e-9  # a job with less than this fraction of its work left has ended: the rest is rounding
 
 
 class Situation:
-    """A moment. Times are in seconds, work in seconds of a task.
+    """The state of a trace at one moment. Times are in seconds, work in seconds of one task.
 
     Attributes
     ----------
     left, started, finished : arrays (jobs,)
-        Work that is left; when a job was started and ended, nan: not yet.
+        Remaining work, start and end of each job; nan: not yet.
     present : bool array (users,)
+        Whether the user is present.
     counts : array (rows,)
-        Servers of each row.
+        Number of servers of each row.
     here : int array
-        Unfinished jobs, stream by stream, each stream's in the order of their submission.
+        Unfinished jobs, sorted by stream, and in each stream by submission.
     """
 
     def __init__(self, streams: Streams) -> None:
@@ -40,17 +41,17 @@ class Situation:
 
     @property
     def coming(self) -> float:
-        """When the trace goes on; inf: nothing is to come."""
+        """Time of the next event of the trace; inf: there is none."""
         times = self.streams.times
         return float(times[self._event]) if self._event < times.size else np.inf
 
     @property
     def active(self) -> IntArray:
-        """Unfinished jobs whose user is there."""
+        """Unfinished jobs whose user is present."""
         return self.here[self.present[self.streams.job_owner[self.here]]]
 
     def advance(self, now: float) -> None:
-        """End the jobs whose work is done, and let happen what the trace has at this time."""
+        """End the jobs whose work is done, and apply the events of the trace up to time ``now``."""
         streams = self.streams
         over = np.isfinite(self.work[self.here]) & (self.left[self.here] <= _DONE * self.work[self.here])
         self.finished[self.here[over]] = now

@@ -1,7 +1,7 @@
-"""A trace on a cluster, as arrays: its jobs in *streams*, and what changes when.
+"""A trace on a cluster, as arrays: its jobs, grouped into *streams*, and its events.
 
-A stream is what a user has of one kind: tasks of the same demand that may run on the same servers, job after job. It is the "user" of the
-instance that is solved or filled; its owner is the user of the trace.
+A stream holds the jobs of one user whose tasks have the same demand and may run on the same servers. Each stream is a "user" of the
+instance that is solved or filled. The owner of a stream is the user of the trace.
 """
 
 from __future__ import annotations
@@ -24,24 +24,26 @@ _KIND = {"leave": Change.LEAVE, "join": Change.JOIN, "remove": Change.REMOVE, "a
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """Jobs in streams.
+    """A trace on a cluster, with its jobs grouped into streams.
 
     Attributes
     ----------
     trace : Trace
     cluster : Instance
-        As it is at the beginning.
+        The cluster at the beginning.
     users : tuple of str
-        In the order of the cluster, if it names them; else in that of the trace.
+        In the order of the cluster, if the cluster names them; otherwise in the order of the trace.
     weights : array (users,)
     instance : Instance
-        Its users are the streams, without limits on tasks; its counts are the most servers that there ever are of each row.
+        Its users are the streams, without task limits. Its counts are the largest number of servers that each row ever has.
     owner : int array (streams,)
+        The user of each stream, by position in ``users``.
     stream : int array (jobs,)
+        The stream of each job.
     present : bool array (users,)
-        Who is there at the beginning.
+        Whether the user is present at the beginning.
     times, changes, subjects, amounts : arrays (events,)
-        As in `fairopt.program.events.Work`, of all jobs.
+        As in `fairopt.program.events.Work`, for all jobs.
     """
 
     trace: Trace
@@ -63,19 +65,20 @@ class Streams:
         return self.owner[self.stream]
 
     def counts_over_time(self) -> tuple[FloatArray, FloatArray]:
-        """Return times, from -inf on, and how many servers of each row there are from then on, (times, rows)."""
+        """Return times, starting with -inf, and the number of servers of each row from each time on, (times, rows)."""
         return _counts(self.cluster, self.times, self.changes, self.subjects, self.amounts)
 
 
 def streams_of(trace: Trace, cluster: Instance) -> Streams:
-    """Put a trace on a cluster.
+    """Group the jobs of a trace into streams on a cluster.
 
-    Weights and placement constraints are those of the cluster's users of the same names. If it names none of them, weights are 1.
+    Weights and placement constraints come from the cluster's users of the same names. If the cluster names no user of the trace, weights
+    are 1.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        Labels that do not match; time sharing; weights per resource; more servers removed than there are.
+        The labels do not match. The cluster has rates, or weights per resource. Events remove more servers than there are.
     """
     if cluster.rates_per_server is not None:
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a simulation divides resources: leave the rates out")
@@ -170,7 +173,7 @@ def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray
 
 
 def _changes(trace: Trace, cluster: Instance, users: tuple[str, ...]) -> tuple[FloatArray, IntArray, IntArray, IntArray, BoolArray]:
-    """Return times, kinds, subjects and amounts in order, and who is there at the beginning."""
+    """Return the times, kinds, subjects and amounts of all events in order, and the users present at the beginning."""
     present = np.ones(len(users), bool)
     seen: set[str] = set()
     user, row = ({name: j for j, name in enumerate(names)} for names in (users, cluster.servers))
@@ -189,5 +192,5 @@ def _changes(trace: Trace, cluster: Instance, users: tuple[str, ...]) -> tuple[F
     changes = np.concatenate([table[:, 1], np.full(jobs.size, float(Change.SUBMIT))]).astype(np.int64)
     subjects = np.concatenate([table[:, 2], jobs]).astype(np.int64)
     amounts = np.concatenate([table[:, 3], np.zeros(jobs.size)]).astype(np.int64)
-    order = np.lexsort((changes, times))  # stable: jobs stay in order
+    order = np.lexsort((changes, times))  # stable: jobs keep their order
     return times[order], changes[order], subjects[order], amounts[order], present

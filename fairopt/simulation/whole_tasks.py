@@ -1,4 +1,4 @@
-"""Whole tasks over time, greedily: whenever something ends or comes, progressive filling goes on."""
+"""Whole tasks over time, greedily: progressive filling continues at every event."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairopt.solving import checked
 
 __all__ = ["run_whole_tasks"]
 
-_MOST_TASKS = 100_000_000  # each takes some 200 bytes
+_MOST_TASKS = 100_000_000  # a bound on memory
 
 
 def run_whole_tasks(
@@ -28,9 +28,10 @@ def run_whole_tasks(
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> tuple[FloatArray, IntArray, float, BoolArray]:
-    """Return start (nan: never) and single server (-1) of each task, up to when that is known, and which streams fit nowhere.
+    """Return four results of a greedy simulation; ``plan`` holds arguments of `fairopt.schedule`.
 
-    ``plan`` are arguments of `fairopt.schedule`.
+    They are the start of each task (nan: never started), its single server (-1: none), the time up to which the simulation ran, and whether
+    the tasks of each stream fit on no server.
     """
     placement, name, notion = planned(**plan)
     for word, usual in (("stop", "exhausted"), ("record", False)):
@@ -78,10 +79,10 @@ def run_whole_tasks(
 
 
 def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArray, IntArray]:
-    """Number what are one stream in the eyes of the placement, and return the first of each: slots make many demands the same.
+    """Number the groups of streams that the placement cannot tell apart, and return the first stream of each group.
 
-    The jobs of one stream are started in the order of their submission, as those of streams of one owner are, so nothing else changes
-    than the time that it takes, which grows with the streams that wait.
+    A placement with slots makes many demands equal. Merging such streams saves time, which grows with the number of waiting streams. The
+    schedule is the same: jobs of one stream start in the order of submission, and so do jobs of equal streams of one owner.
     """
     numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
     alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
@@ -89,7 +90,7 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
 
 
 def _part(instance: Instance, users: IntArray) -> Instance:
-    """Return the instance of some of its users."""
+    """Return the instance restricted to some of its users."""
     return Instance(
         instance.capacities,
         instance.demands[users],
@@ -104,12 +105,12 @@ def _part(instance: Instance, users: IntArray) -> Instance:
 
 
 def _rank(streams: Streams, ties: str) -> IntArray:
-    """Return the order in which ties are broken: users as they come, or those whose task takes the largest part first."""
+    """Return the rank of each stream in ties: the order of users, or the largest demand of a task first."""
     if ties != "largest-demand":
         return streams.owner
     instance = streams.instance
     largest = safe_ratio(instance.demands, instance.total_capacity).max(axis=1)
-    part = np.array([float(f"{value:.12g}") for value in largest])  # as `schedule`: what differs by rounding is the same
+    part = np.array([float(f"{value:.12g}") for value in largest])  # as in `schedule`: values that differ by rounding are equal
     order = np.lexsort((streams.owner, -part))
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
