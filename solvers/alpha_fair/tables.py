@@ -72,7 +72,7 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     Unsupported
         Where the program does not fit into the layout of `ScaledProgram`.
     """
-    scaled = ScaledProgram(program)
+    scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(scaled, goal, arrays)

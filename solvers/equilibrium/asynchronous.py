@@ -3,8 +3,9 @@
 The distributed procedure of Khamse-Ashari et al. (2017), section III-D: "each server individually (and even asynchronously) executes the
 server procedure every T seconds". An action is that procedure, taken to the point that it tends to
 (`fairopt.solvers.equilibrium.kernel`): the
-leximin of (y[n] + x[n,i]) / (phi[n] gamma[n,i]) over what the server has, y[n] the tasks of n elsewhere. All else keeps what it has. Not
-exact: where servers settle, they settle on a PS-DSF allocation; until then nothing is promised but that no server gives more than it has.
+leximin of (y[n] + x[n,i]) / (phi[n] gamma[n,i]) over what the server has, y[n] the tasks of n elsewhere. Other servers do not change. The
+procedure is not exact: if the servers settle, they settle on a PS-DSF allocation; until then all that holds is that no server gives more
+than it has.
 
     phases   when
     random   server s at U[s] T, U[s] T + T, ..., with U[s] drawn uniformly from [0, 1): each at times of its own

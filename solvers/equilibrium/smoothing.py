@@ -1,16 +1,16 @@
-r"""The equilibrium of many servers by an interior point: where sweeps crawl, a few dozen Newton steps.
+r"""The equilibrium of many servers by an interior point: a few dozen Newton steps where sweeps converge slowly.
 
 Take from the sweeps only which limit j(p) stops each pair p = (n, i). Then x is an equilibrium if, with a level L[j] for each such limit,
 
-    w[p] = log(X[n] / g[p]) - log L[j(p)] >= 0,    x[p] >= 0,    x[p] w[p] = 0      nobody holds anything above the level
+    w[p] = log(X[n] / g[p]) - log L[j(p)] >= 0,    x[p] >= 0,    x[p] w[p] = 0      no pair holds anything above the level
     sum of x over the pairs of n = X[n],           sum of A[j,p] x[p] = b[j]        the limits are full
 
 As in an interior-point method, x[p] w[p] = mu times the largest value of x[p], and mu goes to 0, by Mehrotra's predictor and corrector.
 A Newton step eliminates x, w and log X, user by user, and leaves a dense system in log L: as many equations as limits that stop somebody,
-however many users and pairs there are. (Under time division these are the conditions of a convex program. Otherwise nothing promises that
-the steps converge.)
+however many users and pairs there are. (Under time division these are the conditions of a convex program. Otherwise there is no guarantee
+that the steps converge.)
 
-The answer proves nothing: it is a point for the sweeps to go on from, near which the exact equations have the right structure.
+The answer proves nothing: it is a point for the sweeps to go on from, near which the equations have the right active sets.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["MOST_EQUATIONS", "approach"]
 
 MOST_EQUATIONS = 4_000  # a dense system of these takes a second or two
 _STEPS = 60
-_END = 1e-12
+_END = 1e-12  # mu at the end
 _START = 1e-6  # of its largest value is the least that a pair starts with
-_SLACK = 0.05
-_FAR = 0.2  # above a level, in logarithms, a pair that holds nothing stays out of it: of 100,000 pairs 15,000 are left
-_LEAST_AIM = 1e-3  # part of the products at which a step aims, at least
+_SLACK = 0.05  # by which levels begin below the least share, in logarithms
+_FAR = 0.2  # above a level, in logarithms, from which on an empty pair is left out
+_LEAST_AIM = 1e-3  # factor on mu in a step, at least
 
 
 def approach(
@@ -43,10 +43,10 @@ def approach(
     x: FloatArray,
     stop: IntArray,
 ) -> FloatArray | None:
-    """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps go astray.
+    """Return an approximate equilibrium in which limit ``stop`` stops each pair; None where the steps do not converge.
 
     Users with a pair that no limit stops (-1: they have all their tasks) keep what they have, and so do pairs whose limit stops
-    nobody who holds anything, and those far above its level.
+    no pair that holds anything, and pairs far above its level.
     """
     done = np.bincount(user, weights=stop < 0) > 0
     holding = np.unique(stop[(x > 0) & (stop >= 0)])

@@ -1,4 +1,4 @@
-"""The equations of the limits of ``smoothed_equilibrium``, summed over the users; compiled by numba (all pairs of each user's pairs)."""
+"""The equations of `fairopt.solvers.equilibrium.smoothing` for limits, summed over the users; compiled by numba."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def eliminate_users(start, by_user, first, rows, use, pull, own, j, limits):  # 
     """Return the dense matrix sum over the users n of B_n (I - 1 pull_n' / own[n]) J_n, (limits, limits).
 
     B_n holds use times pull of the pairs of n, those from ``start[n]`` to ``start[n + 1]`` in ``by_user``, in compressed columns
-    (``first``, ``rows``, ``use``), and J_n the limit j that stops each: see ``smoothed_equilibrium``.
+    (``first``, ``rows``, ``use``), and J_n the limit j that stops each: see `fairopt.solvers.equilibrium.smoothing`.
     """
     matrix = np.zeros((limits, limits))
     for n in range(own.size):

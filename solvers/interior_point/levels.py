@@ -40,7 +40,7 @@ def solve_levels(
     Unsupported
         Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """
-    scaled = ScaledProgram(program)
+    scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), programs_solved=0)
     solver = _Levels(scaled, isinstance(goal, Equalize), tolerance, deadline, arrays)

@@ -41,7 +41,7 @@ def solve_total(program: Program, tolerance: float, deadline: Deadline, arrays: 
     Unsupported
         Where the program has no place in the layout of ``structured_pairs`` in these arrays.
     """
-    scaled = ScaledProgram(program)
+    scaled = ScaledProgram.of(program)
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     pairs, xp = lay_out(scaled, arrays), arrays.xp

@@ -12,14 +12,14 @@ Eliminating dx, ds, dv leaves, with theta = x/z, one small block for each server
     [  H   -E  ] [dp]      H = A theta A' + s/p
     [ -E'   F  ] [dq]      F = U theta U' + v/m         E = A theta U'
 
-Whichever side is shorter is kept: the Schur complement is dense, of size min(rows of users, limits), and nothing else takes more time than
-a few passes over the pairs. So users may be many where servers are few, and the other way round. t is one bordering row.
+The shorter side is kept: the Schur complement is dense, of size min(rows of users, limits), and nothing else takes more time than a few
+passes over the pairs. So users may be many where servers are few, and the other way round. t is one bordering row.
 
 H is scaled to a unit diagonal and F to the unit matrix, which makes the elimination as good as its data. Near the end theta spans thirty
 orders of magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative
 refinement of the whole system, not of the reduced one) is what lets the gap go on falling.
 
-Everything is in the arrays of ``structured_pairs``, but the factor of the Schur complement where these cannot solve with one.
+Everything is in the arrays of `fairopt.solvers.structure.pairs`, except the factor of the Schur complement where these cannot solve with it.
 """
 
 from __future__ import annotations

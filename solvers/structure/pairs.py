@@ -1,12 +1,12 @@
 """The pairs of users and servers of a scaled program as arrays, and the sums over them that an interior point is made of.
 
-Vectors of pairs are flat; limits are (slots, servers), users (users,), in the units of ``scaled_program``. The rows of users, U x, are
+Vectors of pairs are flat; limits are (slots, servers), users (users,), in the units of `ScaledProgram`. The rows of users, U x, are
 those of levels, W x, and then those of limits on tasks, T x, as far as the program has them.
 
 Where enough pairs are eligible, a vector of pairs is a table (users, servers) of NumPy's, PyTorch's or CuPy's arrays, and sums are those of
-its rows and columns. A pair that is not eligible takes nothing and is worth nothing there, its x and z stay what they are, and
-``eligible`` keeps it out of what is made of their products. Else a vector has the eligible pairs alone, sums go by their positions, and
-all is NumPy's and SciPy's. Nobody but this file knows which.
+its rows and columns. A pair that is not eligible takes nothing and is worth nothing there, its x and z never change, and ``eligible`` masks
+it in whatever is computed from their products. Otherwise a vector has the eligible pairs alone, sums go by their positions, and the arrays
+are NumPy's and SciPy's. Only this file knows which layout it is.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from fairopt.solvers.structure.scaling import ScaledProgram
 
 __all__ = ["PairLists", "PairTable", "Pairs", "lay_out"]
 
-_TABLE = 0.8  # part of all pairs from which on a table is faster: lists take 12, 17, 24 ms a step at 0.5, 0.7, 0.9, a table 17
-_LEAST_TABLE = 0.05  # and from which on one on a device is not too empty
-_SPARSE = 0.02  # a smaller part: products of sparse matrices are faster than the dense ones
+_TABLE = 0.8  # part of all pairs from which on a table is faster than lists: benchmarks/results/choices.md
+_LEAST_TABLE = 0.05  # part of all pairs from which on a table on a device is not too empty
+_SPARSE = 0.02  # part of all pairs below which products of sparse matrices are faster than dense ones
 
 
 def lay_out(scaled: ScaledProgram, arrays: Arrays) -> Pairs:

@@ -1,4 +1,4 @@
-"""Users and servers as tables, for the path of ``alpha_fair_path``: what a unit of utility takes, costs, and leaves."""
+"""Users and servers as tables, for `fairopt.solvers.alpha_fair.table_path`: what a unit of utility takes of limits, and what it costs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class UserTables:
         return np.stack([self.arrays.numpy(xp.sum(self.take[r, :, :] * v, axis=1)) for r in range(self.take.shape[0])])
 
     def tasks(self, v: Any) -> Any:
-        """Return the part of all its tasks that everybody has, (users,); 0 of who has no end of them."""
+        """Return the part of its tasks that each user holds, (users,); 0 for users without a limit on tasks."""
         t = self.arrays.xp.sum(v, axis=0)
         return 0.0 * t if self.log_cap is None else t / self.arrays.xp.exp(self.log_cap)
 

@@ -89,7 +89,7 @@ def of_pairs(pairs: Pairs, values: Any) -> FloatArray:
 def test_all_layouts_are_the_same_numbers(layout: str, part: float, notion: str, options: dict[str, Any]) -> None:
     """Every sum against dense matrices: of few, some and all pairs, one user in three with a limit on tasks."""
     instance = spread_instance(120, 90, 2, part=part).replace(tasks=np.where(np.arange(120) % 3, np.inf, 5.0))
-    scaled = ScaledProgram(fo.formulate(instance, notion, **options))
+    scaled = ScaledProgram.of(fo.formulate(instance, notion, **options))
     pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(0), dense(scaled)
     floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
     x, p, q = rng.random(scaled.n_pairs), rng.random(A.shape[:2]), rng.random(scaled.n_rows)
@@ -118,7 +118,7 @@ def test_all_layouts_are_the_same_numbers(layout: str, part: float, notion: str,
 def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int, part: float) -> None:
     """All nine blocks of unknowns, against a dense solve of the conditions as they stand in the module's docstring."""
     instance = spread_instance(users, servers, 2, seed=users, part=part).replace(tasks=np.r_[3.0, np.full(users - 1, np.inf)])
-    scaled = ScaledProgram(fo.formulate(instance, "drfh", formulation="equalize"))
+    scaled = ScaledProgram.of(fo.formulate(instance, "drfh", formulation="equalize"))
     pairs, rng, (A, U) = LAYOUTS[layout](scaled), np.random.default_rng(1), dense(scaled)
     floats, numpy = pairs.arrays.floats, pairs.arrays.numpy
     n, limits, rows = scaled.n_pairs, scaled.n_slots * scaled.n_servers, scaled.n_rows
@@ -160,7 +160,7 @@ def test_the_step_solves_the_whole_system(layout: str, users: int, servers: int,
 @pytest.mark.parametrize("allowed", [1e-12, 0.01, 0.3, 1e3])
 def test_a_step_goes_on_until_pairs_lack_too_much(layout: str, allowed: float) -> None:
     """The length is that of a table of all lengths: what pairs lack at prices grows with it; limits and rows of users stay positive."""
-    pairs = LAYOUTS[layout](ScaledProgram(fo.formulate(spread_instance(9, 4, 2, part=0.6), "drfh")))
+    pairs = LAYOUTS[layout](ScaledProgram.of(fo.formulate(spread_instance(9, 4, 2, part=0.6), "drfh")))
     rng = np.random.default_rng(5)
     n, size = pairs.n_pairs, pairs.n_pairs + pairs.n_slots * pairs.n_servers + pairs.n_rows
     for shift in (0.0, 1.0):  # one where a limit ends the step, one where only pairs do
@@ -268,7 +268,7 @@ def test_larger_programs(users: int, servers: int, part: float) -> None:
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float) -> None:
     """On the sets that a point shows the level is proved to the last digits, steps before the path gets there."""
-    scaled = ScaledProgram(fo.formulate(spread_instance(users, servers, 3, part=part), "drfh"))
+    scaled = ScaledProgram.of(fo.formulate(spread_instance(users, servers, 3, part=part), "drfh"))
     pairs = LAYOUTS[layout](scaled)
     path = LevelPath.first(pairs, float(scaled.reach.min()) / users)
     side, a, rows = path.side, pairs.arrays.floats(path.per_t), pairs.arrays.floats(np.zeros(users))
@@ -296,7 +296,7 @@ def test_many_users_do_not_hold_up_each_other() -> None:
 
 def test_an_end_goes_without_dear_pairs() -> None:
     """A pair that costs its user too much, put among the used ones with next to nothing, is found and dropped; the level stays proved."""
-    scaled = ScaledProgram(fo.formulate(spread_instance(60, 8, 3, seed=2), "drfh"))
+    scaled = ScaledProgram.of(fo.formulate(spread_instance(60, 8, 3, seed=2), "drfh"))
     path = LevelPath.first(PairTable(scaled, NUMPY), float(scaled.reach.min()) / 60)
     reached = climb(path, 1e-9, NEVER).reached
     assert reached.saturated.all()
@@ -460,7 +460,7 @@ def test_what_has_no_place_is_refused() -> None:
     finite = fo.formulate(instance.replace(tasks=[1, 2, 3]), "efficiency")
     of_tasks = replace(finite, limits=finite.limits.select(finite.limits.kinds == LimitKind.TASKS))
     with pytest.raises(fo.Unsupported, match=r"take nothing of a server.*use highs"):
-        ScaledProgram(of_tasks)
+        ScaledProgram.of(of_tasks)
 
 
 def test_time_limit() -> None:

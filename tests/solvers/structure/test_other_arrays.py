@@ -175,7 +175,7 @@ def test_layout_by_density() -> None:
     """NumPy has lists of few pairs, other arrays tables of all but the emptiest programs, which they refuse."""
 
     def scaled(part: float) -> ScaledProgram:
-        return ScaledProgram(fo.formulate(spread_instance(60, 40, seed=0, part=part), "drfh"))
+        return ScaledProgram.of(fo.formulate(spread_instance(60, 40, seed=0, part=part), "drfh"))
 
     assert isinstance(lay_out(scaled(0.9), NUMPY), PairTable)
     assert isinstance(lay_out(scaled(0.3), NUMPY), PairLists)
