@@ -19,7 +19,7 @@ H is scaled to a unit diagonal and F to the unit matrix, which makes the elimina
 orders of magnitude; then the step of the reduced system misses the first two conditions, and one more solve for what it misses (iterative
 refinement of the whole system, not of the reduced one) is what lets the gap go on falling.
 
-Everything is in the arrays of `fairopt.solvers.structure.pairs`, except the factor of the Schur complement where these cannot solve with it.
+Everything is in the arrays of `fairopt.solvers.structure.pairs`, except the factor of the Schur complement where these have no solver.
 """
 
 from __future__ import annotations
