@@ -1,25 +1,25 @@
-"""Efficiency against fairness: the exact Pareto frontier of an instance, and where notions, families and schedules lie below it.
+"""Efficiency against fairness: the exact Pareto frontier of an instance, and allocations on or below it.
 
-Efficiency is the *total* number of tasks, sum_n x[n]; fairness the *smallest share*, the least weighted global dominant share of a user
-who can have anything (`fairopt.analysis.measures`; weights count in the share alone). What can be reached of both is a polygon. Its upper
-right
-boundary, the frontier, is computed exactly: all vertices, by linear programs (``fairopt/solvers/via_highs/pareto.py`` has the method and
-why it misses none). A user with few tasks bounds the smallest share by what all of them are worth, as it does in `fairopt.compare`.
-Beside it stand allocations, each with two prices:
+Efficiency is the *total* number of tasks, sum_n x[n]. Fairness is the *smallest share*: the minimum of the weighted global dominant shares,
+over the users who can have something (`fairopt.analysis.measures`). Weights count in the share only. The set of attainable pairs (total,
+smallest share) is a polygon. The frontier is its upper right boundary. All vertices of the frontier are computed exactly, by linear
+programs (``fairopt/solvers/via_highs/pareto.py`` has the method and proves that it misses none). If a user has few tasks, the share of all
+of them bounds the smallest share, as in `fairopt.compare`. Each allocation has two prices:
 
 * *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
 * *price of efficiency*  1 - smallest share / largest smallest share  what efficiency costs (Bertsimas, Farias and Trichakis 2012).
 
-Four kinds of allocations:
+There are four kinds of allocations:
 
-* *alpha*: the alpha-fair allocations, from the largest total (alpha = 0) over proportional fairness (1) to max-min (inf), of tasks
-  or of dominant shares. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]) with U[n] = x[n] / phi[n],
-  or the weighted dominant share. That is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with 1 / phi, or with
-  `fairopt.analysis.measures.shares_per_task`. So, with weights too, one end is the largest total (of tasks: the end of the frontier), and
-  the other the leximin of U (of shares: "drfh"). Without a utility, "proportional" and "efficiency" weigh tasks themselves.
-* *notion*: the notions of ``fo.NOTIONS``; one that cannot be asked of this instance says why.
+* *alpha*: the alpha-fair allocations of tasks or of dominant shares: the largest total for alpha = 0, proportional fairness for 1, max-min
+  for inf. A user of weight phi counts like phi users of weight 1: the goal is sum phi[n] g(U[n]), where U[n] = x[n] / phi[n] or the
+  weighted dominant share. That is ``fo.solve(instance, "proportional", alpha=..., utility=...)`` with the utility 1 / phi or
+  `fairopt.analysis.measures.shares_per_task`. So with weights too, alpha = 0 maximises sum phi[n] U[n] (for tasks: the end of the
+  frontier), and alpha = inf is the leximin of U (for shares: "drfh"). Without a utility, "proportional" and "efficiency" weight the tasks
+  themselves.
+* *notion*: the notions of ``fo.NOTIONS``. A notion that does not apply to the instance says why.
 * *fds*, *gfj*: members (beta, lambda) of the two families of trade-offs (Joe-Wong, Sen, Lan and Chiang 2013).
-* *greedy*: schedules of whole tasks. All others are exact, for divisible tasks.
+* *greedy*: schedules of whole tasks. The other three kinds are exact, of divisible tasks.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]], users=["A", "B"])
@@ -74,7 +74,7 @@ FAMILIES = ("fds", "gfj")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontierPoint:
-    """One allocation between fairness and efficiency; of one that could not be computed only ``name``, ``kind`` and ``message``.
+    """One allocation, with its total and smallest share; if it could not be computed, only ``name``, ``kind`` and ``message`` are set.
 
     Attributes
     ----------
@@ -86,11 +86,11 @@ class FrontierPoint:
     total : float
         Number of tasks.
     smallest_share : float
-        Smallest weighted global dominant share of those who can have something.
+        Smallest weighted global dominant share of the users who can have something.
     price_of_fairness, price_of_efficiency : float
-        Parts of the largest total and of the largest smallest share that are missing.
+        1 - total / largest total, and 1 - smallest share / largest smallest share.
     below : float
-        How much larger the smallest share could be with the same total, in parts of the largest; 0 on the frontier.
+        How much the smallest share could rise without losing tasks, as a part of the largest smallest share; 0 on the frontier.
     seconds : float
     allocation : Allocation or None
     """
@@ -107,25 +107,25 @@ class FrontierPoint:
     allocation: Allocation | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: None where there is no number."""
+        """Return plain data; None stands for a missing number."""
         entry = {name: getattr(self, name) for name in self.__slots__ if name != "allocation"}
         return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier:
-    """The Pareto frontier of an instance and points on or below it; ``frontier["drfh"]`` is one of them, and a loop goes over all.
+    """The Pareto frontier of an instance, and points on or below it; ``frontier["drfh"]`` is one point, and iteration yields all points.
 
     Attributes
     ----------
     instance : Instance
     sharing : str
     of : str
-        What the alpha-fair points are fair in: "tasks" or "shares".
+        The utility of the alpha-fair points: "tasks" or "shares".
     vertices : array (V, 2)
-        Total and smallest share of each vertex, from the largest share to the largest total. Between them the frontier is straight.
+        Total and smallest share of each vertex, from the largest share to the largest total. The frontier is straight between vertices.
     gap : float
-        How far above it an allocation could be at most, by weak duality, in parts of the largest total and share.
+        The largest distance of any allocation above the frontier, bounded by weak duality; relative to the largest total and share.
     points : tuple of FrontierPoint
     """
 
@@ -152,7 +152,7 @@ class Frontier:
         return float(self.vertices[0, 1])
 
     def share_at(self, total: float) -> float:
-        """Return the largest possible smallest share where at least this many tasks run; not a number beyond the largest total."""
+        """Return the largest smallest share of all allocations with at least this total; NaN beyond the largest total."""
         slack = 1e-9 * self.largest_total
         return float("nan") if total > self.largest_total + slack else float(np.interp(total, self.vertices[:, 0], self.vertices[:, 1]))
 
@@ -170,7 +170,7 @@ class Frontier:
         raise KeyError(f'there is no point "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per point: kind, total, smallest share, the two prices, how far below the frontier, seconds and message."""
+        """Return one row per point: kind, total, smallest share, the two prices, ``below``, seconds and message."""
         import pandas as pd
 
         rows = [{name: getattr(point, name) for name in point.__slots__ if name not in ("name", "allocation")} for point in self.points]
@@ -178,13 +178,13 @@ class Frontier:
         return frame[[*(name for name in frame if name != "message"), *(["message"] if rows else [])]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: sharing, vertices, gap and points; None where there is no number."""
+        """Return plain data, ready for JSON: sharing, vertices, gap and points; None stands for a missing number."""
         vertices = [{"total": total, "smallest_share": share} for total, share in self.vertices.tolist()]
         points = [point.to_dict() for point in self.points]
         return {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
 
     def plot(self) -> Figure:
-        """Draw the frontier, what lies beyond it, and the points; returns a matplotlib figure."""
+        """Draw the frontier, the unattainable region, and the points; return a matplotlib figure."""
         return draw("frontier", self)
 
     def __repr__(self) -> str:
@@ -227,24 +227,24 @@ def frontier(
     time_limit: float | None = None,
     done: Callable[[str], object] | None = None,
 ) -> Frontier:
-    """Compute the exact frontier of total and smallest share, and allocations between the two.
+    """Compute the exact frontier of total and smallest share, and allocations to compare with it.
 
     Parameters
     ----------
     instance : Instance
     alphas : sequence of float
-        Alpha-fair allocations, from 0, the largest total, to ``inf``, max-min.
+        The alpha of each alpha-fair allocation: 0 is the largest total, ``inf`` is max-min.
     notions : sequence, optional
-        Identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions. The default is every one of
-        ``fo.NOTIONS``, but for those that divide whole requests (`Notion.divides_requests`) where a user has no number of tasks.
+        Identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions. The default is all of
+        ``fo.NOTIONS``; if a user has no task limit, notions that divide whole requests (`Notion.divides_requests`) are left out.
     families : mapping, optional
         Pairs (beta, lambda) of "fds" and "gfj", such as {"fds": [(2, -1), (2, -4)]}.
     schedules : sequence
-        Greedy ones, as in `fairopt.compare`: "drfh:best-fit".
+        Greedy schedules, as in `fairopt.compare`: "drfh:best-fit".
     of : {"tasks", "shares"}
-        What the alpha-fair allocations are fair in.
+        The utility of the alpha-fair allocations.
     sharing : {"rdm", "tdm"}, optional
-        Of the frontier and of all points.
+        For the frontier and for all points.
     time_limit : float, optional
         Seconds for each point, and for the frontier.
     done : function, optional
@@ -253,9 +253,9 @@ def frontier(
     Raises
     ------
     InvalidInstance, Unsupported
-        For what no point can be made of: a notion that does not exist, a negative alpha; and where no user can have anything.
+        If a point is not defined (a notion does not exist, alpha is negative), or no user can have anything.
     NoSolution
-        Where the frontier itself takes longer than the time limit.
+        If the time limit is reached before the frontier is computed.
 
     >>> import fairopt as fo
     >>> instance = fo.Instance([[9, 30]], [[1, 4], [3, 1]])
@@ -299,7 +299,7 @@ def frontier(
 
 
 def _no_request(instance: Instance) -> Allocation:
-    """Say why a notion that divides requests is left out, unless it was asked for."""
+    """Raise the reason why a notion that divides requests is not among the default notions."""
     user = instance.users[int(np.isinf(instance.tasks).argmax())]
     raise Unsupported(
         f'it divides whole requests, and "{user}" has no number of tasks: it would ask for one; give tasks, or name the notion'
@@ -307,7 +307,7 @@ def _no_request(instance: Instance) -> Allocation:
 
 
 class _Exact:
-    """The frontier, and points measured against it."""
+    """The frontier; measures points against it."""
 
     def __init__(self, instance: Instance, sharing: Sharing, time_limit: float | None) -> None:
         self.part = takes_part(instance)
@@ -320,7 +320,7 @@ class _Exact:
         shares = shares_per_task(small)
         per_pair = shares[program.pair_users, program.pair_servers if shares.shape[1] > 1 else 0]
         pareto = pareto_frontier(program, per_pair, takes_part(small), Deadline(time_limit))
-        free = float(instance.tasks[instance.zero_demand & instance.servable].sum())  # who demands nothing always has all its tasks
+        free = float(instance.tasks[instance.zero_demand & instance.servable].sum())  # users without demand have all their tasks
         self.vertices, self.gap = pareto.vertices + np.array([free, 0.0]), pareto.gap
 
     def point(self, name: str, kind: str, task: Callable[[], Allocation]) -> FrontierPoint:
@@ -347,7 +347,7 @@ class _Exact:
 
 
 def _missing(value: float, best: float) -> float:
-    """Return the part of the best that is missing; what is less than a certificate shows is none."""
+    """Return 1 - value / best, and 0 if its size is below the tolerance of a certificate."""
     missing = 1.0 - value / float(best)
     return 0.0 if abs(missing) < 1e-9 else missing
 
@@ -363,10 +363,10 @@ def _alpha(alpha: Any) -> float:
 
 
 def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, time_limit: float | None) -> Allocation:
-    """Return the allocation that is alpha-fair in tasks or shares for a unit of weight."""
-    one = instance if instance.weights.ndim == 1 else instance.replace(weights=None)  # they are in the shares, and tasks have none
+    """Return the alpha-fair allocation of tasks, or of shares, per unit of weight."""
+    one = instance if instance.weights.ndim == 1 else instance.replace(weights=None)  # the shares contain the weights
     utility = shares_per_task(instance) if of == "shares" else 1.0 / one.weights[:, None]
-    utility = np.where(np.isfinite(utility), utility, 1.0)  # where a user may not run, anything may stand
+    utility = np.where(np.isfinite(utility), utility, 1.0)  # never read where a user may not run
     notion: Notion
     if np.isinf(alpha):  # max-min divides by the weights itself
         notion = notion_of("max-min", utility=utility * one.weights[:, None])

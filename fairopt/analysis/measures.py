@@ -1,19 +1,20 @@
-"""What any allocation is measured by, whoever made it: plain numbers of the instance and the tasks, no optimisation.
+"""Measures of any allocation, computed from the instance and the tasks without optimisation.
 
-With x[n,i] tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights:
+Let x[n,i] be the tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights.
 
-* *weighted dominant share* of user n: max_r d[n,r] / C[r] * x[n] / phi[n], with weights per resource max_r d[n,r] / (C[r] phi[n,r]) * x[n].
-  Where the instance brings rates, time is what is shared, and it is the part of all servers' time, sum_i counts[i] x[n,i] / gamma[n,i] /
-  sum_i counts[i], divided by phi[n].
-* *Jain's index* of N values y (Jain, Chiu and Hawe 1984): (sum y)^2 / (N sum y^2), from 1/N, one has all, to 1, all have the same.
-* *envy* of n towards m: the tasks that n could run with what m holds, scaled by phi[n] / phi[m], *server by server* over the servers
-  where n may run, less those that it has,
+* *Weighted dominant share* of user n: max_r d[n,r] / C[r] * x[n] / phi[n]; with weights per resource, max_r d[n,r] / (C[r] phi[n,r]) *
+  x[n]. If the instance has rates, time is shared, and the share is the part of the time of all servers, sum_i counts[i] x[n,i] / gamma[n,i]
+  / sum_i counts[i], divided by phi[n].
+* *Jain's index* of N values y (Jain, Chiu and Hawe 1984): (sum y)^2 / (N sum y^2). It is 1/N if one user has all, and 1 if all are equal.
+* *Envy* of n towards m: the tasks that n could run with what m holds, scaled by phi[n] / phi[m], less the tasks that n has. It is counted
+  *server by server*, over the servers where n may run:
 
       min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
 
-  and under time division sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. A user with a parallelism
-  fills no more servers than that, the fastest first.
-* *use* of a resource: sum over servers and users of x[n,i] d[n,r], in parts of C[r]; under time division, of all servers' time.
+  and under time division with sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. If n has a parallelism, it
+  fills that many servers at most, the fastest first.
+* *Use* of a resource: the sum over servers and users of x[n,i] d[n,r], as a part of C[r]; under time division, the part of the time of all
+  servers.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
@@ -54,13 +55,13 @@ __all__ = [
     "with_what_others_hold",
 ]
 
-_NONE = 1e-9  # relative: less envy is rounding
-_BLOCK = 4_000_000  # numbers held at a time
+_NONE = 1e-9  # relative: smaller envy is rounding
+_BLOCK = 4_000_000  # the most numbers in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Envy:
-    """The largest envy, in tasks, and whose of whom it is; nobody's where it is 0."""
+    """The largest envy, in tasks: ``user`` envies ``of``; both are None if it is 0."""
 
     tasks: float
     user: str | None
@@ -69,7 +70,7 @@ class Envy:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A limit that an allocation does not keep: ``cpu @ server-1``, ``tasks of alice``, and how much is used of how much."""
+    """A limit that an allocation exceeds, such as ``cpu @ server-1`` or ``tasks of alice``; what is used, and what is allowed."""
 
     limit: str
     used: float
@@ -81,15 +82,15 @@ class Violation:
 
 
 def takes_part(instance: Instance) -> BoolArray:
-    """Which users can be compared, (users,): those who may run somewhere, demand something and have tasks."""
+    """Return which users take part, (users,): a user takes part if it may run somewhere, demands something and has tasks."""
     part: BoolArray = instance.servable & ~instance.zero_demand & (instance.tasks > 0)
     return part
 
 
 def shares_per_task(instance: Instance) -> FloatArray:
-    """Return the weighted global dominant share of one task, (users, 1), or (users, servers) of the cluster's time where there are rates.
+    """Return the weighted global dominant share of one task, (users, 1); if there are rates, its share of time, (users, servers).
 
-    inf where a user may not run. The share of an allocation is the sum of tasks times this.
+    It is inf where a user may not run. The share of a user is the sum of its tasks times these numbers.
     """
     if instance.rates_per_server is not None:
         weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
@@ -99,17 +100,16 @@ def shares_per_task(instance: Instance) -> FloatArray:
 
 
 def dominant_shares(allocation: Allocation) -> FloatArray:
-    """Return the weighted global dominant share of each user, (users,); of the cluster's time where the instance has rates."""
+    """Return the weighted global dominant share of each user, (users,); if the instance has rates, its share of the cluster's time."""
     per_task = shares_per_task(allocation.instance)
     held = allocation.tasks_per_user[:, None] if per_task.shape[1] == 1 else allocation.tasks
-    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(
-        axis=1
-    )  # where a user may not run a task may have an infinite share
+    # A task may have an infinite share where the user may not run.
+    shares: FloatArray = (np.where(held > 0, per_task, 0.0) * held).sum(axis=1)
     return shares
 
 
 def jain_index(values: FloatArray) -> float:
-    """Return Jain's index of values >= 0: 1 where all are equal, also where all are 0.
+    """Return Jain's index of values >= 0: 1 if all are equal, also if all are 0.
 
     >>> jain_index(np.array([1.0, 1.0, 0.0, 0.0]))
     0.5
@@ -122,7 +122,7 @@ def jain_index(values: FloatArray) -> float:
 
 
 def cluster_use(allocation: Allocation) -> dict[str, float]:
-    """Return the part of each resource of the whole cluster that is in use, or of its time."""
+    """Return the part of each resource of the cluster that is in use; under time division, the part of its time."""
     instance = allocation.instance
     if allocation.sharing == "tdm":
         return {"time": float(allocation.time_utilization @ instance.counts) / max(float(instance.counts.sum()), 1.0)}
@@ -133,7 +133,7 @@ def cluster_use(allocation: Allocation) -> dict[str, float]:
 
 
 def envy_applies(allocation: Allocation) -> bool:
-    """Say whether envy means anything: not under time division with weights per resource, as no one number scales a share of time."""
+    """Say whether envy is defined. With weights per resource under time division it is not: no single number scales a share of time."""
     return not (allocation.instance.weights.ndim == 2 and allocation.sharing == "tdm")
 
 
@@ -151,7 +151,7 @@ def largest_envy(allocation: Allocation) -> Envy:
 def envy_matrix(allocation: Allocation) -> FloatArray:
     """Return the envy of every user (row) towards every other (column), in tasks, >= 0, (users, users).
 
-    10,000 users take 0.8 GB; `largest_envy` takes next to nothing.
+    The matrix of 10,000 users takes 0.8 GB; `largest_envy` needs little memory.
 
     >>> instance = Instance([[4, 1]], [[1, 0.1], [2, 1]], users=["A", "B"])
     >>> import fairopt as fo
@@ -163,7 +163,7 @@ def envy_matrix(allocation: Allocation) -> FloatArray:
 
 
 def could_run_with(allocation: Allocation, user: int) -> FloatArray:
-    """Return the tasks that a user could run with what each user holds, scaled by phi[n] / phi[m], server by server, (users,).
+    """Return the tasks that user n could run with what each user m holds, scaled by phi[n] / phi[m], server by server, (users,).
 
     >>> import fairopt as fo
     >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"]), "drf")
@@ -175,7 +175,7 @@ def could_run_with(allocation: Allocation, user: int) -> FloatArray:
 
 
 def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: float) -> list[Violation]:
-    """Return the limits that (users, servers) tasks exceed by more than a relative tolerance, the worst first.
+    """Return the limits that the tasks, (users, servers), exceed by more than a relative tolerance, the worst first.
 
     >>> violations(Instance([[9]], [[2]], users=["A"], servers=["pool"], resources=["cpu"]), np.array([[5.0]]), "rdm", 1e-6)
     [Violation(limit='cpu @ pool', used=10.0, allowed=9.0)]
@@ -207,7 +207,7 @@ def _times(instance: Instance, tasks: FloatArray) -> FloatArray:
 
 
 def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for blocks of users from the first, their envy towards everybody, (block, users); 0 where it is rounding."""
+    """Yield, for each block of users, its first user and the envy towards every user, (block, users); 0 where it is rounding."""
     if not envy_applies(allocation):
         raise Unsupported("envy has no meaning under time division with weights per resource: give one weight per user, or use rdm")
     instance, held = allocation.instance, allocation.tasks_per_user
@@ -221,7 +221,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
 
 
 def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for blocks of users n from the first, the tasks that n could run with the scaled holdings of each m, (block, users)."""
+    """Yield, for each block of users n, its first user and the tasks that n could run with the scaled holdings of m, (block, users)."""
     instance = allocation.instance
     number = instance.n_users
     size = max(1, _BLOCK // (number * (instance.n_servers if np.isfinite(instance.parallelism).any() else 1)))
@@ -234,7 +234,7 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
     rates = instance.rates if allocation.sharing == "tdm" else None
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     would = np.zeros((block.stop - block.start, instance.n_users))
-    # What another holds, scaled by weight, may be worth more servers than there are: every finite parallelism counts here.
+    # What another user holds, scaled by weight, may fill more servers than there are: every finite parallelism counts here.
     limited = np.flatnonzero((np.isfinite(instance.parallelism) & ~instance.zero_demand)[block])
     by_server = np.zeros((limited.size, instance.n_users, instance.n_servers))
     for i in range(instance.n_servers):
@@ -243,7 +243,7 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
             continue
         scale = weights[block, None, :] / weights[None, who, :]
         if rates is not None:
-            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size), where=rates[who, i] > 0)  # none where nobody may be
+            time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size), where=rates[who, i] > 0)  # 0 where the rate is 0
             could = scale[:, :, 0] * rates[block, i, None] * time
         else:
             could = np.full(scale.shape[:2], np.inf)

@@ -1,39 +1,42 @@
-"""How far an allocation is from the exact one of the same instance: its regret.
+"""Regret: how far an allocation x is from the exact allocation x* of the same instance.
 
-Numbers are compared by one relative *shortfall*,
+Each number of a regret is a relative *shortfall*,
 
-    shortfall(best, own) = (best - own) / max(best, own),    0 where both are 0:
+    shortfall(best, own) = (best - own) / max(best, own),    0 where both are 0.
 
-between 0 (as good) and 1 (nothing), and negative, down to -1, where ``own`` is the larger. What is compared depends on the goal of the
-notion. Users who are in no goal, because nothing can run of them, are left out. With x* the exact allocation,
+It is 0 if both are equal, 1 if ``own`` is 0, and negative, down to -1, if ``own`` is larger. The goal of the notion decides which numbers
+are compared. Users of whom no task can run are left out.
 
-* leximin of shares (`Leximin`, and `Equalize`, its first step). Let s[1] <= ... <= s[N] be the shares of x in ascending order, and s*
-  those of x*. ``level`` = shortfall(s*[1], s[1]), of the smallest share. x* is largest in the leximin order, so at the first position k
-  where the two differ s[k] < s*[k]: ``position`` is k, and ``leximin`` = shortfall(s*[k], s[k]) >= 0 decides the order. A small
-  difference there may hide a large one further up: ``largest`` is the largest shortfall over all positions. (The sorted vector says
-  nothing of who falls short. One equal level need not be the largest in the order: of `Equalize`, ``level`` alone is >= 0.)
-* leximin of each server by itself (`Separate`): the same server by server, and of each number the largest. What a server hands out then
-  depends on those before it where users run out of tasks, so there ``leximin`` may be negative.
-* sum of phi[n] g(U[n]) (`AlphaFair`, `Total`), g' = U^-alpha. ``goal`` = shortfall(M*, M) >= 0 of the power mean of order 1 - alpha,
+* Leximin of shares (`Leximin`, and `Equalize`, its first step). Let s[1] <= ... <= s[N] be the shares of x in ascending order, and s*
+  those of x*. ``level`` = shortfall(s*[1], s[1]) compares the smallest shares. x* is largest in the leximin order. So if s and s* differ
+  first at position k, then s[k] < s*[k]; ``position`` is k, and ``leximin`` = shortfall(s*[k], s[k]) >= 0. The gap at k may be small and
+  the gap at a higher position large: ``largest`` is the largest shortfall over all positions. (The sorted shares do not say which user
+  falls short. For `Equalize`, the equal level need not be largest in the leximin order, so only ``level`` is >= 0.)
+* Leximin of each server by itself (`Separate`). Each number is computed server by server, and the largest is taken. If users run out of
+  tasks, what a server hands out depends on the servers before it; ``leximin`` may then be negative.
+* Sum of phi[n] g(U[n]) (`AlphaFair`, `Total`), g' = U^-alpha. ``goal`` = shortfall(M*, M) >= 0 of the power mean of order 1 - alpha,
 
-      M = (sum phi[n] U[n]^(1 - alpha) / sum phi[n])^(1 / (1 - alpha)),        the geometric mean for alpha = 1:
+      M = (sum phi[n] U[n]^(1 - alpha) / sum phi[n])^(1 / (1 - alpha)),        the geometric mean for alpha = 1.
 
-  M grows with the sum, and is in units of U where the sum is in none: what everybody would have if all had the same and it were as good.
-* trade-offs (`Tradeoff`, "fds", "gfj"). ``goal`` is that of M^(1 - e) (sum U[n])^e, M the power mean of order 1 - beta: the logarithm
-  of this is what they maximise.
-* equilibrium of servers (`Equilibrium`, "psdsf"). No order is maximised and several allocations are exact, so nothing is said to be larger.
-  ``condition`` is the largest violation of the theorem that defines the notion: over the eligible pairs (n, i), the smallest free part
-  of the resources that n uses there, or, if larger, how far its share lies below the largest of those who hold some of it.
-* union of polytopes (`Disjunctive`, ``prefer=``): no order either, and only ``total`` is compared.
+  M grows with the sum. Unlike the sum, M is in units of U: if every user had the utility M, the sum would be the same.
+* Trade-offs (`Tradeoff`, "fds", "gfj"). ``goal`` is the shortfall of M^(1 - e) (sum U[n])^e, with M the power mean of order 1 - beta. The
+  trade-off maximises the logarithm of this product.
+* Equilibrium of servers (`Equilibrium`, "psdsf"). It maximises no order, and several allocations are exact, so no shortfall is defined.
+  ``condition`` is the largest violation of the theorem that defines the notion. The violation of an eligible pair (n, i) is the minimum
+  over the resources that n uses at i of the larger of two numbers: the free part of the resource, and how far the share of n lies below
+  the largest share of a user who holds some of it.
+* Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
-``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks: of any sign unless the total is the goal, as a notion may pay for fairness.
+``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks. It is >= 0 if the total is the goal; otherwise it may have any sign, because the
+exact allocation may give up tasks for fairness.
 
-*Against which optimum.* Schedules place whole tasks, and the best of those is ``fo.solve(..., integral=True)``: against it, ``level``,
-``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and 0 is reached. Where a time limit ends that search, the best
-allocation *found* until then takes its place (``best_found``): it may be worse than the schedule, and numbers against it are lower bounds;
-``gap`` then says how far what it reaches (its smallest share; the goal) lies below a proved bound. The optimum of divisible tasks (the
-*fluid* optimum) is at least as large: ``level`` and ``goal`` against it are upper bounds of those against whole tasks, a part of which no
-schedule can avoid. ``whole`` says which it is. Allocations that exceed a limit can beat both.
+*The reference.* Schedules place whole tasks, and the best allocation of whole tasks is ``fo.solve(..., integral=True)``. Against this
+reference, ``level``, ``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and a schedule can reach 0. If a time
+limit ends branch and cut, the reference is the best allocation found so far (``best_found``). It may be worse than the schedule, so that
+the numbers are lower bounds; ``gap`` says how far its value (its smallest share, or the goal) lies below a proved bound. The optimum of
+divisible tasks (the *fluid* optimum) is at least as large as that of whole tasks. So ``level`` and ``goal`` against the fluid optimum are
+upper bounds on those against whole tasks, and part of them no schedule can avoid. ``whole`` says which reference it is. An allocation that
+exceeds a limit can be better than both.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])
@@ -66,35 +69,35 @@ from fairopt.wording import figure
 
 __all__ = ["Regret", "regret", "shortfall"]
 
-_SAME = 1e-8  # relative, what a certificate accepts: smaller differences are none
+_SAME = 1e-8  # relative: the tolerance of a certificate; numbers that differ by less are equal
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Regret:
-    """How far an allocation is from the exact one; the module says what each number means. None: it does not apply to this goal.
+    """How far an allocation is from the exact one. The module defines each number; None means that it does not apply to the goal.
 
     Attributes
     ----------
     notion : str
-        Whose exact allocation it is measured against.
+        The notion whose exact allocation is the reference.
     whole : bool
-        The best of whole tasks; else of divisible tasks, a bound for whole ones.
+        Whether the reference is of whole tasks; else it is of divisible tasks, and bounds that of whole tasks.
     level, leximin, largest : float or None
-        Relative shortfalls: of the smallest share, of the first share in ascending order that differs, and the largest of all.
+        Relative shortfalls: of the smallest share; at the first difference of the sorted shares; and the largest over all positions.
     position : int or None
-        Where the first difference is, from 1; None where there is none.
+        Position of the first difference, from 1; None if the sorted shares are equal.
     members : int
         How many shares are compared.
     goal : float or None
-        Relative shortfall of the power mean, for sums.
+        Relative shortfall of the power mean, if the goal is a sum.
     condition : float or None
-        Largest violation of the theorem, for equilibria.
+        Largest violation of the theorem, if the goal is an equilibrium.
     total : float
         Relative shortfall of the number of tasks, of any sign.
     gap : float
-        Relative gap of branch and cut that the reference may itself be below the optimum; 0 for divisible tasks.
+        Relative gap of branch and cut: how far the reference may lie below the optimum; 0 for divisible tasks.
     best_found : bool
-        The reference is the best of whole tasks that was found within the time limit, not an optimum.
+        Whether the reference is the best allocation of whole tasks found within the time limit, and not proved to be optimal.
     """
 
     notion: str
@@ -112,7 +115,7 @@ class Regret:
 
     @property
     def worst(self) -> float | None:
-        """One number for every goal: ``largest``, ``goal`` or ``condition``, whichever applies."""
+        """One number for any goal: ``largest``, ``goal`` or ``condition``, whichever applies."""
         return next((value for value in (self.largest, self.goal, self.condition) if value is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,26 +148,26 @@ def regret(
     Parameters
     ----------
     allocation : Allocation
-        A schedule, or any other.
+        A schedule, or any other allocation.
     notion : str or Notion, optional
         The default is the allocation's own.
     exact : Allocation, optional
-        What `solve` returned for that notion, if it is there already; else it is solved here.
+        The result of `solve` for this notion, if you have it; otherwise it is solved here.
     integral : bool
-        Compare with the best allocation of whole tasks. With ``exact``, that says itself which it is.
+        Compare with the best allocation of whole tasks. Ignored if ``exact`` is given, which is of whole or of divisible tasks.
     time_limit : float, optional
-        Seconds, of the solve. Whole tasks that were found by then are compared with (``best_found``).
+        Seconds for the solve. When the time limit is reached, the reference is the best allocation found (``best_found``).
     **options
-        Of the notion.
+        Options of the notion.
 
     Raises
     ------
     InvalidInstance
-        For what is no allocation, and where ``exact`` is of another instance, notion or sharing, or not exact.
+        If ``allocation`` or ``exact`` is no Allocation, or ``exact`` is of another instance, notion or sharing, or is not exact.
     Unsupported
-        Where the allocation's own notion has no optimum, or no engine finds it for whole tasks.
+        If the notion of the allocation has no optimum, or no engine finds its optimum of whole tasks.
     NoSolution
-        At the time limit, with nothing found.
+        If the time limit is reached and nothing is found.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -199,7 +202,7 @@ def regret(
 
 
 def shortfall(best: float, own: float) -> float:
-    """Return (best - own) / max(best, own), 0 where they are the same up to what a certificate accepts.
+    """Return (best - own) / max(best, own), and 0 if they are equal up to the tolerance of a certificate.
 
     >>> shortfall(4.0, 3.0), shortfall(3.0, 4.0), shortfall(0.0, 0.0)
     (0.25, -0.25, 0.0)
@@ -257,7 +260,7 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
     else:
         compared = [_leximin(program.per_user(best * per_level)[able], program.per_user(x * per_level)[able])] if able.any() else []
     level, leximin, position, largest = max(compared, key=lambda numbers: numbers[1], default=(0.0, 0.0, None, 0.0))
-    if len(compared) > 1:  # server by server, of each number the largest
+    if len(compared) > 1:  # several servers: the largest of each number
         level, largest = max(numbers[0] for numbers in compared), max(numbers[3] for numbers in compared)
     return Regret(**found, level=level, leximin=leximin, position=position, largest=largest)
 
@@ -274,7 +277,7 @@ def _leximin(best: FloatArray, own: FloatArray) -> tuple[float, float, int | Non
 
 
 def _power_mean(values: FloatArray, weights: FloatArray, order: float) -> float:
-    """Return (sum weights values^order / sum weights)^(1/order), the geometric mean for order 0; by logarithms, which do not overflow."""
+    """Return (sum weights values^order / sum weights)^(1/order), the geometric mean for order 0; logarithms avoid overflow."""
     if not values.size:
         return 0.0
     with np.errstate(divide="ignore"):

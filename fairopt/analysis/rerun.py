@@ -1,7 +1,7 @@
-"""The question that an allocation answers, asked again of another instance.
+"""Make an allocation again, for another instance.
 
-An allocation remembers what made it, ``allocation.question``: the notion with its options, or the criterion and placement of a schedule. So
-what would be if a server were larger, or a user away, is one call.
+``allocation.question`` records how an allocation was made: the notion with its options, or the criterion and placement of a schedule. So
+one call gives the allocation if a server were larger, or if a user left.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
@@ -38,24 +38,25 @@ def rerun(
     servers: IntArray | None = None,
     time_limit: float | None = None,
 ) -> Allocation:
-    """Return what the allocation's maker says of another instance: the same notion or schedule, options, sharing and engine.
+    """Solve or schedule another instance in the same way: with the same notion or schedule, options, sharing and engine.
 
     Parameters
     ----------
     allocation : Allocation
     instance : Instance
     users, servers : int arrays, optional
-        Which row of ``allocation.instance`` each row of ``instance`` is, where they are not the same ones: options that are data about
-        users or servers (``utility``, ``prefer``) are taken along. A row may occur twice.
+        For each row of ``instance``, the position of the same row in ``allocation.instance``. They are needed if the rows differ and an
+        option (``utility``, ``prefer``) has one entry per row, and they select its entries. A position may occur twice.
     time_limit : float, optional
-        Seconds, of exact allocations.
+        Seconds; only for exact allocations.
 
     Raises
     ------
     Unsupported
-        For an allocation that somebody else made, and where rows differ, an option is about them, and ``users`` or ``servers`` is missing.
+        If the allocation was given, and not made by fairopt; or the rows differ, an option has one entry per row, and ``users`` or
+        ``servers`` is missing.
     FairoptError
-        What `fairopt.solve` or `fairopt.schedule` raises.
+        Whatever `fairopt.solve` or `fairopt.schedule` raises.
 
     >>> import fairopt as fo
     >>> three = fo.Instance([[9]], [[1], [1], [2]], users=["A", "B", "C"])
@@ -91,9 +92,9 @@ def rerun(
 
 
 def merged_servers(allocation: Allocation) -> Allocation:
-    """Return an exact allocation of divisible tasks as one of an instance in which identical server rows are one, named after the first.
+    """Merge identical server rows of an exact allocation of divisible tasks; a merged row is named after its first row.
 
-    Other allocations, whose identical rows may hold different things, are returned as they are.
+    Any other allocation is returned unchanged, because its identical rows may hold different tasks.
 
     >>> import fairopt as fo
     >>> allocation = fo.solve(fo.Instance([[1], [1], [3]], [[1], [2]], servers=["a", "b", "c"]), "drfh")
@@ -138,16 +139,16 @@ def merged_servers(allocation: Allocation) -> Allocation:
 
 
 def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIVEN) -> Allocation:
-    """Return (users, servers) tasks that somebody else chose as an allocation: nothing is proved of it, not even that it fits.
+    """Return given tasks, (users, servers), as an allocation. Nothing is proved of it, and it may exceed limits.
 
-    ``shares`` are the weighted dominant shares; ``notion`` may name one that it is to be compared with.
+    ``shares`` are the weighted dominant shares; ``notion`` may name a notion to compare the allocation with.
 
     Raises
     ------
     InvalidInstance
-        For tasks of another shape, negative or not finite.
+        If the tasks have another shape, or are negative or not finite.
     Unsupported
-        For a sharing that there is not.
+        If the sharing does not exist.
 
     >>> given(Instance([[9]], [[1]], users=["A"]), [[3]], "rdm")
     Allocation(given, sharing rdm, given: A 3 tasks; excess 0.0e+00, not an optimum)

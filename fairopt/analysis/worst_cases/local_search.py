@@ -1,4 +1,4 @@
-"""Search among small instances for the worst: rounds of random draws and local search, which any number of workers can run."""
+"""Search small instances for the worst, in rounds of random draws and local search; any number of workers can run the rounds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fairopt.processes import workers
 
 __all__ = ["ROUND", "Candidate", "Round", "rounds"]
 
-ROUND = 250  # instances in a round; rounds of 50 are over before they are far from where they began
-DRAWS = 25  # of them at random, at its start
+ROUND = 250  # instances in a round; a much shorter round ends before local search gets far from its start
+DRAWS = 25  # random draws at the start of a round
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,13 +28,13 @@ class Candidate:
 
     @property
     def key(self) -> tuple[float, float]:
-        """What is compared: the regret, then how small the numbers are."""
+        """Sort key: the regret, then how small the numbers of the instance are."""
         return round(self.value / EQUAL), -float(self.instance.capacities.sum() + self.instance.demands.sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """What a round found, and whether it was ended before its time."""
+    """The result of a round; ``stopped`` says what ended the round early, or is empty."""
 
     best: Candidate | None
     tries: int
@@ -53,7 +53,7 @@ def rounds(
     done: Callable[[int, float], object] | None,
     halt: Callable[[], None],
 ) -> Iterator[Round]:
-    """Yield the rounds in order, whoever runs them."""
+    """Yield the rounds in order; the order does not depend on the number of workers."""
     from joblib import delayed, effective_n_jobs
 
     def watch(best: float) -> None:
@@ -66,9 +66,9 @@ def rounds(
     if jobs == 1:
         yield from (_round(*task, watch) for task in tasks)
         return
-    with workers(jobs) as parallel:  # processes: most of the time is the interpreter's
+    with workers(jobs) as parallel:  # processes, not threads: most of the time is spent in Python code
         together = effective_n_jobs(jobs)
-        for first in range(0, len(tasks), together):  # none is waiting when it ends early
+        for first in range(0, len(tasks), together):  # batches: no task is queued if the caller stops early
             yield from parallel(delayed(_round)(*task) for task in tasks[first : first + together])
 
 
@@ -95,9 +95,9 @@ def _round(
             made += 1
             if value == -np.inf:
                 failed += 1
-            elif best is None or value >= best.value - EQUAL:  # sideways too: plateaus are wide
+            elif best is None or value >= best.value - EQUAL:  # equal values too: plateaus are wide
                 best = Candidate(instance, value)
             watch(0.0 if best is None else best.value)
-    except KeyboardInterrupt:  # in a worker as well: Ctrl-C reaches them all
+    except KeyboardInterrupt:  # Ctrl-C reaches every worker
         stopped = "interrupted"
     return Round(best, made, failed, stopped)

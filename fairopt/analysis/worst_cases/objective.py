@@ -1,4 +1,4 @@
-"""How bad is a schedule on an instance? The objective that a search for worst cases evaluates again and again."""
+"""The objective of the search for worst cases: the regret of a schedule on an instance."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Schedule: TypeAlias = str | Mapping[str, Any] | Callable[[Instance], Allocation 
 Answer: TypeAlias = tuple[Allocation, Allocation, Regret]
 
 MEASURES = ("worst", "level", "leximin", "largest", "goal", "condition", "total")
-"""Which number of a `Regret` is searched for; "worst" is the one that applies to every goal but a choice among alternatives."""
+"""Numbers of a `Regret` to search for; "worst" applies to every goal except a choice among alternatives."""
 
-_TOLERANCE = 1e-8  # of the allocation that a function returns
-_SAMPLES = 25  # instances that a schedule may refuse before the search begins
-EQUAL = 1e-9  # regrets that differ by less are the same
+_TOLERANCE = 1e-8  # for the limits of an allocation that a function returns
+_SAMPLES = 25  # if a schedule refuses that many instances, the search does not start
+EQUAL = 1e-9  # regrets that differ by less are equal
 
 
 def scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
-    """Return the name of a schedule, the function that makes it, and its criterion, None for a function."""
+    """Return the name of a schedule, the function that computes it, and its criterion (None for a function)."""
     if callable(schedule):
         return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
     name, plan = read_schedule(schedule)
@@ -46,7 +46,7 @@ def scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Filler:
-    """`fairopt.schedule` with these arguments."""
+    """`fairopt.schedule` with fixed arguments; unlike a lambda, it can be sent to a worker process."""
 
     arguments: dict[str, Any]
 
@@ -55,7 +55,7 @@ class _Filler:
 
 
 def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, integral: bool | None, size: SmallInstances) -> Objective:
-    """Return the objective, evaluated once here: an error in the schedule is raised before the search, and not in a worker."""
+    """Return the objective. It is evaluated once here, so that an error in the schedule is raised before the search, not in a worker."""
     rng = np.random.default_rng(0)
     refused: InvalidInstance | None = None
     for _ in range(_SAMPLES):
@@ -63,7 +63,7 @@ def objective_of(run: Callable[[Instance], Any], notion: Notion, measure: str, i
         try:
             checked(sample, notion, None, {})
             whole = _has_whole_optimum(sample, notion) if integral is None else integral
-        except InvalidInstance as error:  # others may do
+        except InvalidInstance as error:  # another instance may be accepted
             refused = error
             continue
         objective = Objective(run, notion, measure, whole)
@@ -87,12 +87,12 @@ def _has_whole_optimum(instance: Instance, notion: Notion) -> bool:
 
 
 class _Refused(InvalidInstance):
-    """The schedule or the notion wants an instance of another form than was drawn."""
+    """The schedule or the notion refuses the form of the drawn instance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Objective:
-    """How bad is the schedule on an instance?"""
+    """The regret of a schedule on an instance."""
 
     run: Callable[[Instance], Any]
     notion: Notion
@@ -100,25 +100,25 @@ class Objective:
     whole: bool
 
     def answer(self, instance: Instance) -> Answer | None:
-        """Return the schedule, the exact allocation and the regret; None where no engine gets to its end, or the instance is refused."""
+        """Return the schedule, the exact allocation and the regret; None if no engine solves the instance, or it is refused."""
         try:
             return self.strictly(instance)
         except (NoSolution, CertificateError, _Refused):
             return None
 
     def strictly(self, instance: Instance) -> Answer:
-        """Return the same, and raise where there is none."""
+        """Return the same as `answer`, but raise instead of returning None."""
         try:
             answer = self.run(instance)
             how = checked(instance, self.notion, None, {})[1]
             exact = solve(instance, self.notion, integral=self.whole)
-        except InvalidInstance as error:  # of the instance, which was drawn; what a schedule returns is not excused
+        except InvalidInstance as error:  # the drawn instance is at fault; an invalid result of a schedule is raised as an error below
             raise _Refused(str(error)) from error
         allocation = self._allocation(instance, answer, how)
         return allocation, exact, regret(allocation, self.notion, exact=exact)
 
     def value(self, answer: Answer | None) -> float:
-        """Return the measure, -inf without an answer."""
+        """Return the measure; -inf if there is no answer."""
         if answer is None:
             return -np.inf
         value = getattr(answer[2], self.measure)
@@ -130,10 +130,10 @@ class Objective:
         return float(value)
 
     def keeps(self, instance: Instance, least: float) -> bool:
-        """Is the regret at least this large?"""
+        """Say whether the measure is at least ``least``."""
         try:
             return self.value(self.answer(instance)) >= least - EQUAL
-        except (InvalidInstance, Unsupported):  # the schedule or the notion wants an instance of another form
+        except (InvalidInstance, Unsupported):  # the schedule or the notion refuses the form of the instance
             return False
 
     def _allocation(self, instance: Instance, answer: Any, how: Sharing) -> Allocation:

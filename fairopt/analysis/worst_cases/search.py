@@ -1,22 +1,22 @@
-"""A search for the instance on which a schedule is worst: how bad can it be?
+"""Search for the instance on which a schedule has the largest regret.
 
-The regret of a schedule on one instance says little of the next. This searches small instances of whole numbers for the largest regret
-against an exact notion, and then takes out of the worst one everything that is not needed to be bad
-(`fairopt.analysis.worst_cases.small_instances`). What comes back can be checked by hand.
+The regret of a schedule on one instance says little about another instance. This module searches small instances of whole numbers for the
+largest regret against an exact notion. It then shrinks the worst instance: it removes everything that the regret does not need
+(`fairopt.analysis.worst_cases.small_instances`). The result can be checked by hand.
 
-It is a search: what it finds is a **lower bound** of the worst case of instances of that size, proved by the instance itself, and it
-proves nothing if it finds little.
+It is a search. The instance found proves a **lower bound** on the worst case of instances of that size. If the search finds only small
+regrets, this proves nothing.
 
-The search is in rounds. A round (`fairopt.analysis.worst_cases.local_search`) draws some at random and goes on from the worst of them by
-local search: it
-changes a few numbers, or swaps two users or servers (their order breaks ties), and moves there unless the regret is smaller. The random
-numbers of a round come from the seed and the number of the round, and rounds are compared in order: the result is the same with any
-number of workers, unless a time limit or Ctrl-C ends the search. Where no regret can be larger (1), it ends by itself.
+The search runs in rounds. A round (`fairopt.analysis.worst_cases.local_search`) draws some instances at random, and starts a local search
+from the worst of them. One step of the local search changes a few numbers, or swaps two users or servers (their order breaks ties); the
+step is taken unless the regret gets smaller. The random numbers of a round depend on the seed and the number of the round, and rounds are
+compared in order. So the result is the same with any number of workers, unless a time limit or Ctrl-C ends the search. The search ends
+early at a regret of 1, the largest possible.
 
-The regret is against the best allocation of *whole* tasks, wherever an engine finds it: against the optimum of divisible tasks any schedule
-is bad where a server has room for a task and a half. In every instance each user's task fits on some empty server.
+The reference of the regret is the best allocation of *whole* tasks, if an engine finds it. Against the optimum of divisible tasks, any
+schedule has a large regret if a server has room for a task and a half. In every instance, a task of each user fits on some empty server.
 
-First-fit puts the first task of user 1 where it fits first, and there is no room for user 2:
+In this example, first-fit places the first task of user 1 on the first server where it fits; then user 2 has no room:
 
 >>> worst = worst_case("drfh:first-fit", "drfh", users=2, servers=2, resources=1, capacities=(1, 4), tries=50)
 >>> worst
@@ -55,28 +55,29 @@ _ENDED = {"": "", "time limit": " within the time limit", "interrupted": " befor
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WorstCase:
-    """The worst instance that was found, made small.
+    """The worst instance found, after shrinking.
 
     Attributes
     ----------
     instance : Instance
-        After shrinking. Users, servers and resources are numbered.
+        The instance after shrinking. Users, servers and resources are numbered.
     schedule, exact : Allocation
-        What the schedule makes of it, and the exact allocation.
+        The schedule of this instance, and its exact allocation.
     regret : Regret
-        Of the schedule, on this instance.
+        The regret of the schedule on this instance.
     value : float
-        The measure that was searched for.
+        The value of ``measure`` on this instance.
     found : Instance
-        Before shrinking; ``found_value`` is its value.
+        The instance before shrinking; ``found_value`` is its value.
     name, measure : str
-        The schedule by name, and one of `MEASURES`.
+        The name of the schedule, and one of `MEASURES`.
     tries : int
-        Instances tried. ``failed`` is how many of them no engine solved (a certificate that failed, a time limit) or the schedule or notion
-        refused (`InvalidInstance`, such as a user whose task is worth nothing to it); they count as not bad.
+        Number of instances tried. ``failed`` of them were not solved by any engine (a certificate failed, a time limit was reached), or
+        were refused by the schedule or the notion (`InvalidInstance`, such as a user whose tasks are worth 0). Failed instances are
+        skipped.
     seed : int
     stopped : str
-        "" if the search ran to its end; else "time limit" or "interrupted": another run may then stop elsewhere.
+        "" if the search ran to its end; else "time limit" or "interrupted", and another run may give another result.
     """
 
     instance: Instance
@@ -147,48 +148,48 @@ def worst_case(
         "criterion:placement", such as "drfh:best-fit", with options "drfh:best-fit:metric=cosine"; the same as a mapping of the
         arguments of `fairopt.schedule`; or a function of an Instance that returns an Allocation, or tasks (users, servers).
     notion : str or Notion, optional
-        What it is measured against; the default is the criterion of the schedule.
+        The notion of the exact allocation; the default is the criterion of the schedule.
     users, servers, resources : int
         Size of the instances, before shrinking. A server is a row.
     capacities, demands : (int, int)
-        Smallest and largest number drawn. Shrinking goes no lower than the smallest either. By default every server has room for two tasks
-        of anybody. Where it has for one, or none, the worst is soon that the tasks of one user take the only places for another's: regret
-        1, of which any schedule is capable (with capacities (4, 12), best-fit after 60 instances), and which tells no two of them apart.
-    vary : of "weights", "constraints", "counts", "tasks"
-        What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+        Smallest and largest number drawn. Shrinking does not go below the smallest number. By default, every server has room for two tasks
+        of any user. If a server may have room for one task or none, tasks of one user can take the only places of another user. Then any
+        schedule can reach a regret of 1, so the search does not distinguish schedules.
+    vary : list of "weights", "constraints", "counts", "tasks"
+        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
     measure : one of `MEASURES`
     integral : bool, optional
-        Against the best allocation of whole tasks, or of divisible ones. The default is whole tasks, unless no engine finds that optimum.
+        Whether the reference is of whole tasks. The default is True, unless no engine finds that optimum.
     seed : int
     tries : int
         Instances to try, in rounds of 250.
     time_limit : float, optional
-        Seconds, of the search. The shrinking that follows takes a few more.
+        Seconds for the search. Shrinking follows, and takes a few seconds more.
     jobs : int
         Worker processes; -1 for one on each core.
     keep : float
-        Shrink as long as the regret is at least this part of the largest that was found, > 0 and <= 1.
+        Shrinking keeps at least this part of the largest regret found, > 0 and <= 1.
     local : bool
-        False is a search at random.
+        Whether to use local search; if False, all instances are drawn at random.
     done : function of an int and a float, optional
-        Is told of how many more instances were tried, and of the largest regret so far.
+        Called with the number of instances tried since the last call, and with the largest regret so far.
     stop : function, optional
         Is asked again and again (with several workers after every round) if that should be the end, as Ctrl-C is: the result is then
         the worst so far.
     **options
-        Of the notion.
+        Options of the notion.
 
     Returns
     -------
     WorstCase
-        Of instances of the same regret, a smaller one.
+        Among instances of equal regret, the search prefers smaller numbers.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        For arguments, schedules and notions that do not fit each other, and for a function that returns what is not an allocation.
+        If an argument is invalid, the schedule and the notion do not fit each other, or a function returns no valid allocation.
     NoSolution
-        If nothing was tried before the end, or no instance was solved.
+        If the search ended before it tried an instance, or no instance was solved.
     """
     name, run, criterion = scheduler(schedule)
     if notion is None and (criterion is None or (isinstance(criterion, str) and criterion not in NOTIONS)):
@@ -197,7 +198,7 @@ def worst_case(
     _check(users, servers, resources, capacities, demands, vary, measure, seed, tries, time_limit, jobs, keep)
     size = SmallInstances(users, servers, resources, (capacities[0], capacities[1]), (demands[0], demands[1]), tuple(vary))
     objective = objective_of(run, chosen, measure, integral, size)
-    deadline = None if time_limit is None else time.time() + time_limit  # the clock that processes share
+    deadline = None if time_limit is None else time.time() + time_limit  # wall clock: all processes share it
 
     def halt() -> None:
         if stop is not None and stop():

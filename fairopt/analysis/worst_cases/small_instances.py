@@ -1,17 +1,17 @@
-"""Small instances of whole numbers: drawn at random, changed a little, made smaller.
+"""Small instances of whole numbers: random draws, small changes, and shrinking.
 
-What a search for instances that show something (`fairopt.worst_case`) needs. In each of them a task of every user fits on some empty server
-where the user may run: a user whose task fits nowhere shows nothing.
+A search for an instance with some property (`fairopt.worst_case`) uses them. In each instance, a task of every user fits on some empty
+server where the user may run; a user whose task fits nowhere tells nothing.
 
-**Shrinking.** What a search finds is full of accidents. Shrinking takes them out one step at a time, and keeps a step if what is to be
-shown is still there. A step is one of
+**Shrinking.** The instance that a search finds has many features that the property does not need. Shrinking removes them one step at a
+time, and keeps a step if the smaller instance still has the property. A step does one of the following:
 
-    one user, server or resource less
-    all placement constraints, weights, counts or limits on tasks gone; or those of one user or server
-    a resource in units as large as whole numbers allow
-    one capacity, demand, weight, count or limit smaller: as small as can be, half, or less by one
+    remove one user, server or resource
+    remove all placement constraints, weights, counts or task limits; or those of one user or server
+    express a resource in the largest unit that keeps its numbers whole
+    lower one capacity, demand, weight, count or task limit: to the smallest value, to half, or by one
 
-Every step makes the instance smaller, so shrinking ends; then no single step keeps what is shown (two at once might).
+Every step makes the instance smaller, so shrinking ends. At the end, no single step keeps the property (two steps at once might).
 
 >>> small = SmallInstances(users=2, servers=1, resources=2, capacities=(4, 9), demands=(0, 3))
 >>> instance = small.draw(np.random.default_rng(0))
@@ -38,7 +38,7 @@ __all__ = ["VARIED", "SmallInstances", "shrink", "simpler", "tasks_fit"]
 
 VARIED = ("weights", "constraints", "counts", "tasks")
 _RANGES = {"weights": (1, 5), "counts": (1, 3), "tasks": (1, 5)}
-_PATIENCE = 10_000  # draws until one is an instance in which all tasks fit
+_PATIENCE = 10_000  # the most draws of one instance in which all tasks fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class SmallInstances:
     ----------
     users, servers, resources : int
     capacities, demands : (int, int)
-        Smallest and largest.
-    vary : of `VARIED`
-        What else instances have: weights 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
+        Smallest and largest number.
+    vary : words of `VARIED`
+        What else is drawn: weights of 1 to 5; servers where a user may not run; rows of 1 to 3 servers; users with 1 to 5 tasks.
     """
 
     users: int
@@ -75,7 +75,7 @@ class SmallInstances:
         Raises
         ------
         InvalidInstance
-            None is found in which everybody's task fits.
+            If no instance is found in which a task of every user fits.
         """
         for _ in range(_PATIENCE):
             instance = _sound({name: self._random(name, rng) for name in self.shapes})
@@ -86,7 +86,7 @@ class SmallInstances:
         )
 
     def change(self, instance: Instance, rng: np.random.Generator) -> Instance:
-        """Return an instance in which a few numbers, or the order of two users or servers, are others."""
+        """Return the instance with a few other numbers, or with two users or servers swapped."""
         for _ in range(_PATIENCE):
             arrays = {name: np.array(_given(instance, name)) for name in self.shapes}
             for _ in range(rng.geometric(0.5)):
@@ -97,7 +97,7 @@ class SmallInstances:
         return instance
 
     def holds(self, instance: Instance) -> bool:
-        """Are the capacities not too small, as shrinking may make them?"""
+        """Say whether capacities and demands are at least the smallest allowed; shrinking may make them smaller."""
         return bool((instance.capacities >= self.capacities[0]).all() and (instance.demands >= self.demands[0]).all())
 
     def _random(self, name: str, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -125,12 +125,12 @@ class SmallInstances:
 
 
 def tasks_fit(instance: Instance) -> bool:
-    """Does one task of each user fit on some empty server where it may run?"""
+    """Say whether one task of each user fits on some empty server where the user may run."""
     return bool((instance.eligibility & (instance.demands[:, None] <= instance.capacities).all(axis=2)).any(axis=1).all())
 
 
 def _sound(arguments: dict[str, Any]) -> Instance | None:
-    """Return the instance if it is one, and everybody's task fits."""
+    """Return the instance if it is valid and a task of every user fits; else None."""
     try:
         instance = Instance(**arguments)
     except InvalidInstance:  # such as a user who demands nothing
@@ -146,7 +146,7 @@ def _given(instance: Instance, name: str) -> Any:
 
 
 def shrink(instance: Instance, keeps: Callable[[Instance], bool]) -> Iterator[Instance]:
-    """Yield the instance, then each one that a step made of it and that ``keeps`` what is to be shown; the last one is minimal."""
+    """Yield the instance, then the instance after each step for which ``keeps`` is true; the last one is minimal."""
     smaller: Instance | None = instance
     while smaller is not None:
         yield smaller
@@ -154,7 +154,7 @@ def shrink(instance: Instance, keeps: Callable[[Instance], bool]) -> Iterator[In
 
 
 def simpler(instance: Instance) -> Iterator[Instance]:
-    """Yield the instances that are one step simpler, from the largest step on, in which everybody's task fits somewhere."""
+    """Yield the instances that are one step smaller and in which a task of every user fits, the largest steps first."""
     for changes in _steps(instance):
         try:
             candidate = instance.replace(**changes)
@@ -165,7 +165,7 @@ def simpler(instance: Instance) -> Iterator[Instance]:
 
 
 def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of the instance that a step changes."""
+    """Yield, for each step, the arguments of the instance that the step changes."""
     yield from _without_a_row(instance)
     plain: dict[str, Any] = {"eligibility": True, "weights": 1.0, "counts": 1.0, "tasks": np.inf, "parallelism": np.inf}
     given = {name: _given(instance, name) for name in plain}
@@ -191,7 +191,7 @@ def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
 
 
 def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
-    """Yield the arguments without one user, server or resource."""
+    """Yield the arguments of each instance without one user, server or resource."""
     axes = {  # of each argument
         "users": {"users": 0, "demands": 0, "weights": 0, "tasks": 0, "parallelism": 0, "eligibility": 0, "rates": 0},
         "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1},
@@ -215,7 +215,7 @@ def _changed(values: Any, position: Any, value: Any) -> Any:
 
 
 def _lower(value: float, least: float) -> FloatArray:
-    """Return smaller numbers: the least, half, one less.
+    """Return smaller numbers: ``least``, half of ``value``, and ``value`` less one.
 
     >>> _lower(9.0, 0.0), _lower(1.5, 1.0), _lower(1.0, 1.0), _lower(float("inf"), 1.0)
     (array([0., 4., 8.]), array([1.]), array([], dtype=float64), array([], dtype=float64))
