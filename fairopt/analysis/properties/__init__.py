@@ -1,6 +1,6 @@
-"""The properties that an allocation can have, one a file, and what shows it if it has one not.
+"""The properties of allocations, one module each; if a property fails, its check returns a witness.
 
-`CHECKS` maps each identifier to a function that judges a `Case`; `fairopt.audit` goes through them in this order.
+`CHECKS` maps the identifier of each property to a function that judges a `Case`. `fairopt.audit` runs the checks in this order.
 """
 
 from __future__ import annotations

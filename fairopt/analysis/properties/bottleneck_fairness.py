@@ -1,13 +1,14 @@
-"""Bottleneck fairness: where all users want the same resource most, it is shared max-min fairly.
+"""Bottleneck fairness: if the same resource is dominant for all users, it is shared max-min fairly.
 
-It applies where one resource r is dominant for every user,
+The property applies if one resource r is dominant for every user n,
 
-* *on every server*: d[n,r] / c[i,r] is the largest of its parts of each server where n may run (Khamse-Ashari et al. 2017, section III-B),
-* or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the largest, C the total capacity (Wang, Li and Liang 2014,
-  section III-C). The first implies this one then. A notion that looks at servers one by one, such as "psdsf", promises the first only.
+* *on every server*: d[n,r] / c[i,r] is the maximum over the resources, for each server i where n may run (Khamse-Ashari et al. 2017,
+  section III-B);
+* or, without placement constraints, *in the whole cluster*: d[n,r] / C[r] is the maximum over the resources, with the total capacity C
+  (Wang, Li and Liang 2014, section III-C). Without constraints, the first condition implies the second. A notion that treats each server
+  separately, such as "psdsf", promises the property only under the first.
 
-Then the allocation must be the max-min fair one of that resource, the leximin of d[n,r] x[n] / phi[n]
-(`fairopt.analysis.properties.max_min`).
+Then the allocation must be max-min fair in that resource: the leximin of d[n,r] x[n] / phi[n] (`fairopt.analysis.properties.max_min`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SAME = 1e-9  # relative: ties between resources
 
 
 def check(case: Case) -> Verdict:
-    """Find the resource, and judge how it is shared."""
+    """Find the resource that is dominant for all users, and judge how it is shared."""
     instance = case.instance
     if not case.members.size:
         return holds(NAME, "Nobody takes part.")
@@ -58,7 +59,7 @@ def judge_resource(case: Case, name: str, r: int, why: str) -> Verdict:
 
 
 def _dominant_in_all(case: Case) -> BoolArray:
-    """Which resources are dominant in the whole cluster for everybody, (resources,)."""
+    """Return which resources are dominant in the whole cluster for every user, (resources,)."""
     instance = case.instance
     parts = safe_ratio(instance.demands, instance.total_capacity) / instance.weights.reshape(instance.n_users, -1)
     parts = parts[case.members]
@@ -67,7 +68,7 @@ def _dominant_in_all(case: Case) -> BoolArray:
 
 
 def _dominant_at_servers(case: Case) -> BoolArray:
-    """Which resources are dominant for everybody wherever it may run, (resources,)."""
+    """Return which resources are dominant for every user on every server where it may run, (resources,)."""
     instance = case.instance
     largest = np.zeros((case.members.size, instance.n_servers))
     weights = np.broadcast_to(instance.weights.reshape(instance.n_users, -1), instance.demands.shape)

@@ -1,21 +1,21 @@
-"""What every check reads: the allocation, what its tasks are worth to each user, and which differences are rounding.
+"""The data that every check reads: the allocation, the worth of its tasks to each user, and the tolerance for rounding.
 
-*Worth.* v[n,i], what a task of user n counts on server i: 1, unless the notion brings utilities of its own that differ from server to
-server (``utility=``); then u[n,i] / max_j u[n,j], so that all is counted in tasks on the user's best server. V[n] = sum_i v[n,i] x[n,i].
+*Worth.* v[n,i] is the worth of a task of user n on server i. It is 1, unless the notion has utilities that differ between servers
+(``utility=``); then v[n,i] = u[n,i] / max_j u[n,j], so that tasks on the user's best server are the unit. V[n] = sum_i v[n,i] x[n,i].
 
-*Rounding.* User n lacks something if it lacks more than
+*Rounding.* A difference counts for user n only if it is larger than
 
-    slack[n] = t V[n] + max(t / 100, 10 e) R[n],     t = max(1e-6, 10 times the worst residual of the certificate),
+    slack[n] = t V[n] + max(t / 100, 10 e) R[n],     t = max(1e-6, 10 times the worst residual of the certificate).
 
-R[n] what it could run alone and e the relative excess of the allocation over its limits, where that is itself rounding (below 1e-6). So an
-exact allocation whose certificate leaves 1e-9 violates nothing.
+R[n] is what n could run alone. e is the relative excess of the allocation over its limits if this is rounding (below 1e-6), else 0. So an
+exact allocation with a certificate residual of 1e-9 violates nothing.
 
-*Parallelism.* What a user could run it runs on its fastest servers first, as many as it may be on at once. Where a task is worth more on
-one server than on another, too, that is no longer a matter of order, and what would need it does not apply (`Case.tangled`).
+*Parallelism.* A user with limited parallelism fills its fastest servers first, as many as it may be on at once. If its tasks are also worth
+more on some servers than on others, this order is not optimal; a check that needs the optimum does not apply (`Case.tangled`).
 
-*Tasks.* T[n] is what the notion counts: under "bbf" a user without a limit asks for one task.
+*Tasks.* T[n] is the number of tasks that the notion counts: under "bbf", a user without a task limit asks for one task.
 
-*Who counts.* Users who may run somewhere, demand something and have tasks. The others are left out.
+*Who takes part.* Users who may run somewhere, demand something and have tasks. The other users are left out.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ TANGLED = (
     "Does not apply: users are limited in servers, and their tasks are worth more on one than on another: what they could run is a choice."
 )
 ROUNDED = 1e-6  # relative: numbers in files are rounded
-PATIENCE = 60.0  # seconds for each search, where no time limit is given
+PATIENCE = 60.0  # seconds for each search, if no time limit is given
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """An allocation to be audited, and how much may be spent on it."""
+    """An allocation to be audited, and the effort of the audit."""
 
     allocation: Allocation
     effort: int
@@ -65,30 +65,30 @@ class Case:
 
     @property
     def sharing(self) -> Any:
-        """Division of resources or of time."""
+        """How servers are shared: "rdm" (resources are divided) or "tdm" (time is divided)."""
         return self.allocation.sharing
 
     @cached_property
     def notion(self) -> Notion | None:
-        """The notion with its options (of a schedule, its criterion); None for allocations that somebody else made."""
+        """The notion with its options (of a schedule, its criterion); None for given allocations of no notion."""
         if self.allocation.question is not None:
             return self.allocation.question.notion
         return NOTIONS[self.allocation.notion]() if self.allocation.notion in NOTIONS else None
 
     @cached_property
     def exact(self) -> bool:
-        """Is it an exact allocation of divisible tasks?"""
+        """Whether it is an exact allocation of divisible tasks."""
         certificate = self.allocation.certificate
         return isinstance(self.allocation.question, Exact) and not certificate.reservation and not certificate.whole_tasks
 
     @property
     def whole(self) -> bool:
-        """Is it an allocation of whole tasks, to be judged among those?"""
+        """Whether it is an allocation of whole tasks, and so judged among allocations of whole tasks."""
         return self.allocation.certificate.whole_tasks
 
     @cached_property
     def program(self) -> Program | None:
-        """The program of the notion, of divisible tasks, if its goal is a leximin (or one level) of shares; else None."""
+        """The program of the notion for divisible tasks, if its goal is a leximin (or one level) of shares; else None."""
         if self.notion is None or (self.notion.name not in NOTIONS and not self.exact):
             return None
         program = self.notion.formulate(self.instance, sharing=self.sharing, integral=False)
@@ -96,17 +96,17 @@ class Case:
 
     @cached_property
     def part(self) -> BoolArray:
-        """Who takes part, (users,)."""
+        """Which users take part, (users,)."""
         return takes_part(self.instance)
 
     @cached_property
     def members(self) -> IntArray:
-        """Positions of those who take part."""
+        """Positions of the users who take part."""
         return np.flatnonzero(self.part)
 
     @cached_property
     def worth(self) -> FloatArray | None:
-        """v[n,i], (users, servers); None where it is 1."""
+        """v[n,i], (users, servers); None if all are 1."""
         utility = None if self.notion is None else self.notion.utility
         if utility is None or utility.shape[1] == 1:
             return None
@@ -127,17 +127,17 @@ class Case:
 
     @cached_property
     def rates(self) -> FloatArray:
-        """Gamma of those who take part, (users, servers); 0 for the others."""
+        """gamma[n,i] of the users who take part, (users, servers); 0 for the others."""
         rates: FloatArray = np.where(self.part[:, None], self.instance.rates, 0.0)
         return rates
 
     @cached_property
     def reach(self) -> FloatArray:
-        """R[n]: what each user could run alone, (users,); 0 for those who take no part."""
+        """R[n]: what each user could run alone, (users,); 0 for users who do not take part."""
         return self.at_most(self.rates)
 
     def at_most(self, possible: FloatArray) -> FloatArray:
-        """Return the worth of what every user makes of so many possible tasks, (users, servers), with the tasks that it has, (users,)."""
+        """Return the largest worth for each user, (users,), of at most ``possible`` tasks, (users, servers), and at most T[n] in all."""
         limits = self.instance.tasks
         if self.worth is None:
             return np.asarray(np.minimum(tasks_within(self.instance, possible), limits))
@@ -145,7 +145,7 @@ class Case:
 
     @property
     def tangled(self) -> bool:
-        """Is what users could run, `at_most`, only a bound, since both worth and speed differ from server to server?"""
+        """Whether `at_most` is only a bound, because both worth and speed differ between servers."""
         return self.worth is not None and bool(self.instance.limited.any())
 
     @cached_property
@@ -155,7 +155,7 @@ class Case:
 
     @property
     def feasible(self) -> bool:
-        """Does the allocation keep to its limits, up to rounding?"""
+        """Whether the allocation keeps its limits, up to rounding."""
         return self.excess <= ROUNDED
 
     @cached_property
@@ -165,28 +165,28 @@ class Case:
 
     @cached_property
     def slack(self) -> FloatArray:
-        """Tasks of each user that are rounding, (users,)."""
+        """slack[n], the tasks of each user that count as rounding, (users,)."""
         small = max(self.tolerance / 100, 10 * self.excess if self.feasible else 0.0)
         slack: FloatArray = self.tolerance * self.value + small * self.reach
         return slack
 
     @cached_property
     def complete(self) -> BoolArray:
-        """Who has all its tasks, each where it is worth most, and cannot gain, (users,)."""
+        """Which users have all their tasks where they are worth most, and so cannot gain, (users,)."""
         complete: BoolArray = self.value >= self.instance.tasks * (1 - 1e-9)
         return complete
 
     def deadline(self) -> float:
-        """When a search that begins now has to end, by the monotonic clock."""
+        """Return the end of a search that starts now, by the monotonic clock."""
         return time.monotonic() + (PATIENCE if self.time_limit is None else self.time_limit)
 
     def name(self, n: int) -> str:
-        """Label of a user."""
+        """Return the name of a user, in quotes."""
         return f'"{self.instance.users[n]}"'
 
 
 def as_asked(allocation: Allocation) -> Allocation:
-    """Return the allocation with the tasks that its notion counts in the instance: what an exact program limits that the instance does not.
+    """Return the allocation with an instance whose task limits are those that the notion counts (the limits of the exact program).
 
     >>> import fairopt as fo
     >>> as_asked(fo.solve(fo.Instance([[3]], [[2], [1]]), "bbf")).instance.tasks
@@ -204,7 +204,7 @@ def as_asked(allocation: Allocation) -> Allocation:
 
 
 def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
-    """Return what a user makes of ``possible`` tasks on each server, (..., servers), with so many tasks in all: the best servers first.
+    """Return the worth of at most ``possible`` tasks on each server, (..., servers), and ``limit`` in all; the best servers first.
 
     >>> float(capped(np.array([2.0, 3.0]), np.array([0.5, 1.0]), 4.0))
     3.5
@@ -216,7 +216,7 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Say nothing of users whom no server suits: that was said when the allocation was made, and a search asks hundreds of times."""
+    """Silence warnings about users without a suitable server: they were given when the allocation was made, and a search solves often."""
     loggers = [logging.getLogger(name) for name in ("fairopt.solve", "fairopt.schedule")]
 
     def only_errors(record: logging.LogRecord) -> bool:

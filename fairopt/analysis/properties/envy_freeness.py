@@ -1,11 +1,11 @@
-"""Envy-freeness: nobody would run more with what another holds, by weight.
+"""Envy-freeness: no user would run more tasks with what another user holds, scaled by weight.
 
-User n envies m by
+The envy of user n towards user m is
 
     min(T[n], sum over the servers i where n may run of min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n]
 
-tasks, server by server, and under time division by sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i] in its place; parts of tasks
-count, and a user with a parallelism fills no more servers than that (Khamse-Ashari et al. 2017, section II-A, server by server;
+tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
+A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
 `fairopt.analysis.measures`).
 """
 
@@ -28,7 +28,7 @@ NAME = "envy-freeness"
 
 
 def check(case: Case) -> Verdict:
-    """Let every user look at every other."""
+    """Compute the envy of every user towards every other user."""
     instance = case.instance
     if not envy_applies(case.allocation):
         return does_not_apply(NAME, "Does not apply: with weights per resource no one number scales what another holds of a server's time.")
@@ -67,7 +67,7 @@ def check(case: Case) -> Verdict:
 
 
 def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
-    """The same where a task is worth more on some servers: a user at a time, as each fills the servers in an order of its own."""
+    """Do the same as `with_what_others_hold` where worth differs between servers; user by user, as each has its own order of servers."""
     assert case.worth is not None
     instance, x = case.instance, case.allocation.tasks
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
@@ -83,7 +83,7 @@ def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
         could = np.where(instance.eligibility[n], could, 0.0)
         would = capped(could, case.worth[n], float(instance.tasks[n]))
         parallelism = float(instance.parallelism[n])
-        if np.isfinite(parallelism):  # a scaled bundle may be worth more servers than there are
+        if np.isfinite(parallelism):  # a scaled bundle may fill more servers than there are
             part = np.where(instance.eligibility[n], safe_ratio(1.0, instance.rates_of_one[n]), 0.0)
             for m in np.flatnonzero(could @ part > parallelism):
                 would[m] = _best_within(could[m], case.worth[n], float(instance.tasks[n]), part, parallelism)

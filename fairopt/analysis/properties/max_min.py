@@ -1,17 +1,17 @@
-"""U-max-min fairness: nobody can rise without lowering one at or below its own share.
+"""U-max-min fairness: no user's share can rise without lowering the share of a user at or below it.
 
-U[n] = sum_i u[n,i] x[n,i] / phi[n] is the notion's own share where its goal is a leximin of shares, and the weighted global dominant share
-of all other allocations; where the instance brings rates, the part of what the user would run alone, x[n] / (phi[n] sum_i gamma[n,i])
-(Kesidis et al. 2018, definition 1 and equation (3)).
+U[n] = sum_i u[n,i] x[n,i] / phi[n]. If the goal of the notion is a leximin of shares, U[n] is the share of the notion. For any other
+allocation, U[n] is the weighted global dominant share; if the instance has rates, U[n] is the part of what the user would run alone,
+x[n] / (phi[n] sum_i gamma[n,i]) (Kesidis et al. 2018, definition 1 and equation (3)).
 
-An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. The prices of its levels prove
-it, where it has any (`fairopt.certificate.levels`). Else the exact leximin is solved and compared: let n be the user of the smallest
-share U[n]
-that has more there. Then nobody at or below U[n] has less there: the exact allocation raises n, at the expense of larger shares only, and
-is the witness. The violation is what n gains.
+An allocation is U-max-min fair if and only if its shares are those of the exact leximin, which are unique. If the allocation has levels
+with prices, the prices prove it (`fairopt.certificate.levels`). Otherwise the exact leximin is solved and compared. Among the users with a
+larger share in the exact leximin, let n be the user with the smallest U[n]. Then no user at or below U[n] has less in the exact leximin: it
+raises n at the expense of larger shares only, and is the witness. The violation is what n gains.
 
-*Whole tasks* are compared with the exact leximin of whole tasks, whose shares are unique as a sorted list: where the lists differ first,
-the exact one is larger. The violation is what a user gains that lies below it in one and above in the other.
+*Whole tasks* are compared with the exact leximin of whole tasks, whose sorted list of shares is unique. At the first position where the two
+sorted lists differ, the exact share is larger. Let s be the smaller one. The violation is the largest gain of a user whose share is at most
+s in the allocation, and more than s in the exact leximin.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WHOLE = "Judged among whole tasks: "
 
 
 def check(case: Case) -> Verdict:
-    """Judge the notion's own shares, or dominant shares."""
+    """Judge the shares of the notion, or dominant shares."""
     instance = case.instance
     if case.program is not None:
         share = np.zeros(instance.eligibility.shape)
@@ -56,7 +56,7 @@ def check(case: Case) -> Verdict:
 
 
 def judge(case: Case, name: str, share: FloatArray, what: str) -> Verdict:
-    """Say whether an allocation is max-min fair in shares of (users, servers) a task, weights included; ``what`` they are."""
+    """Judge whether an allocation is max-min fair in shares; ``share`` is that of a task, (users, servers), by weight, named ``what``."""
     if not case.members.size:
         return holds(name, "Nobody takes part.")
     instance = case.instance
@@ -109,7 +109,7 @@ def _leximin(share: FloatArray) -> Notion:
 
 
 def _bare(case: Case) -> Instance:
-    """Return the instance without weights, which are in the shares."""
+    """Return the instance without weights; the shares contain them."""
     return case.instance.replace(weights=None)
 
 
@@ -119,7 +119,7 @@ def _shares(share: FloatArray, tasks: FloatArray, case: Case) -> FloatArray:
 
 
 def _proved(case: Case, program: Program) -> bool:
-    """Do the prices of the allocation's levels prove these shares? They are taken for what they are, and checked."""
+    """Say whether the prices of the allocation's levels prove that the shares are max-min fair; a certificate checks the prices."""
     levels = case.allocation.levels
     if not levels or any(level.prices is None for level in levels):
         return False

@@ -1,11 +1,11 @@
-"""No justified complaints: everybody has all that it asked for, or its entitlement of something that is full.
+"""No justified complaints: every user has all its tasks, or its entitlement of some full resource.
 
-One pool. User n is entitled to e[n] = phi[n] / sum phi. It has no justified complaint if it has all its tasks, or if some resource j that
-it uses is full and x[n] d[n,j] / c[j] >= e[n] (Dolev et al. 2012, equation (2)). Under "bbf" a user without a limit on its tasks asks for
-one; elsewhere it asks for ever more. Sums are over the users who may run and demand something.
+The property is about one pool. User n is entitled to the part e[n] = phi[n] / sum phi. User n has no justified complaint if it has all its
+tasks, or if it uses some full resource j with x[n] d[n,j] / c[j] >= e[n] (Dolev et al. 2012, equation (2)). A user without a task limit
+asks for one task under "bbf", and for unlimited tasks under other notions. Sums are over the users who may run and demand something.
 
-The violation is what n lacks of its entitlement at its best full resource, in tasks; of a user who uses nothing that is full, what it could
-simply run more.
+The violation is in tasks: what n lacks of its entitlement, at the full resource where it lacks least. If n uses no full resource, the
+violation is the number of tasks that n could add.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = "no-justified-complaints"
 
 
 def check(case: Case) -> Verdict:
-    """Let everybody complain."""
+    """Compare what every user has with its entitlement."""
     instance, allocation = case.instance, case.allocation
     if (instance.counts > 0).sum() != 1:
         return does_not_apply(NAME, f"Does not apply: it is about one pool, and there are {plural(instance.counts.sum(), 'server')}.")

@@ -1,21 +1,23 @@
-"""Pareto optimality: nobody can run more unless another runs less.
+"""Pareto optimality: no user can run more unless another user runs less.
 
-*Proved by prices.* Let p >= 0 be prices of what is shared and q[n] = min over the servers i where n may run of
-(sum_r p[i,r] d[n,r]) / v[n,i], the cheapest unit of worth for n. Every feasible allocation with V'[m] >= V[m] for all m has
+*Proof by prices.* Let p >= 0 be prices of the shared capacity, and let q[n] be the price of the cheapest unit of worth for n:
+q[n] = min over the servers i where n may run of (sum_r p[i,r] d[n,r]) / v[n,i]. Every feasible allocation with V'[m] >= V[m] for all m has
 
     p.c >= sum_m q[m] V'[m] >= sum_m q[m] V[m] + q[n] (V'[n] - V[n]),      so      V'[n] - V[n] <= (p.c - sum_m q[m] V[m]) / q[n].
 
-Any prices will do. Those that came with the allocation, of each level of a leximin, bound what a user can gain in an array operation. A
-user with all its tasks gains nothing. Only where they leave room, a linear program looks for an improvement:
+Any prices give such a bound. The check uses the prices of the allocation (for a leximin, those of each level), which takes only array
+operations. A user with all its tasks gains nothing. If the bounds do not exclude a gain, a linear program looks for an improvement:
 
-    maximise   sum_n (V'[n] - V[n]) / R[n]     subject to   V' >= V,   and all limits of the instance,
+    maximise   sum_n (V'[n] - V[n]) / R[n]     subject to   V' >= V,   and all limits of the instance.
 
-and an answer of 0 is the proof. What it finds is the witness: a *better allocation for all*.
+If the maximum is 0, the allocation is optimal. Otherwise the solution is the witness: an allocation that is better for some users, and
+worse for none.
 
-*Whole tasks* are judged among whole tasks: a task that fits into what is left over is an improvement; if no allocation of divisible tasks
-has a whole task more in all, it is optimal; else branch and cut decides, or its time ends, and the verdict is None. (It solves
-"efficiency" with two users for each one: the first has the x[n] tasks, each of which counts more than all that the second could add.
-Where a task is worth more on some servers than on others, that is no proof, and what it finds is a witness only if it hurts nobody.)
+*Whole tasks* are judged among allocations of whole tasks, in three steps. A task that fits into the free capacity is an improvement. If no
+allocation of divisible tasks has a whole task more in total, the allocation is optimal. Otherwise branch and cut decides; if it reaches its
+time limit, the verdict is None. Branch and cut solves "efficiency" with two users in place of each user n: the first has the x[n] tasks,
+and each of them counts more than all tasks that the second users could add. If the worth of a task differs between servers, this proves
+nothing, and its solution is a witness only if no user loses worth.
 """
 
 from __future__ import annotations
@@ -39,11 +41,11 @@ __all__ = ["NAME", "check"]
 
 NAME = "pareto"
 _WHOLE = "Judged among whole tasks: "
-_MANY = 10_000  # columns; of 36,000 the interior point with crossover takes 1.3 s, the simplex method 4.3 s
+_MANY = 10_000  # columns; above this, the interior point method with crossover is faster than the simplex method
 
 
 def check(case: Case) -> Verdict:
-    """Prove it by prices, or look for an improvement."""
+    """Prove optimality by prices, or look for an improvement."""
     if not case.members.size:
         return holds(NAME, "Nobody takes part.")
     if case.whole:
@@ -57,7 +59,7 @@ def check(case: Case) -> Verdict:
 
 
 def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
-    """Say who gains how much."""
+    """Return the verdict on better ``tasks``: who gains, and how much; the property holds if nobody gains."""
     gain = np.where(case.part, case.values(tasks) - case.value, 0.0)
     gains = np.flatnonzero(gain > case.slack)
     if not gains.size:
@@ -73,7 +75,7 @@ def _verdict(case: Case, tasks: FloatArray, none: str, how: str) -> Verdict:
 
 
 def _most_gain(case: Case) -> FloatArray:
-    """Return a bound of what each user could gain in an improvement, by the prices that came with the allocation, (users,)."""
+    """Return an upper bound on what each user could gain, by the prices of the allocation, (users,)."""
     instance, allocation = case.instance, case.allocation
     bound = np.where(case.complete | ~case.part, 0.0, np.inf)
     for prices in [*(level.prices for level in allocation.levels), allocation.prices]:
@@ -99,14 +101,14 @@ def _most_gain(case: Case) -> FloatArray:
 
 
 def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
-    """Maximise sum of goal[n] V[n] over all that hurts nobody; return the tasks, (users, servers), or why there is no answer."""
+    """Maximise sum of goal[n] V'[n] subject to V' >= V; return the tasks, (users, servers), or why there is no solution."""
     from scipy.optimize import linprog
 
-    apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # servers merge, users do not: each has its own tasks to lose
+    apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # merge servers but not users: each has its own V[n]
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
     merging = merge(case.instance.replace(weights=None), data)
     program = formulate(merging.instance, "efficiency", sharing=case.sharing)
-    users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are parts of the most that they can be
+    users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
     reach = np.where(case.reach > 0, case.reach, 1.0)
@@ -156,7 +158,7 @@ def _whole(case: Case) -> Verdict:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
     if found is None and proved:
         return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and none that keeps to them gives everybody as much.")
-    if case.worth is not None:  # their number was searched: what it finds is a witness only if nobody's tasks are worth less
+    if case.worth is not None:  # tasks were counted, not their worth: a witness only if nobody loses worth
         change = np.zeros(0) if found is None else (case.values(found) - case.value)[case.part]
         slack = case.slack[case.part]
         if found is None or (change < -slack).any() or not (change > slack).any():
@@ -172,7 +174,7 @@ def _whole(case: Case) -> Verdict:
 
 
 def _one_more(case: Case) -> FloatArray | None:
-    """Return the allocation with as many more tasks of one user as fit into what is left of a single server, if one does."""
+    """Return the allocation with as many more tasks of one user as fit into the free capacity of one server; None if none fits."""
     instance, tasks = case.instance, case.allocation.tasks
     if case.sharing == "tdm":
         free = 1.0 - case.allocation.time_utilization
@@ -183,7 +185,7 @@ def _one_more(case: Case) -> FloatArray | None:
         for r in range(instance.n_resources):
             asks = np.flatnonzero(instance.demands[:, r] > 0)
             fits[asks] = np.minimum(fits[asks], np.floor(free[:, r] / instance.demands[asks, r, None] + 1e-9))
-    single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # of a row of several, nothing says what is left of each
+    single = instance.eligibility & (instance.counts == 1) & case.part[:, None]  # unknown for rows of several servers
     fits = np.where(
         single, np.clip(fits, 0.0, np.maximum(np.floor(instance.tasks - case.allocation.tasks_per_user + 1e-9), 0.0)[:, None]), 0.0
     )
@@ -200,7 +202,7 @@ def _one_more(case: Case) -> FloatArray | None:
 
 
 def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
-    """Return the best allocation of whole tasks that hurts nobody, and whether it is proved to be the best."""
+    """Return the best allocation of whole tasks in which nobody has fewer, and whether it is proved to be the best."""
     instance = case.instance
     held = np.round(case.allocation.tasks_per_user)
     more = np.floor(np.minimum(instance.tasks, instance.rates.sum(axis=1)) + 1e-9) - held

@@ -1,18 +1,18 @@
-"""Population monotonicity: if a user leaves, nobody who stays runs less.
+"""Population monotonicity: if a user leaves, no user who stays runs less.
 
-The same is asked again, of the same notion or schedule with the same options, without each user in turn (Wang, Li and Liang 2014, section
-III-C). Three things are proved and need no solve:
+The check removes each user in turn, and runs the same notion or schedule with the same options again (Wang, Li and Liang 2014, section
+III-C). Three facts are proved and save solves:
 
-* identical users of an exact allocation of divisible tasks (same demand, weight, tasks and servers) leave alike;
-* what happens among users who share no server with others, directly or through third users, is not felt elsewhere;
-* in a leximin of shares, of which a user's own depends on nobody else, m can only lose if somebody *below* it can rise: has tasks left,
-  or tasks that count more on another server. For let s be
-  the shares before, which are still feasible, and s' those after. Of the users with s' < s take one with the smallest s'[m]. As s' is
-  max-min fair, going back to s raises m at the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k could rise. So with one
-  level there is nothing to solve.
+* In an exact allocation of divisible tasks, removing either of two identical users (same demand, weight, tasks and servers) has the same
+  effect.
+* If two groups of users share no server, directly or through other users, leaving one group does not affect the other.
+* In a leximin of shares in which the share of a user depends on no other user, m can only lose if a user k *below* m can rise: k has tasks
+  left, or tasks that are worth more on another server. Proof: let s be the shares before the user left, which are still feasible, and s'
+  the shares after. Among the users with s'[m] < s[m], take one with the smallest s'[m]. As s' is max-min fair, going back to s raises m at
+  the expense of some k with s[k] < s'[k] <= s'[m] < s[m], and k could rise. So if there is only one level, nothing needs to be solved.
 
-``effort`` bounds the number of solves, those first who use most. If not all were made and none shows a loss, the verdict is None. Where an
-exact x[n] is not unique ("efficiency", "psdsf", whole tasks), what is compared is what the engine gives before and after.
+``effort`` bounds the number of solves; users who use most are removed first. If not all were removed and none shows a loss, the verdict is
+None. If an exact x[n] is not unique ("efficiency", "psdsf", whole tasks), the check compares the allocations that the engine returns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAME = "population-monotonicity"
 
 
 def check(case: Case) -> Verdict:
-    """Ask again without each user."""
+    """Make the allocation again without each user, and compare."""
     if case.allocation.question is None:
         return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so it cannot be made again without a user.")
     if case.members.size < 2:
@@ -125,7 +125,7 @@ def _loss(case: Case, z: int, tasks: FloatArray) -> tuple[float, Witness | None]
 
 
 def _leaving(case: Case) -> IntArray:
-    """Return one user of each kind whose leaving could cost somebody something, those who use most first."""
+    """Return one user of each kind whose leaving could cost another user tasks; users who use most come first."""
     instance = case.instance
     leaving = case.part & (_felt(case) > 0)
     use = case.allocation.tasks_per_user / np.maximum(case.reach, 1e-300)
@@ -141,7 +141,7 @@ def _leaving(case: Case) -> IntArray:
     assert question is not None
     own = question.notion.restricted(users=np.arange(instance.n_users))
     if question.notion.merge_alpha is None or (own is not question.notion and question.notion.utility is None):
-        return order  # data of the notion's own that tells users apart
+        return order  # the notion has data per user, so no two users are known to be identical
     keys += [] if question.notion.utility is None else [np.where(instance.eligibility, question.notion.utility, 0.0)]
     table = np.hstack([np.asarray(key, float) for key in keys])[order]
     _, first = np.unique(table, axis=0, return_index=True)
@@ -149,7 +149,7 @@ def _leaving(case: Case) -> IntArray:
 
 
 def _felt(case: Case) -> FloatArray:
-    """Return how many others could lose by each user's leaving, (users,)."""
+    """Return how many other users could lose if each user left, (users,)."""
     losing = _may_lose(case)
     instance = case.instance
     rows, columns = np.nonzero(instance.eligibility & case.part[:, None])
@@ -163,7 +163,7 @@ def _felt(case: Case) -> FloatArray:
 
 
 def _may_lose(case: Case) -> BoolArray:
-    """Who could lose at all, (users,): in a leximin, those above somebody who could rise."""
+    """Return which users could lose at all, (users,): in a leximin, the users above a user who could rise."""
     program, notion = case.program, case.notion
     if not case.exact or program is None or not isinstance(notion, ShareNotion) or not _own_share(case, notion):
         return case.part.copy()
@@ -181,7 +181,7 @@ def _may_lose(case: Case) -> BoolArray:
 
 
 def _own_share(case: Case, notion: ShareNotion) -> bool:
-    """Does the share of a task stay the same when a user leaves? It does for every notion here; another's is asked."""
+    """Say whether the share of a task stays the same when a user leaves. It does for built-in notions; the check is for others."""
     z = int(case.members[0])
     reduced, stay = without(case.instance, z)
     restricted = notion.restricted(users=stay)

@@ -1,13 +1,13 @@
-"""Sharing incentive: nobody runs less than in its slice of every server.
+"""Sharing incentive: every user runs at least what its weighted slice of each server could run.
 
-The slice of user n is the part phi[n] / sum_m phi[m] of each server, of *every* one, whether n may run there or not; all users of the
-instance count in the sum. It runs, with weights per resource phi[n,r] / sum_m phi[m,r],
+The slice of user n is the part phi[n] / sum_m phi[m] of *each* server, whether n may run there or not. The sum is over all users of the
+instance. With weights per resource, the part of resource r is phi[n,r] / sum_m phi[m,r]. The slice could run
 
     min(T[n], sum over the servers i where n may run of min_r phi[n] / sum_m phi[m] counts[i] c[i,r] / d[n,r])
 
-tasks, and under time division phi[n] / sum_m phi[m] gamma[n,i] on each (Khamse-Ashari et al. 2017, section III-B; it is the notion
-"uniform"); with limited parallelism, what runs on the fastest servers of that. The violation is what a user lacks of that, parts of tasks
-counted.
+tasks; under time division, phi[n] / sum_m phi[m] gamma[n,i] on each server i (Khamse-Ashari et al. 2017, section III-B; this is the notion
+"uniform"). A user with limited parallelism uses the fastest servers of its slice. The violation is the number of tasks that a user lacks;
+parts of tasks count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = "sharing-incentive"
 
 
 def check(case: Case) -> Verdict:
-    """Compare every user with its slice."""
+    """Compare what every user runs with what its slice could run."""
     instance = case.instance
     if instance.weights.ndim == 2 and case.sharing == "tdm":
         return does_not_apply(NAME, "Does not apply: with weights per resource nobody has one slice of a server's time.")
@@ -61,7 +61,7 @@ def check(case: Case) -> Verdict:
 
 
 def _slices(case: Case) -> FloatArray:
-    """Tasks in each user's slice of each server, (users, servers)."""
+    """Return the tasks that each user's slice of each server could run, (users, servers)."""
     instance = case.instance
     part = instance.weights / instance.weights.sum(axis=0)
     if part.ndim == 1:

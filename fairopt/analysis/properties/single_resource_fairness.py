@@ -1,4 +1,4 @@
-"""Single-resource fairness: where there is one resource, it is shared max-min fairly.
+"""Single-resource fairness: if there is only one resource, it is shared max-min fairly.
 
 The allocation must be the leximin of d[n] x[n] / phi[n] (Wang, Li and Liang 2014, section III-C; Khamse-Ashari et al. 2017, section II-A).
 """
@@ -15,7 +15,7 @@ NAME = "single-resource-fairness"
 
 
 def check(case: Case) -> Verdict:
-    """Judge the one resource, if it is one."""
+    """Judge the resource, if there is only one."""
     instance = case.instance
     if instance.rates_per_server is not None:
         return does_not_apply(NAME, "Does not apply: the instance brings rates, and what is shared is time.")

@@ -1,17 +1,19 @@
-"""Strategy-proofness: nobody can run more of its true tasks by a lie. A *search*: a lie that pays refutes it, none found proves nothing.
+"""Strategy-proofness: no user can run more of its true tasks by a lie.
 
-A liar n declares other demands (single entries up and down, nothing of a resource, more of one that it needs less, all together), hides
-servers, claims servers where it may not run, or declares fewer or more tasks; where the instance brings rates, it declares other rates (but
-never another parallelism). The notion or schedule is asked again.
-What it holds then is x'[n,i] d'[n,:] on server i, d' what it declared; of its true tasks that runs
+This is a *search*. A lie that pays refutes the property; if none is found, this proves nothing.
+
+A liar n declares other demands (single entries up or down, 0 of a resource, more of a resource that is not dominant, or all scaled), hides
+servers, claims servers where it may not run, or declares fewer or more tasks. If the instance has rates, n declares other rates. n never
+declares another parallelism. The notion or schedule then runs again. If d' are the declared demands, n holds x'[n,i] d'[n,:] on server i.
+With that, n can run
 
     sum over the servers i where n may run of  x'[n,i] min_r d'[n,r] / d[n,r],    under division of time  x'[n,i] gamma[n,i] / gamma'[n,i],
 
-at most T[n], whole ones if the allocation is of whole tasks. Who has all its tasks has nothing to lie for.
+of its true tasks: at most T[n], and whole tasks if the allocation is of whole tasks. A user with all its tasks has no reason to lie.
 
-Systematic lies come first, chosen at random where there are too many; then a local search around the best ones, in ever smaller steps.
-``effort`` is how many lies are tried in all, and a few more to write the best one with fewer digits. The same seed tries the same ones with
-any number of workers, unless time ends the search.
+Systematic lies are tried first; if there are too many, some are chosen at random. A local search with decreasing steps follows, around the
+best lies. ``effort`` is the number of lies tried in all; a few more are tried to write the best lie with fewer digits. The same seed tries
+the same lies with any number of workers, unless the search reaches its time limit.
 """
 
 from __future__ import annotations
@@ -37,15 +39,15 @@ __all__ = ["NAME", "check"]
 NAME = "strategy-proofness"
 _FACTORS = (0.0, 0.5, 0.8, 1.25, 2.0)
 _SYSTEMATIC = 0.6  # of the effort
-_ROUND = 4  # lies at once in the local search
-_BEST = 2  # lies that it goes on from
-_STEP = (0.5, 0.01)  # its steps, in logarithms of what is declared: the first and the last
-_AS_GOOD = 0.999  # part of the gain of the best lie that one with fewer digits must reach
+_ROUND = 4  # lies in one round of the local search
+_BEST = 2  # the best lies, from which a round starts
+_STEP = (0.5, 0.01)  # first and last step of the local search, in logarithms of the declared numbers
+_AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lie:
-    """What user n declares instead of the truth; None: the truth."""
+    """What user n declares; a field that is None is declared truthfully."""
 
     n: int
     demand: FloatArray | None = None
@@ -54,7 +56,7 @@ class Lie:
     rates: FloatArray | None = None
 
     def told(self, instance: Instance) -> Instance:
-        """Return the instance that is seen."""
+        """Return the instance as declared."""
         changes: dict[str, Any] = {}
         if self.demand is not None:
             changes["demands"] = _with_row(instance.demands, self.n, self.demand)
@@ -143,7 +145,7 @@ class _Search:
         self.found: list[tuple[float, Lie]] = []
 
     def try_all(self, lies: list[Lie]) -> None:
-        """Ask again with each lie."""
+        """Make the allocation again with each lie."""
         from joblib import delayed, effective_n_jobs
 
         case = self.case
@@ -163,7 +165,7 @@ class _Search:
                     self.found.append((self._runs(lie, answer) - float(case.value[lie.n]), lie))
 
     def _runs(self, lie: Lie, answer: FloatArray) -> float:
-        """Return what the liar runs of its true tasks, by worth."""
+        """Return the worth of the true tasks that the liar can run."""
         case, instance, n = self.case, self.case.instance, lie.n
         given = answer[n]
         if case.sharing == "tdm":
@@ -173,7 +175,7 @@ class _Search:
             demand, true = (instance.demands[n] if lie.demand is None else lie.demand), instance.demands[n]
             ratio = np.full(given.size, (demand[true > 0] / true[true > 0]).min())
         runs = np.where(instance.eligibility[n], given * ratio, 0.0)
-        if case.whole:  # of a row of several servers nothing says what lies on each: every task by itself then, which is the least
+        if case.whole:  # in a row of several servers, the tasks of each server are unknown: round task by task, the lower bound
             runs = np.where(instance.counts == 1, np.floor(runs + 1e-9), given * np.floor(ratio + 1e-9))
         table = np.zeros_like(case.allocation.tasks)
         table[n] = runs
@@ -182,7 +184,7 @@ class _Search:
     # Lies ------------------------------------------------------------------------------------------------------------------------
 
     def systematic(self, liars: np.ndarray) -> list[Lie]:
-        """Return simple lies of every user, or as many as there is effort for, chosen at random."""
+        """Return simple lies of every user; if they exceed the effort, a random choice of them."""
         lies = [lie for n in liars[: self.case.effort * 50] for lie in self._simple(int(n))]
         most = max(1, int(self.case.effort * _SYSTEMATIC))
         if len(lies) <= most:
@@ -204,7 +206,7 @@ class _Search:
                 for factor in _FACTORS:
                     if factor or (demand > 0).sum() > 1:
                         yield Lie(n, demand=_with_row(demand, int(r), demand[r] * factor))
-            for r in np.flatnonzero((parts < largest) & (instance.total_capacity > 0)):  # another one dominant, or as wanted
+            for r in np.flatnonzero((parts < largest) & (instance.total_capacity > 0)):  # make another resource dominant, or nearly so
                 for factor in (0.5, 1.0, 1.25):
                     yield Lie(n, demand=_with_row(demand, int(r), max(demand[r], factor * largest * instance.total_capacity[r])))
             for factor in (0.5, 2.0):
@@ -226,7 +228,7 @@ class _Search:
                 yield Lie(n, tasks=float(np.ceil(tasks)) if self.case.whole and np.isfinite(tasks) else float(tasks))
 
     def local(self) -> None:
-        """Change the best lies a little, round after round, and less and less: where a lie pays most is often sharp."""
+        """Change the best lies a little, in rounds of decreasing steps: the maximum of the gain is often sharp."""
         first = self.tried
         while not self.late and self.found and self.tried < self.case.effort:
             before = self.tried
@@ -238,20 +240,20 @@ class _Search:
                 return
 
     def _best(self) -> list[Lie]:
-        """Return the lies that gain most. Many are the same in other words, all demands doubled: of those that gain the same, the first."""
+        """Return the lies that gain most. Many lies are equivalent (all demands doubled), so of those with equal gain, return one."""
         distinct: dict[tuple[int, float], Lie] = {}
         for found in sorted(self.found, key=lambda found: -self._part(found)):
             distinct.setdefault((found[1].n, round(self._part(found), 9)), found[1])
         return list(distinct.values())[:_BEST]
 
     def paid(self) -> list[tuple[float, Lie]]:
-        """Return the lies that paid, the best first; of those that are as good, the last, which has fewer digits."""
+        """Return the best lie that paid, or no lie; among equally good lies, the last, which has fewer digits."""
         paid = [found for found in self.found if found[0] > self.case.slack[found[1].n]]
         most = max((gain for gain, _ in paid), default=0.0)
         return [found for found in reversed(paid) if found[0] >= most * _AS_GOOD][:1]
 
     def rounded(self) -> None:
-        """Write the best lie with fewer digits and fewer changes, as long as it stays as good."""
+        """Try the best lie with fewer digits and fewer changes; keep it if it is as good."""
         instance = self.case.instance
         for _ in range(2):
             for lie in [found[1] for found in self.paid()]:
@@ -290,7 +292,7 @@ class _Search:
             (instance.demands[n] if lie.demand is None else lie.demand) if own is None else (own[n] if lie.rates is None else lie.rates)
         )
         chosen = rng.random(values.size) < 0.6
-        if not chosen.any():  # the same lie again tells nothing
+        if not chosen.any():  # do not repeat the same lie
             chosen[rng.integers(values.size)] = True
         moved = values * np.exp(rng.normal(0.0, step, values.size) * chosen)
         return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)

@@ -1,4 +1,4 @@
-"""What a check of a property answers: does it hold, by how many tasks not, and what shows it."""
+"""The verdict of a check: whether the property holds; if not, by how many tasks it fails, and a witness."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Verdict", "Witness", "does_not_apply", "holds", "violated"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Witness:
-    """What proves a violation, and can be checked by hand.
+    """An example that proves a violation and can be checked by hand.
 
     Attributes
     ----------
     text : str
         A few sentences, with the numbers.
     users, servers : tuples of str
-        Whom and what it is about; the user who has too little comes first.
+        The users and servers of the example; the user who has too little comes first.
     tasks : array (users, servers), or None
-        The allocation that proves it, where there is one: of ``instance`` if that is given, else of the instance that was audited.
+        The allocation that proves the violation, if there is one: of ``instance`` if that is given, else of the audited instance.
     instance : Instance, or None
         The instance with the lie, or without the user who left.
     """
@@ -62,20 +62,20 @@ class Verdict:
     property : str
         Identifier, a key of ``fairopt.analysis.properties.CHECKS``.
     holds : bool or None
-        None: it does not apply, or could not be decided; the statement says which. A search that found nothing is True, and says that it
-        is a search.
+        None: the property does not apply, or could not be decided; the statement says which. If a search finds no violation, ``holds`` is
+        True, and the statement says that it was a search.
     violation : float
-        In tasks: 0.0 where it holds, not a number where ``holds`` is None.
+        In tasks: 0.0 if the property holds, NaN if ``holds`` is None.
     statement : str
         One sentence: what was found, and how.
     witness : Witness or None
-        Of a violation.
+        The example that proves a violation.
     promised : str or None
-        Where it is proved that the notion has the property, under the conditions of that source; None where nothing is.
+        The source that proves the property for the notion, under the conditions of that source; None if there is none.
     searched : int or None
-        How many lies, or users who leave, were tried; None for what is decided without trying.
+        How many lies, or users who leave, were tried; None if the check is no search.
     not_found : str
-        Where ``holds`` is True only because a search found no violation: what it did not find, and how often it tried; else empty.
+        If ``holds`` is True only because a search found no violation: what it did not find, and how often it tried; else empty.
     """
 
     property: str
@@ -89,11 +89,11 @@ class Verdict:
 
     @builtins.property  # `property` is a field here
     def outcome(self) -> str:
-        """What is printed of it: "holds", "violated", "-", or that a search found nothing, as in "no lie found (12 tried)"."""
+        """The printed outcome: "holds", "violated", "-", or that a search found nothing, as in "no lie found (12 tried)"."""
         return self.not_found or {True: "holds", False: "violated", None: "-"}[self.holds]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: None where there is no number."""
+        """Return plain data, ready for JSON; None stands for a missing number."""
         return {
             "property": self.property,
             "holds": self.holds,
@@ -106,15 +106,15 @@ class Verdict:
 
 
 def holds(name: str, statement: str, searched: int | None = None) -> Verdict:
-    """Return that a property holds."""
+    """Return the verdict that a property holds."""
     return Verdict(name, True, 0.0, statement, searched=searched)
 
 
 def violated(name: str, tasks: float, statement: str, witness: Witness, searched: int | None = None) -> Verdict:
-    """Return that a property is violated by so many tasks."""
+    """Return the verdict that a property is violated by a number of tasks."""
     return Verdict(name, False, float(tasks), statement, witness, searched=searched)
 
 
 def does_not_apply(name: str, reason: str, searched: int | None = None) -> Verdict:
-    """Return that a property does not apply, or is undecided."""
+    """Return the verdict that a property does not apply, or is undecided."""
     return Verdict(name, None, float("nan"), reason, searched=searched)
