@@ -1,4 +1,4 @@
-"""Why a user gets what it gets, and what would help: what `fairopt.explain` returns."""
+"""The result of `fairopt.explain`: why a user gets what it gets, and what would help."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ __all__ = ["Blocker", "Explanation", "Gain"]
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """A resource that leaves no room for another task of the user on a server row where it may run.
+    """A resource without room for another task of the user, on a server row where the user may run.
 
     Attributes
     ----------
     server, resource : str
         "time" under time division.
     capacity, used, own : float
-        Of the whole row: what there is, what is in use, and what the user holds itself; time in parts of the row's.
+        For the whole row: the capacity, what is in use, and what the user holds itself; time is a part of the time of the row.
     bottleneck : bool
-        Is it this that stops the user there? Nobody who holds some of it has a larger share; or it has a price, where the goal is a sum.
-        What leaves no room otherwise is held by users who would have to make way. True where nothing tells (schedules, whole tasks).
+        Whether this resource stops the user on this row: no user who holds some of it has a larger share, or, if the goal is a sum, it has
+        a price. If False, users with larger shares hold some of it, or it has no price. Always True for schedules and whole tasks, where it
+        cannot be decided.
     holders : tuple of (str, float)
-        Other users who hold most of it, the largest first, and how much.
+        The other users who hold most of it, the largest first, and how much they hold.
     """
 
     server: str
@@ -40,26 +41,26 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a change would give the user, in tasks; None where it is not known.
+    """What a change would give the user, in tasks; None if it is not known.
 
-    Where a task is worth more on some servers than on others (``utility``), the notion decides on what all tasks are worth together, not
-    on their number: then this is one of several.
+    If the worth of a task differs between servers (``utility``), the notion determines the worth of all tasks, and not their number. The
+    number here is then one of several possible numbers.
 
     Attributes
     ----------
     change : str
-        In words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
+        The change in words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
-        "capacity", "server" (one more of the row), "weight", "parallelism" or "placement".
+        "capacity", "server" (one server more in the row), "weight", "parallelism" or "placement".
     by_price : float or None
-        What the prices of the user's level say: how far they let the level rise, with the shares of a task as the change makes them and
-        everybody at a lower level with the tasks that he has. An upper bound of the rise of that level, and the rise itself for small
-        changes where the prices are unique. Only leximins have such prices.
+        The gain by the prices of the user's level: how far the level could rise at these prices after the change, if users at lower levels
+        keep their tasks. It is an upper bound on the rise of the level, and equal to the rise for small changes if the prices are unique.
+        Only a leximin has such prices.
     by_solving : float or None
-        What the same notion or schedule gives it after the change, less what it has. (Of psdsf, which has several answers, the one that
-        the same turns of servers find.)
+        The tasks of the user if the same notion or schedule is solved after the change, less its tasks now. (psdsf has several exact
+        allocations; this is the one that the same order of servers finds.)
     note : str
-        Why it was not solved.
+        Why the change was not solved.
     """
 
     change: str
@@ -70,27 +71,27 @@ class Gain:
 
     @property
     def best_known(self) -> float:
-        """The solved gain, else the one by price; minus infinity for neither."""
+        """The gain by solving, else by price; minus infinity if neither is known."""
         known = self.by_price if self.by_solving is None else self.by_solving
         return float("-inf") if known is None else known
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Explanation:
-    """The explanation of one user's allocation; printed, it is the sentences.
+    """The explanation of one user's allocation; ``print`` shows its sentences.
 
     Attributes
     ----------
     user : str
     against : str or None
-        The user that it is compared with.
+        The user whom ``user`` is compared with.
     tasks : float
-        What the user has.
+        The tasks of the user.
     sentences : tuple of str
     blockers : tuple of Blocker
-        Bottlenecks first, then in the order of what the user runs there; at most 1,000.
+        Bottlenecks first, then by the tasks that the user runs on the row; at most 1,000.
     gains : tuple of Gain
-        The largest first; those that were not solved by what prices say.
+        The largest first; a gain that was not solved is ranked by its price.
     """
 
     user: str
@@ -101,7 +102,7 @@ class Explanation:
     gains: tuple[Gain, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each change: kind, and the tasks that it would give by price and by solving."""
+        """Return one row per change: its kind, and its gain in tasks by price and by solving."""
         import pandas as pd
 
         rows = [dataclasses.asdict(gain) for gain in self.gains]
@@ -109,7 +110,7 @@ class Explanation:
         return frame.astype({"by_price": float, "by_solving": float})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: None where there is no number."""
+        """Return plain data, ready for JSON; None stands for a missing number."""
         blockers = [
             dataclasses.asdict(each) | {"holders": [{"user": user, "amount": amount} for user, amount in each.holders]}
             for each in self.blockers

@@ -1,8 +1,8 @@
-"""What a change of the cluster would give one user: by the prices of its level (`fairopt.analysis.explanation.level_prices`), and by
-solving again.
+"""What a change of the cluster would give one user: by price, and by solving again.
 
-A user may gain more than its level rises: where the change frees it of the others who stop there. And prices say nothing of goals that
-are no leximins. So the most promising changes are solved.
+The prices are those of the user's level (`fairopt.analysis.explanation.level_prices`). They bound the rise of the level, but a user may
+gain more than its level rises, if the change separates it from the other users of the level. And only leximins have such prices. So the
+most promising changes are also solved.
 
 >>> import fairopt as fo
 >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"]), "drf")
@@ -31,19 +31,19 @@ from fairopt.wording import figure, joined, named, plural
 
 __all__ = ["gains"]
 
-_NOTHING = 1e-7  # relative: a smaller difference between two answers is rounding
-_FEW = 2  # changes of constraints that are solved at most
+_NOTHING = 1e-7  # relative: a smaller difference between two solutions is rounding
+_FEW = 2  # the most changes of constraints to solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Change:
-    """A changed instance; ``servers`` are the rows of the present one that its rows are."""
+    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
 
     words: str
     kind: str
     instance: Callable[[], Instance]
     servers: IntArray | None = None
-    hint: float = 0.0  # ranks what has no price
+    hint: float = 0.0  # ranks changes without a price
 
 
 def gains(
@@ -57,8 +57,8 @@ def gains(
 ) -> tuple[Gain, ...]:
     """Return what more weight, fewer constraints and more capacity would give a user, the largest gain first.
 
-    ``cells`` are the (server, resource) that leave it no room; what has a price at its level is asked about too. Of all these changes the
-    ``resolves`` most promising ones are solved.
+    ``cells`` are the (server, resource) that leave the user no room. Capacity with a price at the user's level is a candidate too. The
+    ``resolves`` most promising changes are solved.
     """
     prices = LevelPrices.of(allocation, user)
     changes = _placement(allocation, user)
@@ -72,7 +72,7 @@ def gains(
     own = float(allocation.tasks_per_user[user])
     found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
 
-    # One solve each for weight and parallelism, some for constraints unless prices rule them out, the others where they promise most.
+    # One solve each for weight and parallelism; at most _FEW for constraints that prices do not rule out; the rest in order of promise.
     promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
     hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
@@ -102,7 +102,7 @@ def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadli
 
 
 def _digits(value: float) -> float:
-    """Round to six digits: what differs by less is as good, and stays in order."""
+    """Round to six digits, so that rounding does not change the order of gains."""
     return float(f"{value:.6g}")
 
 
@@ -111,7 +111,7 @@ def _clean(difference: float, own: float) -> float:
 
 
 def _step(amounts: FloatArray) -> FloatArray:
-    """Return how much more is asked about: one unit, or a tenth of what there is where that is less than a unit."""
+    """Return the size of a change: one unit, or a tenth of the amount if the amount is below one unit."""
     return np.where(amounts >= 1, 1.0, amounts / 10)
 
 
@@ -132,7 +132,7 @@ def _weight(allocation: Allocation, user: int) -> list[_Change]:
 
 
 def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
-    """Return one server more at once, where the user is limited."""
+    """Return the change of one server more at once, if the user's parallelism is limited."""
     instance = allocation.instance
     if not instance.limited[user]:
         return []
@@ -144,7 +144,7 @@ def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
 
 
 def _placement(allocation: Allocation, user: int) -> list[_Change]:
-    """Return one change for each kind of server where only a constraint keeps the user out."""
+    """Return one change for each kind of server that only a constraint forbids to the user."""
     instance = allocation.instance
     if instance.placement is None:
         return []
@@ -171,7 +171,7 @@ def _allowing(instance: Instance, user: int, servers: IntArray) -> Callable[[], 
 
 
 def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | None, most: int) -> list[_Change]:
-    """Return changes of what leaves the user no room, and of what has the largest price at its level; one for each kind of server."""
+    """Return one change per kind of server for the resources that leave the user no room, and for those with the largest prices."""
     instance = allocation.instance
     table = allocation.prices if prices is None else prices.table
     by_time = allocation.sharing == "tdm"
@@ -185,7 +185,7 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     chosen = dict.fromkeys([*own[:most], *[(int(first[kind[i]]), r) for i, r in priced][:most]])
     changes = []
     for i, r in chosen:
-        hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without a price of its level, what is near
+        hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without prices: what stops the user first
         if by_time:
             words = f"one more server like {named(instance.servers[i])}"
             counts = instance.counts.copy()
@@ -201,7 +201,7 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
 
 
 def _larger(instance: Instance, server: int, resource: int, amount: float) -> tuple[Callable[[], Instance], IntArray | None]:
-    """Return the instance with more of a resource on one server, which becomes a row of its own where its row stands for several."""
+    """Return the instance with more of a resource on one server; if its row stands for several servers, the server gets its own row."""
     several = instance.counts[server] > 1
     rows = np.append(np.arange(instance.n_servers), server) if several else np.arange(instance.n_servers)
 

@@ -1,20 +1,20 @@
 """The prices of a level of a leximin, as a bound on that level in any other instance.
 
-A leximin is proved level by level: at the level t of user n there are prices p >= 0 of what is full (`fairopt.certificate.levels`).
-With q[m] = min over the pairs of m of (the price of a task) / (its share), all that is priced pays for everybody,
+A leximin is proved level by level: the level t of user n has prices p >= 0 of the full limits (`fairopt.certificate.levels`). Let b be the
+limits, R the users who stop at t or higher, and q[m] = min over the pairs of m of (price of a task) / (share of a task). Then
 
-    p b = sum over R of q[m] t + sum over the others of q[m] s[m],      R: those who stop at t or higher.
+    p b = sum over m in R of q[m] t + sum over the other m of q[m] s[m].
 
-Prices bound any other instance too (weak duality): with its limits b', shares and weights, its q', and the others with the tasks that
-they have, which are a share s'[m] there (of a larger cluster they are a smaller one), R cannot all be higher than
+By weak duality, the prices also bound the level in another instance with limits b', and q' from its shares and weights. If the users
+outside R keep their tasks, which have the shares s'[m] there (smaller ones in a larger cluster), the users of R cannot all exceed
 
-    t' = (p b' - sum over the others of q'[m] s'[m]) / sum over R of q'[m].
+    t' = (p b' - sum over the other m of q'[m] s'[m]) / sum over m in R of q'[m].
 
-That is the most that the level can rise, and what it does rise for small changes where prices are unique. (A user of the level may gain
-more, as `fairopt.analysis.explanation.gains` says.)
+So t' bounds the new level. For small changes, t' is the new level if the prices are unique. (A single user of the level may gain more, see
+`fairopt.analysis.explanation.gains`.)
 
-Prices above the first level that do without those below (`fairopt.certificate.levels`) do not reproduce their own level by themselves,
-and say nothing here.
+Some prices of higher levels leave out the lower levels (`fairopt.certificate.levels`). They do not reproduce their own level, and are not
+used here.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
@@ -37,7 +37,7 @@ from fairopt.program import Equalize, Leximin, LimitKind
 
 __all__ = ["LevelPrices"]
 
-_PROVED = 1e-6  # relative: prices that do not reproduce their own level say nothing
+_PROVED = 1e-6  # relative: prices that do not reproduce their own level up to this are not used
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ class LevelPrices:
 
     @classmethod
     def of(cls, allocation: Allocation, user: int) -> LevelPrices | None:
-        """Return them where there are some, and they reproduce the level itself."""
+        """Return the prices of the user's level if it has prices that reproduce the level; else None."""
         number = allocation.level_of_user[user]
         if number is None or allocation.shares.ndim != 1 or not isinstance(allocation.question, Exact):
             return None
@@ -64,7 +64,7 @@ class LevelPrices:
         return found if tasks is not None and abs(tasks - own) <= _PROVED * own else None
 
     def tasks(self, instance: Instance, servers: IntArray | None = None) -> float | None:
-        """Return the tasks of the user at the highest level that the prices allow in another instance."""
+        """Return the tasks of the user at t', the highest level that the prices allow in another instance."""
         allocation = self.allocation
         assert isinstance(allocation.question, Exact)
         notion = allocation.question.notion.restricted(servers=servers)
@@ -78,7 +78,7 @@ class LevelPrices:
         users, rows = _firsts(merging.user_group, merging.server_group)
         before = rows if servers is None else servers[rows]
         table = self.table[before]
-        if sharing == "tdm":  # of the time of the whole row: the merged row's is worth as much a server
+        if sharing == "tdm":  # prices are of the time of a whole row; a merged row has the same price per server
             table = table * (merging.instance.counts / np.maximum(allocation.instance.counts[before], 1.0))[:, None]
         limits = program.limits
         prices = np.zeros(len(limits))
@@ -97,7 +97,7 @@ class LevelPrices:
         shares = allocation.shares[users]
         rising = member & (shares >= self.value * (1 - _PROVED))
         complete = member & ~rising & allocation.complete[users]
-        differ = np.zeros(weight.size, bool)  # worth differs from server to server: a share, which is data, is no number of tasks
+        differ = np.zeros(weight.size, bool)  # worth differs between servers: a share does not determine a number of tasks
         differ[program.pair_users[per_level > least[program.pair_users] * (1 + _PROVED)]] = True
         by_share = member & ~rising & ~complete & differ
         by_tasks = member & ~rising & ~by_share
@@ -111,7 +111,7 @@ class LevelPrices:
         level = max(budget, 0.0) / total
         own = np.flatnonzero(program.pair_users == group)
         worth = program.utilities[own]
-        if np.ptp(worth) > _PROVED * worth.max():  # worth differs from server to server: tasks grow with the level as they are
+        if np.ptp(worth) > _PROVED * worth.max():  # worth differs between servers: all tasks of the user grow in proportion to the level
             ratio = float(instance.weights[self.user] / allocation.instance.weights[self.user])
             return float(allocation.tasks_per_user[self.user]) * level / self.value * ratio
         part = float(merging.user_part[self.user])

@@ -1,10 +1,10 @@
-"""What leaves a user no room for another task, server row by server row, and who holds it.
+"""Which resources leave a user no room for another task on each server row, and who holds them.
 
-A resource *leaves no room* where nothing is left of it; for whole tasks, where less is left in the whole row than a task demands. Not all
-of that stops a user: where those who hold some of a resource have larger shares, they are there because the user cannot use it. On every
-server where it may run, a user whom a leximin or an equilibrium of servers stops has a *bottleneck*, a resource that leaves no room and
-that nobody with a larger share holds: else it could be given more, at the expense of users above it (Khamse-Ashari et al. 2017, theorem 1;
-for a leximin, the same exchange on one server). Where the goal is a sum, prices say what stops it.
+A resource *leaves no room* on a row if nothing of it is left; for whole tasks, if less is left on the whole row than a task demands. Such a
+resource need not be what stops the user: users with larger shares may hold it because the user cannot use what they leave. In a leximin or
+an equilibrium of servers, a user who is stopped has a *bottleneck* on every server where it may run: a resource that leaves no room, and of
+which no user with a larger share holds any. Otherwise the user could get more at the expense of users above it (Khamse-Ashari et al. 2017,
+theorem 1; for a leximin, by the same exchange on one server). If the goal is a sum, the prices show what stops the user.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], servers=["pool"], resources=["cpu", "memory"])
@@ -23,33 +23,34 @@ from fairopt.program.parallelism import servers_at_once
 
 __all__ = ["Room"]
 
-_NOTHING = 1e-6  # relative: with less left, nothing is
-_SAME = 1e-6  # relative: shares that differ by less are the same
-_FITS = 1e-9  # relative: of a task, for rounding
-_CHEAPEST = 1e-4  # relative: prices are known to fewer digits than tasks
+_NOTHING = 1e-6  # relative: less than this counts as nothing left
+_SAME = 1e-6  # relative: shares that differ by less are equal
+_FITS = 1e-9  # relative to a task: rounding
+_CHEAPEST = 1e-4  # relative: prices have fewer exact digits than tasks
 _HOLDERS = 3
 _MOST = 1000
 
 
 class Room:
-    """What is in use where one user may run; under time division the one resource is "time", in parts of the row's.
+    """What is in use where one user may run; under time division the only resource is "time", as a part of the time of the row.
 
     Attributes
     ----------
     resources : tuple of str
     capacity, used : arrays (servers, resources)
     demand : array (servers, resources)
-        Of one task of the user.
+        What one task of the user takes.
     at_once : float
-        How many servers the user is on.
+        How many servers the user fills.
     at_its_limit : bool
-        Is that all that its parallelism allows? Then only servers that are faster for it than one it is on would give it more.
+        Whether the user fills as many servers as its parallelism allows. Then only a server that is faster for the user than one of these
+        would give it more.
     helps : bool array (servers,)
-        Where another task would be one more for the user.
+        The rows where another task would increase the total of the user.
     cells : list of (server, resource)
-        What leaves no room there, the servers where the user runs most first.
+        The resources that leave no room on these rows; rows where the user runs most come first.
     prices : array (servers, resources) or None
-        Of a goal that is a sum, if everybody runs where tasks are cheapest, which is what prices of capacity alone prove.
+        The prices of capacity, if the goal is a sum and every user runs where its tasks are cheapest at these prices.
     """
 
     def __init__(self, allocation: Allocation, user: int) -> None:
@@ -79,7 +80,7 @@ class Room:
         self.prices = _prices_of_a_sum(allocation)
 
     def _fills_up(self) -> bool:
-        """Is less left of its parallelism than a whole task takes on its fastest server, or nothing?"""
+        """Say whether the rest of the user's parallelism is nothing, or for whole tasks less than a task takes on its fastest server."""
         instance, user = self.allocation.instance, self.user
         parallelism, speed = float(instance.parallelism[user]), float(instance.rates_of_one[user][self.helps].max(initial=0.0))
         needs = (1 - _FITS) / speed if self.allocation.certificate.whole_tasks and speed > 0 else parallelism * _NOTHING
@@ -87,28 +88,28 @@ class Room:
 
     @property
     def open_rows(self) -> list[int]:
-        """The server rows where the user may run more and everything leaves room."""
+        """The server rows where another task would help the user, and every resource leaves room."""
         return sorted(set(np.flatnonzero(self.helps).tolist()) - {i for i, _ in self.cells})
 
     def held(self, i: int, r: int) -> FloatArray:
-        """Return what everybody holds of a resource of a row, (users,)."""
+        """Return what every user holds of resource r on row i, (users,)."""
         tasks = self.allocation.tasks[:, i]
         if self.allocation.sharing == "tdm":
             return _parts(tasks, self.allocation.instance.rates[:, i])
         return np.asarray(tasks * self.allocation.instance.demands[:, r], float)
 
     def largest_holders(self, held: FloatArray) -> list[int]:
-        """Return the other users who hold most, the largest first."""
+        """Return the other users who hold most, the largest holder first."""
         return [int(m) for m in np.argsort(-held, kind="stable")[: _HOLDERS + 1] if held[m] > 0 and m != self.user][:_HOLDERS]
 
     def nobody_is_ahead(self, i: int, r: int) -> bool:
-        """Has nobody who holds some of it a larger share (there)?"""
+        """Say whether no user who holds some of resource r on row i has a larger share (on that row, if shares are per server)."""
         shares = self.allocation.shares
         here = shares if shares.ndim == 1 else shares[:, i]
         return bool((here[self.held(i, r) > 0] <= here[self.user] * (1 + _SAME)).all())
 
     def bottleneck(self, i: int, r: int) -> bool:
-        """Is it this that stops the user there, as far as anything tells? Schedules and whole tasks do not."""
+        """Say whether resource r stops the user on row i; True for schedules and whole tasks, where it cannot be decided."""
         allocation = self.allocation
         if not isinstance(allocation.question, Exact) or allocation.certificate.whole_tasks:
             return True
@@ -117,7 +118,7 @@ class Room:
         return self.prices is None or bool(self.prices[i, r] > _SAME * self.prices[i].max())
 
     def blockers(self) -> tuple[Blocker, ...]:
-        """Return what leaves no room, bottlenecks first; of more than 1,000, those where the user runs most."""
+        """Return the resources that leave no room, bottlenecks first; at most 1,000, on the rows where the user runs most."""
         found = []
         for i, r in self.cells[:_MOST]:
             held = self.held(i, r)
@@ -151,5 +152,5 @@ def _prices_of_a_sum(allocation: Allocation) -> FloatArray | None:
 
 
 def _parts(tasks: FloatArray, rates: FloatArray) -> FloatArray:
-    """x / gamma, 0 where the user may not run."""
+    """Return x / gamma; 0 where the user may not run."""
     return np.divide(tasks, rates, out=np.zeros_like(rates), where=(rates > 0) & np.isfinite(rates))

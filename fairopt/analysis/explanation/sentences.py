@@ -1,4 +1,4 @@
-"""The sentences of an explanation, for people who have never read a paper on fairness: short, with numbers, units and percentages."""
+"""The sentences of an explanation. They are short, have numbers with units, and assume no knowledge of fairness notions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fairopt.wording import figure, joined, named, percent, plural
 
 __all__ = ["Sentences"]
 
-_SAME = 1e-6  # relative: numbers that differ by less are the same
-_NAMES = 3  # listed at most
-_ALIKE = 1e-3  # relative: gains that differ by less are as good
-_CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved one is not worth a word
-_REFERENCE = "drfh"  # what tasks of no notion are compared with
+_SAME = 1e-6  # relative: numbers that differ by less are equal
+_NAMES = 3  # the most names in a list
+_ALIKE = 1e-3  # relative: gains that differ by less are equally good
+_CLOSE = 1e-2  # relative: a gain by price that differs by less from the solved gain is not mentioned
+_REFERENCE = "drfh"  # the notion to compare with, if the allocation has none
 
 
 class Sentences:
-    """What there is to say of one user of one allocation; each method returns the sentences on one matter, or none."""
+    """The sentences about one user of one allocation; each public method returns the sentences on one topic, or none."""
 
     def __init__(self, allocation: Allocation, user: int, room: Room, other: int | None) -> None:
         self.allocation, self.instance, self.n, self.room = allocation, allocation.instance, user, room
@@ -46,7 +46,7 @@ class Sentences:
     # What it gets ---------------------------------------------------------------------------------------------------------------
 
     def standing(self) -> list[str]:
-        """How many tasks, by what and where; against what they are measured; its share, and who has less and more."""
+        """Return the user's tasks and where they run, how the notion measures them, its share, and who stops lower or higher."""
         if not self.takes_part:
             return self._no_part()
         number = _tasks(self.x)
@@ -107,7 +107,7 @@ class Sentences:
             before, after = allocation.levels[: number - 1], allocation.levels[number:]
             numbers = [sum(len(each.users) for each in part) for part in (before, after)]
             place = f"{company}, {_either(numbers, 'stops', 'lower', 'higher')}" if same or any(numbers) else "no other user is stopped"
-        elif self.exact:  # the goal is a sum, or it has all its tasks
+        elif self.exact:  # the goal is a sum, or the user has all its tasks
             return []
         else:
             shares = allocation.shares[takes_part(self.instance)]
@@ -135,7 +135,7 @@ class Sentences:
     # What stops it --------------------------------------------------------------------------------------------------------------
 
     def stops(self) -> list[str]:
-        """What leaves it no room where, and who holds that; or all its tasks, or its slice."""
+        """Return what stops the user: all its tasks run, its slice is full, its parallelism, or full resources and who holds them."""
         if not self.takes_part:
             return []
         if self.allocation.complete[self.n]:
@@ -172,14 +172,14 @@ class Sentences:
         return sentences
 
     def _limit(self) -> str:
-        """Its parallelism, and whether a better place would help."""
+        """Return the sentence on the user's parallelism, and on the servers where it would run faster."""
         allowed = float(self.instance.parallelism[self.n])
         opening = f"It is on {figure(self.room.at_once)} {'server' if allowed == 1 else 'servers'} at once, all that its parallelism allows"
         faster = self.room.helps
         return f"{opening}; more time on {self._rows(faster)}, where it is faster, would help." if faster.any() else f"{opening}."
 
     def _sliced(self) -> bool:
-        """Are parts of servers set aside for each user? They have limits of their own, and no prices of capacity."""
+        """Say whether each user has its own slice of the servers; slices have their own limits, and capacity has no prices."""
         if not self.exact or self.allocation.prices is not None or self.notion is None:
             return False
         sharing: Any = self.allocation.sharing
@@ -187,7 +187,7 @@ class Sentences:
         return bool((program.limits.kinds == LimitKind.SLICE).any())
 
     def _holders(self, by_resource: Mapping[int, list[int]]) -> str:
-        """Who holds what stops it, of the resource of which others hold the largest part."""
+        """Return who holds the resource that stops the user; of several, the resource of which others hold the largest part."""
         room = self.room
         parts: dict[int, FloatArray] = {}
         for r, rows in by_resource.items():
@@ -213,7 +213,7 @@ class Sentences:
     # What it is worth, and what would help ---------------------------------------------------------------------------------------
 
     def worth(self, deadline: Deadline) -> list[str]:
-        """What it pays at prices, where the goal is a sum; what an exact optimum would give, where this is none; where it does not fit."""
+        """Return what the user pays, if the goal is a sum; if the allocation is not exact, violated limits and the exact optimum."""
         if not self.takes_part:
             return []
         if self.exact:
@@ -226,7 +226,7 @@ class Sentences:
         return [*sentences, self._optimum(deadline)]
 
     def _paid(self, prices: FloatArray) -> list[str]:
-        """Every task is paid for by the prices of what it uses."""
+        """Return what the user pays for the capacity that its tasks use, at the prices of the optimum."""
         things, servers = self.room.resources, self.instance.servers
         spent = self.allocation.tasks[self.n][:, None] * self.room.demand * prices
         total = float(spent.sum())
@@ -258,7 +258,7 @@ class Sentences:
         return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
-        """The best change of each kind."""
+        """Return the best change of each kind, and what it would give."""
         if not found:
             return []
         capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
@@ -294,7 +294,7 @@ class Sentences:
     # The others -----------------------------------------------------------------------------------------------------------------
 
     def _largest_bundle(self) -> int | None:
-        """Return with whose holdings it could run most tasks, else who has most; None where nobody else has anything."""
+        """Return the other user whose holdings would run the most tasks; if none would, the one with most tasks; None if none has any."""
         for values in (self.would, np.where(takes_part(self.instance), self.allocation.tasks_per_user, 0.0)):
             others = np.where(np.arange(values.size) == self.n, 0.0, values)
             if others.max() > 0:
@@ -302,7 +302,7 @@ class Sentences:
         return None
 
     def versus(self) -> list[str]:
-        """What it could run with what the other holds, and why the other has a larger share."""
+        """Return what the user could run with what the other user holds, and why the other has a larger share."""
         m = self.other
         if m is None or not self.takes_part:
             return []
@@ -335,7 +335,7 @@ class Sentences:
         return f", which need no {joined(sorted(spared))}" if spared else ""
 
     def _servers(self, rows: Any) -> str:
-        """Count rows, which are servers where each stands for one."""
+        """Return the number of servers; if a row stands for several servers, the number of rows."""
         number = int(rows.sum())
         return plural(number, "server") if (self.instance.counts[rows] == 1).all() else f"{plural(number, 'row')} of servers"
 
@@ -346,7 +346,7 @@ class Sentences:
 
 
 def _notion_of(allocation: Allocation) -> Notion | None:
-    """Return the notion with its options, or without them as far as its name tells."""
+    """Return the notion with its options; if these are not recorded, the notion of that name without options, or None."""
     if allocation.question is not None:
         return allocation.question.notion
     kind = {**NOTIONS, **CRITERIA}.get(allocation.notion)
@@ -354,7 +354,7 @@ def _notion_of(allocation: Allocation) -> Notion | None:
 
 
 def _best(found: Sequence[Gain]) -> Gain | None:
-    """Return the largest gain; of about the same, one that was solved."""
+    """Return the largest gain; of nearly equal gains, one that was solved; None if no gain is positive."""
     most = max((gain.best_known for gain in found), default=0.0)
     good = [gain for gain in found if gain.best_known > 0 and gain.best_known >= most * (1 - _ALIKE)]
     return min(good, key=lambda gain: gain.by_solving is None, default=None)
@@ -377,5 +377,5 @@ def _either(numbers: Sequence[int], verb: str, *what: str) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return a list of names that is never too long."""
+    """Return a list of at most _NAMES names, and how many more there are."""
     return joined(names, _NAMES)
