@@ -1,13 +1,13 @@
-r"""DRF of one pool without filling it task by task: precomputed DRF for whole tasks, the rounds of EDRF for divisible ones.
+r"""DRF of one pool without filling it task by task: precomputed DRF for whole tasks, the rounds of EDRF for divisible tasks.
 
-With the dominant share w[n] = max_r d[n,r] / c[r] of one task, divided by the weight, and w* = max_n w[n], precomputed DRF (Metin,
-*Precomputed Dominant Resource Fairness*, section 3.4, algorithm 1) gives user n
+Let w[n] = max_r d[n,r] / c[r] be the dominant share of one task of user n, divided by the weight of n, and let w* = max_n w[n]. Precomputed
+DRF (Metin, *Precomputed Dominant Resource Fairness*, section 3.4, algorithm 1) gives user n
 
     x[n] = floor(k w* / w[n])   tasks,      k = min_r c[r] / sum_n (w* / w[n]) d[n,r].
 
-**It is an approximation** of filling task by task (Ghodsi et al. 2011, algorithm 1): nearly half of 1,000 users of the paper's trials
-get one task less, and few with small shares get more (``fairopt reproduce pdrf-tables``). EDRF (Parkes, Procaccia and Shah 2015) is the
-same without the floor, repeated in rounds: that is the *exact* DRF of divisible tasks, ``fo.solve(instance, "drf")``.
+**It is an approximation** of filling task by task (Ghodsi et al. 2011, algorithm 1). In the paper's trials, many users get one task less,
+and a few users with small shares get more (``fairopt reproduce pdrf-tables``). EDRF (Parkes, Procaccia and Shah 2015) repeats the step
+without the floor, in rounds. It gives the *exact* DRF of divisible tasks, ``fo.solve(instance, "drf")``.
 
 >>> pool = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"])
 >>> precomputed_drf(pool).tasks_per_user
@@ -34,24 +34,25 @@ from fairopt.solving import solve
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
 
-_TOLERANCE = 1e-8  # of the check afterwards
-_FULL = 1e-9  # a resource with less than this part left is saturated
+_TOLERANCE = 1e-8  # tolerance of the feasibility check
+_FULL = 1e-9  # a resource with less than this fraction free is saturated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Round:
-    """One round of EDRF: all users rise together until a resource is saturated, and its users stop.
+    """One round of EDRF: all users rise together until a resource is saturated; then the users who demand this resource stop.
 
     Attributes
     ----------
     level : float
-        Dominant share over weight at the end of the round, of everybody who rose in it.
+        Dominant share divided by weight, at the end of the round, of every user who rose in it.
     saturated : tuple of str
-        The resources that filled up.
+        The resources that became saturated.
     users : tuple of str
-        Who stops here: the users who demand one of them. Users with finitely many tasks stop when they have them all, in no round.
+        The users who stop in this round: they demand a saturated resource. A user who reaches its task limit stops too, but no round lists
+        this user.
     tasks : array (users,)
-        What everybody holds after the round.
+        Tasks of all users after the round.
     """
 
     level: float
@@ -66,28 +67,28 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     Parameters
     ----------
     instance : Instance
-        One server. With finitely many tasks a user gets no more than it has, and no other user gets the difference before ``finish``.
+        An instance of one server. A user gets at most its task limit. Only ``finish`` gives the difference to other users.
     cycles : int or None
-        1 is the algorithm as printed. More goes on with what is left (section 6.1): users are taken out from the largest dominant
-        share down until there is room for a whole turn of the cycle of the others, who get what it gives *on top*; None is as long
-        as that gives something. The paper warns that fair cycles need not add up to a fair whole.
+        1: the algorithm as printed. More cycles divide the remaining resources (section 6.1): users are removed, from the largest dominant
+        share down, until the resources suffice for a whole turn of the cycle of the other users. These get the tasks of the cycle *in
+        addition*. None: until no cycle gives a task. The paper warns that fair cycles need not add up to a fair allocation.
     finish : bool
-        At the end, task by task to the user with the lowest share among those whose task fits (section 5): then there is no room for a
-        task of anybody. What a cycle gave too much stays given.
+        At the end, give task by task to the user with the lowest share among the users whose task fits (section 5). Then no further task
+        fits. Tasks from the cycles are kept.
 
     Returns
     -------
     Allocation
-        By "precomputed-drf", an **approximation** of the notion "drf": whole tasks whose feasibility is checked; ``optimality`` and
-        ``fairness`` of the certificate are not numbers, for nothing is proved of them. ``shares`` are the weighted dominant shares and
-        ``trace`` the cycles: turns k, tasks given, resources left.
+        Whole tasks by "precomputed-drf", an **approximation** of the notion "drf". Feasibility is checked. ``optimality`` and ``fairness``
+        of the certificate are nan, because nothing is proved about them. ``shares`` are the weighted dominant shares. ``trace`` holds the
+        cycles: turns k, tasks given, resources left.
 
     Raises
     ------
     Unsupported
-        Several servers, or rates.
+        The instance has several servers, or rates.
     InvalidInstance
-        ``cycles`` is no number of cycles.
+        ``cycles`` is not a number of cycles.
 
     >>> pool = Instance([[35]], [[2], [4], [10]])
     >>> precomputed_drf(pool).tasks_per_user, precomputed_drf(pool, finish=True).tasks_per_user
@@ -129,16 +130,16 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
 def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
     """Return the rounds of EDRF, which end in the exact DRF of divisible tasks.
 
-    In each round the dominant shares (over the weights) of all users who are left rise together,
+    In each round, the dominant shares (divided by the weights) of all remaining users rise together until a resource is saturated. The
+    users who demand this resource stop, and the others continue. The first round ends at the level (Parkes, Procaccia and Shah 2015; Metin,
+    section 3.2)
 
-        x = 1 / max_r sum_n d'[n,r],    d'[n,r] = (d[n,r] / c[r]) / w[n]
-
-    in the first (Parkes, Procaccia and Shah 2015; Metin, section 3.2), until a resource is saturated; its users stop and the others go on.
+        x = 1 / max_r sum_n d'[n,r],    d'[n,r] = (d[n,r] / c[r]) / w[n].
 
     Raises
     ------
     Unsupported
-        Several servers, or rates.
+        The instance has several servers, or rates.
 
     >>> pool = Instance([[4, 6]], [[1, 0], [1, 1], [0, 1]], resources=["cpu", "memory"])
     >>> [(step.saturated, step.tasks.tolist()) for step in edrf_rounds(pool)]
@@ -160,7 +161,7 @@ def edrf_rounds(instance: Instance) -> tuple[Round, ...]:
 
 
 def _share_per_task(instance: Instance) -> FloatArray:
-    """Return the dominant share of one task over the weight, (users,), of an instance of one server."""
+    """Return the dominant share of one task divided by the weight, (users,), for an instance of one server."""
     require_instance(instance)
     notion = NOTIONS["drf"]()
     assert isinstance(notion, ShareNotion)

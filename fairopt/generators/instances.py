@@ -1,9 +1,9 @@
 """Random instances of known distributions, drawn from a seed.
 
-A generator is a function of sizes, its own parameters and ``seed`` (whatever `numpy.random.default_rng` takes, or a Generator, which it
-goes on with). `GENERATORS` holds them by name; `generate` draws one, and `generator` makes a function of the seed alone, which is what
-`fairopt.study` draws its instances with. In every instance each user has a server where it may run. Weights are 1, or U[1, ``weights``]
-where a largest one > 1 is given.
+A generator is a function of sizes, of its own parameters and of ``seed``. The seed is an argument of `numpy.random.default_rng`; a numpy
+Generator is used as it is and advanced. `GENERATORS` maps names to generators. `generate` draws one instance. `generator` returns a
+function of the seed alone, which `fairopt.study` calls. In every instance, each user may run on at least one server. Weights are 1, or
+U[1, ``weights``] if ``weights`` > 1.
 
 >>> generate("uniform", users=3, servers=2, seed=1)
 Instance(3 users, 2 servers, 2 resources: 7.90383 resource-1, 19.092 resource-2)
@@ -36,9 +36,9 @@ __all__ += ["gpus", "kesidis", "uniform"]
 Seed: TypeAlias = "int | list[int] | np.random.Generator"
 
 _CAPACITY, _DEMAND = (1.0, 10.0), (0.01, 0.1)
-_GPUS_OF_SERVER = {2: 0.3, 4: 0.3, 8: 0.4}  # and how often; all these are our own, of no trace
-_GPUS_OF_TASK = {0: 0.5, 1: 0.3, 2: 0.1, 4: 0.06, 8: 0.04}  # 0: a part of one
-_PER_GPU = ((12.0, (4.0, 16.0)), (96.0, (16.0, 128.0)))  # cores, and GiB: of a server, and of a task
+_GPUS_OF_SERVER = {2: 0.3, 4: 0.3, 8: 0.4}  # number of GPUs: probability; these numbers are our own and describe no trace
+_GPUS_OF_TASK = {0: 0.5, 1: 0.3, 2: 0.1, 4: 0.06, 8: 0.04}  # 0: a fraction of one GPU
+_PER_GPU = ((12.0, (4.0, 16.0)), (96.0, (16.0, 128.0)))  # cores, then GiB, for each GPU: of a server, and the range of a task
 
 
 # The distributions ---------------------------------------------------------------------------------------------------------------
@@ -47,10 +47,10 @@ _PER_GPU = ((12.0, (4.0, 16.0)), (96.0, (16.0, 128.0)))  # cores, and GiB: of a 
 def google(users: int = 50, servers: int | None = None, *, weights: float = 1.0, seed: Seed = 0) -> Instance:
     """Servers of a Google cluster, and random users.
 
-    The servers are those of table I of Wang, Li and Liang (2014): all 12,583, in ten rows, or as many as asked for, drawn from it
-    independently (with replacement), each a row. CPU and memory are in parts of the largest server. The users are of our own making, not
-    of a trace: the larger demand of a task is U[0.02, 0.2], of CPU or of memory with equal chances; the other is that times U[0.1, 0.5],
-    and with probability 1/3 times U[0.8, 1]. `fairopt.papers` holds these numbers.
+    The servers are those of table I of Wang, Li and Liang (2014): all 12,583 servers in ten rows, or ``servers`` servers drawn from the
+    table independently (with replacement), one row each. CPU and memory are fractions of the largest server. The users are our own and
+    describe no trace. The larger demand of a task is U[0.02, 0.2]; it is CPU or memory with equal probability. The other demand is the
+    larger one times U[0.1, 0.5], or with probability 1/3 times U[0.8, 1]. `fairopt.papers` holds these numbers.
 
     >>> google(users=5)
     Instance(5 users, 12,583 servers in 10 rows, 2 resources: 6,659 cpu, 5,921.8 memory)
@@ -68,7 +68,7 @@ def google(users: int = 50, servers: int | None = None, *, weights: float = 1.0,
 
 
 def google_servers(number: int, rng: np.random.Generator) -> FloatArray:
-    """Draw servers from table I of Wang, Li and Liang (2014), (servers, resources), in the order in which they are drawn."""
+    """Draw servers from table I of Wang, Li and Liang (2014); return their capacities in the order of the draw, (servers, resources)."""
     counts, capacities = _table_1()
     return capacities[rng.choice(counts.size, number, p=counts / counts.sum())]
 
@@ -104,9 +104,9 @@ def correlated(
 ) -> Instance:
     """As `uniform`, but a user's demands for any two resources have the rank correlation ``rho``.
 
-    Demands are still U[0.01, 0.1] times ``size``, joined by a Gaussian copula: normal variables of correlation r = 2 sin(pi rho / 6) have
-    Spearman's rank correlation rho (Pearson 1907). With M resources r is at least -1 / (M - 1), so that rho is at least
-    -(6 / pi) arcsin(1 / (2 M - 2)): -1 of two, -0.48 of three. Capacities are independent.
+    Demands are still U[0.01, 0.1] times ``size``. A Gaussian copula joins them: normal variables with correlation r = 2 sin(pi rho / 6)
+    have Spearman's rank correlation rho (Pearson 1907). With M resources, r is at least -1 / (M - 1), so rho is at least
+    -(6 / pi) arcsin(1 / (2 M - 2)): -1 for two resources, -0.48 for three. Capacities are independent.
 
     >>> from scipy.stats import spearmanr
     >>> round(float(spearmanr(correlated(users=20_000, rho=0.7).demands).statistic), 2)
@@ -130,10 +130,10 @@ def correlated(
 
 
 def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: float = 1.0, seed: Seed = 0) -> Instance:
-    """Complementary pairs, as in the example of Kesidis et al. (2018): one has much of what the other has little of.
+    """Complementary pairs of servers and of users, as in the example of Kesidis et al. (2018).
 
-    Each pair of servers has capacities (100 f, 30 g) and (30 g, 100 f), each pair of users demands (5 f, g) and (g, 5 f), with f and g
-    independent U[1 - ``spread``, 1 + ``spread``] for every pair. Without spread all pairs are those of the paper.
+    Each pair of servers has capacities (100 f, 30 g) and (30 g, 100 f). Each pair of users has demands (5 f, g) and (g, 5 f). The factors f
+    and g are independent U[1 - ``spread``, 1 + ``spread``] for every pair. With ``spread`` 0, all pairs are those of the paper.
 
     >>> kesidis(spread=0).capacities
     array([[100.,  30.],
@@ -154,17 +154,19 @@ def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: f
 
 
 def _mirrored(rows: FloatArray) -> FloatArray:
-    """Put after each row the same row backwards."""
+    """Insert the reverse of each row after it."""
     return np.stack([rows, rows[:, ::-1]], axis=1).reshape(-1, rows.shape[1])
 
 
 def gpus(users: int = 40, servers: int = 50, *, load: float = 1.0, weights: float = 1.0, seed: Seed = 0) -> Instance:
-    """Servers with GPUs, and users whose tasks take parts of one, one, or several, as many tasks as ask for ``load`` times all GPUs.
+    """Servers with GPUs, and users whose tasks take a fraction of a GPU, one GPU or several.
 
-    Numbers of our own, of no trace. A server has 2, 4 or 8 GPUs (with probabilities 0.3, 0.3, 0.4), and 12 cores and 96 GiB for each. A
-    task asks for 0.25, 0.3, ..., 0.95 of a GPU (0.5 in all, equal chances), or for 1 (0.3), 2 (0.1), 4 (0.06) or 8 (0.04), but no more than
-    the largest server has; and, for each GPU, for U[4, 16] cores, at most 12, and U[16, 128] GiB, at most 96. All users ask for the same
-    number of GPUs, rounded to whole tasks, at least one each.
+    All tasks together demand ``load`` times all GPUs. The numbers are our own and describe no trace.
+
+    A server has 2, 4 or 8 GPUs (with probabilities 0.3, 0.3, 0.4), and 12 cores and 96 GiB for each GPU. A task demands 0.25, 0.3, ...,
+    0.95 of a GPU (probability 0.5 in all, each value equally likely), or 1 (0.3), 2 (0.1), 4 (0.06) or 8 (0.04) GPUs, but at most as many
+    as the largest server has. For each GPU it also demands U[4, 16] cores, at most 12, and U[16, 128] GiB, at most 96. All users demand the
+    same total number of GPUs, rounded to whole tasks; each has at least one task.
 
     >>> instance = gpus(users=3, servers=4, seed=1)
     >>> instance
@@ -188,10 +190,10 @@ def gpus(users: int = 40, servers: int = 50, *, load: float = 1.0, weights: floa
 
 
 def constrained(of: str = "uniform", rate: float = 0.3, *, seed: Seed = 0, **options: Any) -> Instance:
-    """Any of the others with placement constraints: the same draw, in which users may not run everywhere.
+    """An instance of another generator with placement constraints: the same draw, but users may not run everywhere.
 
-    Each user is kept from each row of servers independently with probability ``rate``. A user that would have none left keeps one of its
-    own, each with equal chances; so of K rows where it could run, the expected part that it loses is rate - rate^K / K.
+    Each user is barred from each row of servers, independently with probability ``rate``. A user barred from all its rows keeps one of
+    them, each equally likely. So a user with K rows loses the expected fraction rate - rate^K / K of them.
 
     >>> bare, bound = generate("google", users=8, seed=4), constrained("google", users=8, seed=4)
     >>> (bare.demands == bound.demands).all().item(), bare.eligibility.mean().item(), bound.eligibility.mean().item()
@@ -218,7 +220,7 @@ GENERATORS: dict[str, Callable[..., Instance]] = {
     "gpus": gpus,
     "constrained": constrained,
 }
-"""Generators by name; one of your own takes its parameters and ``seed`` by keyword."""
+"""Generators by name. A custom generator takes its parameters and ``seed`` by keyword."""
 
 
 # What is asked for ---------------------------------------------------------------------------------------------------------------
@@ -243,12 +245,12 @@ class Generator:
 
 
 def generator(kind: str, **options: Any) -> Generator:
-    """Return a function of the seed that draws instances; refuse what is misspelt.
+    """Return a function of the seed that draws instances.
 
     Raises
     ------
     Unsupported
-        For a generator or a parameter that does not exist.
+        The generator or a parameter does not exist.
 
     >>> generator("gogle")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -266,14 +268,14 @@ def generate(kind: str, *, seed: Seed = 0, **options: Any) -> Instance:
     kind : str
         An identifier of `GENERATORS`.
     seed : int, list of int or numpy Generator
-        The same instance for the same seed.
+        Equal seeds draw equal instances.
     **options
-        Of the generator: ``users``, ``servers``, ``weights``, and what its docstring says.
+        Parameters of the generator: ``users``, ``servers``, ``weights``, and the parameters in its docstring.
 
     Raises
     ------
     Unsupported
-        For a generator or a parameter that does not exist, or a value that it cannot have.
+        The generator or a parameter does not exist, or a value is not allowed.
 
     >>> generate("correlated", users=1000, servers=3, rho=-0.5, seed=1)
     Instance(1,000 users, 3 servers, 2 resources: 11.7103 resource-1, 23.902 resource-2)
@@ -289,7 +291,7 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
     known = [each.name for each in parameters if each.name != "seed" and each.kind is not each.VAR_KEYWORD]
     rest = {word: value for word, value in options.items() if word not in known}
     if any(each.kind is each.VAR_KEYWORD for each in parameters) and "seed" not in rest:
-        _check_words(options.get("of", "uniform"), rest)  # of the one that it draws with
+        _check_words(options.get("of", "uniform"), rest)  # options of the inner generator
         return
     for word in rest:
         hint = "; the seed is given apart" if word == "seed" else did_you_mean(word, known)

@@ -1,8 +1,9 @@
 """A synthetic day of a large cluster: jobs over time whose sizes, durations, demands and users have the shape of a Google trace.
 
 The numbers below describe the first 19.65 hours of the public trace (Reiss, Wilkes and Hellerstein, Google cluster-usage traces: format +
-schema, 2011, CC-BY), by rows of one job and one shape of its tasks. They are rounded, of the trace as a whole; no row of it is copied. The
-trace has far more structure: users who submit at certain hours, jobs that fail and come again, constraints.
+schema, 2011, CC-BY). A row of the data is one job with one shape of its tasks. The numbers are rounded statistics of the whole trace; no
+row of the trace is copied. The trace has far more structure: users who submit at certain hours, jobs that fail and are submitted again,
+constraints.
 """
 
 from __future__ import annotations
@@ -16,35 +17,38 @@ from fairopt.validation import check_whole_number, is_number
 
 __all__ = ["generate_trace"]
 
-_PRESENT = 0.22  # of the jobs: there at the beginning
-_SINGLE = {True: 0.59, False: 0.79}  # have one task: of those that are there at the beginning, and of the others
-_TASKS = {True: (5.0, 2.4), False: (24.0, 2.0)}  # of the rest: median, and deviation of the logarithm
+# The keys True and False stand for jobs that are present at the beginning and for jobs that are submitted later.
+_PRESENT = 0.22  # fraction of the jobs that are present at the beginning
+_SINGLE = {True: 0.59, False: 0.79}  # fraction of the jobs that have one task
+_TASKS = {True: (5.0, 2.4), False: (24.0, 2.0)}  # number of tasks of the other jobs: median, and deviation of the logarithm
 _MOST_TASKS = 10_000
-_STAYS = 0.75, 8  # of the jobs that are there, with up to so many tasks: run on beyond the end
-_RUN = (125.0, 0.2, 1.7)  # of those that come: median seconds of one task, exponent of the number of tasks, deviation of the logarithm
-_CPU = {True: (0.026, 1.3), False: (0.015, 1.0)}  # of a machine: median, and deviation of the logarithm
+_STAYS = 0.75, 8  # fraction of the present jobs that never end, for jobs of at most this many tasks
+_RUN = (125.0, 0.2, 1.7)  # durations of later jobs: median seconds of one task, exponent of the number of tasks, deviation of the logarithm
+_CPU = {True: (0.026, 1.3), False: (0.015, 1.0)}  # fraction of a machine: median, and deviation of the logarithm
 _MEMORY = {True: (0.016, 1.3), False: (0.008, 1.6)}
-_TOGETHER = 0.5  # correlation of the logarithms
-_LEAST, _LARGEST = 1e-4, 0.5  # of a machine
-_COMES_BACK = 0.27  # of the users: submit jobs during the day
+_TOGETHER = 0.5  # correlation of the logarithms of CPU and memory
+_LEAST, _LARGEST = 1e-4, 0.5  # fractions of a machine
+_COMES_BACK = 0.27  # fraction of the users that submit jobs during the day
 _JOBS_PER_SHAPE = 5
 
 
 def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65, diurnal: float = 0.25, seed: int = 0) -> Trace:
-    """Draw a trace of CPU and memory, in parts of the largest machine, with the shape of a day of a Google cluster.
+    """Draw a trace of CPU and memory with the shape of a day of a Google cluster. Demands are fractions of the largest machine.
 
-    Of the jobs, 22 % are there at the beginning and the others come in a Poisson process (conditioned on their number) of the rate
-    1 + ``diurnal`` sin(2 pi t / 24 h). A job has
+    At the beginning, 22 % of the jobs are present. The others are submitted by a Poisson process (conditioned on their number) with the
+    rate 1 + ``diurnal`` sin(2 pi t / 24 h). A job has
 
-    * a user: the k-th of K with a probability in proportion to 1 / k (Zipf). All users have jobs at the beginning, 27 % of them, in
-      another order, submit more (in the trace 505 and 153 of 565);
-    * tasks: one, with probability 0.59 (there at the beginning) or 0.79; else lognormal of median 5 or 24, with deviation 2.4 or 2.0 of
-      the logarithm, rounded up and at most 10,000: most jobs are one task, most tasks are of the few large jobs;
-    * a duration, one for all its tasks. Of a job of N tasks that comes: lognormal of median 125 N^0.2 s, with deviation 1.7 of the
-      logarithm. One that is there at the beginning never ends (inf) with probability 0.75 min(1, 8 / N), else U[0, ``hours``];
-    * demands: those of one of the shapes of its user, who has one and another for every five jobs, of those at the beginning and of the
-      others apart. CPU and memory of a shape are lognormal, of medians 0.026 and 0.016 (at the beginning) or 0.015 and 0.008, with
-      deviations 1.3 and 1.3, or 1.0 and 1.6, and the correlation 0.5 of the logarithms; they are cut at 0.0001 and 0.5.
+    * a user: user k of K, with a probability proportional to 1 / k (Zipf). All users may have jobs at the beginning. Of the users, 27 %, in
+      another order, submit jobs later (in the trace 505 and 153 of 565);
+    * tasks: one task with probability 0.59 (present at the beginning) or 0.79 (submitted later). Otherwise the number is lognormal with
+      median 5 or 24 and deviation 2.4 or 2.0 of the logarithm, rounded up, at most 10,000. So most jobs have one task, and most tasks
+      belong to the few large jobs;
+    * a duration, the same for all its tasks. For a job of N tasks that is submitted later, it is lognormal with median 125 N^0.2 s and
+      deviation 1.7 of the logarithm. A job present at the beginning never ends (inf) with probability 0.75 min(1, 8 / N); otherwise its
+      duration is U[0, ``hours``];
+    * demands: those of one of the shapes of its user. A user has one shape, and one more for every five jobs. Jobs present at the beginning
+      and later jobs have separate shapes. CPU and memory of a shape are lognormal with medians 0.026 and 0.016 (at the beginning) or 0.015
+      and 0.008 (later), deviations 1.3 and 1.3, or 1.0 and 1.6, and correlation 0.5 of the logarithms. They are clipped to [0.0001, 0.5].
 
     Parameters
     ----------
@@ -55,17 +59,17 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
     diurnal : float
         From 0, a constant rate, to 1.
     seed : int
-        The same trace for the same seed.
+        Equal seeds draw equal traces.
 
     Raises
     ------
     Unsupported
-        For a value that a parameter cannot have.
+        A value is not allowed for its parameter.
 
     Notes
     -----
-    The distributions are fitted to the first 19.65 hours of the trace of Reiss, Wilkes and Hellerstein (2011), which the defaults are
-    for; on 2,000 servers of that cluster its demand is several times what there is, as that of the trace.
+    The distributions and the defaults are fitted to the first 19.65 hours of the trace of Reiss, Wilkes and Hellerstein (2011). On 2,000
+    servers of that cluster, the demand is several times the capacity, as in the trace.
 
     Examples
     --------
@@ -84,7 +88,7 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
     length = 3600.0 * hours
     here = np.arange(jobs) < round(_PRESENT * jobs)
     submit = np.where(here, 0.0, _arrivals(jobs, length, diurnal, rng))
-    submit.sort()  # those that are there stay the first
+    submit.sort()  # jobs present at the beginning stay first
     user = _users(here, users, rng)
     tasks = np.where(here, _sizes(True, jobs, rng), _sizes(False, jobs, rng))
     median, exponent, deviation = _RUN
@@ -103,7 +107,7 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
 
 
 def _arrivals(number: int, length: float, diurnal: float, rng: np.random.Generator) -> FloatArray:
-    """Return times of a Poisson process, by rejection."""
+    """Return the times of a Poisson process, by rejection."""
     times = np.empty(0)
     while times.size < number:
         more = rng.uniform(0.0, length, number)
@@ -129,7 +133,7 @@ def _sizes(here: bool, number: int, rng: np.random.Generator) -> FloatArray:
 
 
 def _demands(user: IntArray, here: bool, rng: np.random.Generator) -> FloatArray:
-    """Return CPU and memory of a task of each job, a shape of its user."""
+    """Return CPU and memory of a task of each job: one of the shapes of its user."""
     shapes = 1 + np.bincount(user) // _JOBS_PER_SHAPE
     normal = rng.standard_normal((int(shapes.sum()), 2))
     normal[:, 1] = _TOGETHER * normal[:, 0] + np.sqrt(1 - _TOGETHER**2) * normal[:, 1]

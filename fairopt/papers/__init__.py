@@ -1,14 +1,14 @@
-"""What the papers print, as data: one TOML file a paper, with its small instances and its results.
+"""Published results as data: one TOML file for each paper, with its small instances and its results.
 
 A file has a ``title``, a ``source``, and
 
 ``[instances.NAME]``
     The arguments of `Instance`. Numbers may be fractions in quotes: "2/3".
 ``[[result]]``
-    ``id``; ``what``, a few words; ``instance``; ``citation``, the place in the paper. What is asked is a ``notion`` (solved exactly) or an
-    ``algorithm``, with its ``options``, and the ``quantity`` of the answer that is compared (default "tasks"). ``published`` are the
-    numbers as printed, and ``tolerance`` half a unit of their last digit (default: exact, 1e-9). Where the paper is wrong or
-    silent, ``ours`` is what comes out, and ``differs`` why.
+    ``id``; ``what``, a few words; ``instance``; ``citation``, the place in the paper. A ``notion`` (solved exactly) or an ``algorithm``
+    computes the result, with ``options``. ``quantity`` names the part of the result that is compared (default "tasks"). ``published`` holds
+    the printed numbers, and ``tolerance`` half a unit of their last digit (default: exact, 1e-9). If the paper is wrong or prints no
+    number, ``ours`` holds the result of fairopt, and ``differs`` the reason of the difference.
 
 Other tables belong to the experiment of that paper in `fairopt.reproduction.reproducing`. The tests and ``fairopt reproduce`` read the
 same files.
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paper:
-    """One file. ``more`` are the tables that are neither instances nor results."""
+    """The file of one paper. ``more`` holds the tables that are neither instances nor results."""
 
     name: str
     title: str
@@ -96,7 +96,7 @@ def _result(entry: dict[str, Any]) -> Result:
 
 
 def _numbers(values: Any) -> FloatArray:
-    """Return an array of numbers, some of which may be fractions in quotes.
+    """Return an array of numbers; fractions may be given as strings.
 
     >>> _numbers([[1, "2/3"]])
     array([[1.        , 0.66666667]])

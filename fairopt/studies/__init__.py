@@ -1,1 +1,1 @@
-"""A study as a grid: what it asks, how one cell of it is computed, on which workers, and the file that keeps the rows."""
+"""Studies: the grid of a study, the computation of one cell, the workers, and the file that keeps the rows."""

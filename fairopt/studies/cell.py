@@ -1,4 +1,4 @@
-"""One cell of a study: an instance with a seed, all its allocations, and a row of plain numbers for each."""
+"""One cell of a study: an instance with a seed, all its allocations, and a row of plain numbers for each allocation."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = ["Cell", "draw", "fingerprint", "measure"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
-    """What a worker is given.
+    """The task of one worker.
 
     Attributes
     ----------
     name : str
-        Of the instance.
+        Name of the instance.
     seed : int
-        Draws the instance, and is that of every schedule whose own seed is not given.
+        Seed that draws the instance. It is also the seed of every schedule without a seed of its own.
     source : Instance or function of the seed
     entries : dict
         Names of the rows and their kinds, in the order in which `fairopt.compare` returns them.
     notions, schedules : tuple
-        What `fairopt.compare` is asked for.
+        Arguments of `fairopt.compare`.
     options : dict
         Further arguments of `fairopt.compare`.
     process : int
-        The one that asked.
+        Id of the process that runs the study.
     """
 
     name: str
@@ -54,16 +54,16 @@ class Cell:
 
 
 def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
-    """Return name, seed and rows of a cell; what cannot be computed is a message in them. No rows if it was interrupted."""
+    """Return name, seed and rows of a cell. A failure is a message in its rows. The rows are None if the cell was interrupted."""
     if os.getpid() != cell.process:
-        logging.getLogger("fairopt").setLevel(logging.ERROR)  # warnings of every cell would go to the terminal of every worker
+        logging.getLogger("fairopt").setLevel(logging.ERROR)  # otherwise each worker prints the warnings of each cell
     try:
         instance = draw(cell.source, cell.seed)
         schedules = [{"seed": cell.seed, **plan} for plan in cell.schedules]
         rows = tuple(compare(instance, notions=cell.notions, schedules=schedules, **cell.options))
-    except KeyboardInterrupt:  # Ctrl-C reaches the workers too
+    except KeyboardInterrupt:  # Ctrl-C also reaches the workers
         return cell.name, cell.seed, None
-    except Exception as error:  # a generator of the caller's own may raise anything; the other cells are none the worse for it
+    except Exception as error:  # a user's generator may raise anything; other cells must go on
         text = str(error) if isinstance(error, FairoptError) else f"{type(error).__name__}: {error}"
         rows = tuple(Row(name, kind, text) for name, kind in cell.entries.items())
     place = {"instance": cell.name, "seed": cell.seed}
@@ -72,7 +72,7 @@ def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    """Return the numbers of an allocation, under the names that `Comparison.to_frame` has for them."""
+    """Return the numbers of an allocation, named as in `Comparison.to_frame`."""
     own = row.regret
     return {
         "kind": row.kind,
@@ -92,7 +92,7 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
-    """Return the instance, drawn from the seed if there is something to draw."""
+    """Return the instance; a generator draws it from the seed."""
     instance = source if isinstance(source, Instance) else source(seed)
     if not isinstance(instance, Instance):
         raise InvalidInstance(f"the generator returned {type(instance).__name__}; return a fairopt.Instance")
@@ -100,11 +100,11 @@ def draw(source: Instance | Callable[[int], Instance], seed: int) -> Instance:
 
 
 def fingerprint(instance: Instance) -> str:
-    """Return a few letters that equal instances share and others do not (SHA-256 of all numbers and labels)."""
+    """Return a short hash of an instance: 16 digits of the SHA-256 of all numbers and labels."""
     digest = hashlib.sha256()
     for name in (field.name for field in dataclasses.fields(instance)):
         value = getattr(instance, name)
-        if name == "placement" or value is None:  # where users may run counts, not why
+        if name == "placement" or value is None:  # eligibility already contains its effect
             continue
         digest.update(f"{name} {np.shape(value)} ".encode())
         digest.update(json.dumps(value).encode() if isinstance(value, tuple) else np.ascontiguousarray(value).tobytes())

@@ -1,4 +1,4 @@
-"""The grid that a study is asked for: made sure of, cut into cells, and told apart from other requests."""
+"""The grid of a study: validated, split into cells, and compared with the request that an output file answers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ log = logging.getLogger(__name__)
 
 Source: TypeAlias = Instance | str | Callable[[int], Instance]
 
-_FORMAT = 1  # of the file
+_FORMAT = 1  # version of the file format
 
 
 class Grid:
-    """The grid, made sure of."""
+    """A validated study grid."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Grid:
         return [(name, seed) for name in self.sources for seed in self.seeds]
 
     def cells(self) -> list[Cell]:
-        """What the workers are given."""
+        """The cells of the grid, one task for a worker each."""
         process = os.getpid()
         return [
             Cell(name, seed, self.sources[name], self.entries, self.notions, self.schedules, self.options, process)
@@ -83,11 +83,11 @@ class Grid:
         ]
 
     def order(self, before: Mapping[str, Any] | None) -> list[str]:
-        """Names of the instances in the file: those that were there come first."""
+        """Names of the instances in the file: the instances of the earlier request come first."""
         return list(dict.fromkeys([*(before or {}).get("order", ()), *self.sources]))
 
     def request(self, before: Mapping[str, Any] | None, path: Path | None) -> dict[str, Any]:
-        """Return what is asked, together with what was asked before if that agrees, as plain data."""
+        """Return the request as plain data, merged with the earlier request of the file if both agree; refuse it otherwise."""
         old: Mapping[str, Any] = before or {"instances": {}}
         own = {
             "format": _FORMAT,
@@ -142,7 +142,7 @@ def _seeds(seeds: Iterable[int]) -> list[int]:
 
 
 def _probe(name: str, source: Instance | Callable[[int], Instance], seed: int, before: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what tells the instance from others: of a generator, what it draws from a seed, the same one as before."""
+    """Return data that identifies the instance. A generator is identified by the instance that it draws from one seed, kept in the file."""
     if isinstance(source, Instance):
         if source.unservable:
             log.warning(
@@ -174,7 +174,7 @@ def _difference(word: str, old: Any, new: Any) -> str:
 
 
 def _described(value: Any) -> str:
-    """Return a text that is the same for what is computed alike."""
+    """Return a text that is equal for notions or schedules with equal results."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Notion):

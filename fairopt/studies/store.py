@@ -1,11 +1,11 @@
-"""The results of a study in one Parquet file that a killed run leaves whole, and that the next run goes on with.
+"""The results of a study in one Parquet file. A killed run leaves a complete file, and the next run continues from it.
 
-A row is an entry of a cell; a cell, here, is whatever is computed at once, and named by an instance and a seed. The file is replaced as a
-whole, seldom enough to take a fiftieth of the time: at any moment it is a sorted table that every reader of Parquet understands. What
-was asked (the *request*, plain data) is in its metadata, so that no answer to another request is ever added.
+A row is an entry of a cell. A cell is computed at once and named by an instance and a seed. Each write replaces the whole file, so the file
+is a sorted table at any moment, and every Parquet reader understands it. Writes are rare enough to take a small part of the time. The
+metadata of the file hold the *request* (plain data), so results of another request are never added.
 
-One process writes: a lock of the operating system (`filelock`: flock, or its like on Windows), which ends with the process that holds it,
-however that ends.
+Only one process writes. It holds a lock of the operating system (`filelock`: flock, or its equivalent on Windows). The lock ends with the
+process, also if the process is killed.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Key", "Store", "frame_of", "output_file"]
 
-Key: TypeAlias = tuple[str, int]  # of a cell: instance and seed
+Key: TypeAlias = tuple[str, int]  # instance and seed of a cell
 Row: TypeAlias = dict[str, Any]
 
 _NAME = "study.parquet"
 _KEY = b"fairopt.study"
-_LEAST = 1.0  # seconds between two writings
-_PART = 0.02  # of the time so far, is the most that a killed run loses
-_EFFORT = 20  # writing takes at most one part in so many
+_LEAST = 1.0  # least number of seconds between two writes
+_PART = 0.02  # a killed run loses at most this fraction of the time so far
+_EFFORT = 20  # the time between two writes is at least this multiple of the time of one
 _TEXTS = ("instance", "entry", "kind", "against", "message")
 _LAST = ("seconds", "message")
 
 
 def output_file(output: Path) -> Path:
-    """Return the file that is meant: one that ends in .parquet, or study.parquet in a folder, which is made.
+    """Return the path of the file: the output itself if it ends in .parquet, else study.parquet in a folder, which is created.
 
     Raises
     ------
     InvalidInstance
-        The path is a file of another kind, or its folder is not there.
+        The path is a file of another kind, or its folder does not exist.
     """
     if output.is_dir() or (output.suffix == "" and not output.exists()):
         path = output / _NAME
@@ -68,7 +68,7 @@ def output_file(output: Path) -> Path:
 
 
 def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
-    """Return rows as a table: texts, whole seeds, numbers; what a row does not have is missing.
+    """Return rows as a table with columns of texts, whole seeds and numbers; missing values are NaN.
 
     >>> frame_of([{"instance": "a", "seed": 0, "entry": "drfh", "seconds": 0.1, "jain": None}]).to_dict("records")
     [{'instance': 'a', 'seed': 0, 'entry': 'drfh', 'jain': nan, 'seconds': 0.1}]
@@ -84,12 +84,12 @@ def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 class Store:
-    """Rows by cell, on disk if there is a path; a context in which nobody else writes there.
+    """Rows by cell, on disk if there is a path. As a context manager, it locks the file against other writers.
 
     Attributes
     ----------
     request : dict or None
-        What the file answers, or None where there is no file yet.
+        The request that the file answers; None: there is no file yet.
     rows : dict
         The rows of each cell.
     """
@@ -117,8 +117,8 @@ class Store:
             raise InvalidInstance(f"another study is writing {self.path}; wait for its end, or give another output") from None
         except OSError as error:
             raise InvalidInstance(f"{self.path} cannot be written: {error.strerror or error}") from error
-        with self._stack:  # gives the lock back if the file is refused
-            for half in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # of a run that was killed while it wrote
+        with self._stack:  # releases the lock if the file is refused
+            for half in self.path.parent.glob(f".{self.path.name}.*.tmp"):  # left by a run that was killed while it wrote
                 half.unlink(missing_ok=True)
             if self.path.exists():
                 self._read(self.path)
@@ -132,13 +132,13 @@ class Store:
             self.write()
 
     def ask(self, request: dict[str, Any], order: Sequence[str]) -> None:
-        """Set what the rows answer, and the order of the instances."""
+        """Set the request that the rows answer, and the order of the instances."""
         self._changed |= request != self.request and bool(self.rows)
         self.request = request
         self._order = {name: j for j, name in enumerate(order)}
 
     def add(self, cell: Key, rows: list[Row]) -> None:
-        """Take the rows of a cell, and write the file now or, if that was just done, a little later."""
+        """Take the rows of a cell. Write the file now, or a little later if the last write was a moment ago."""
         with self._guard:
             self.rows[cell] = rows
             self._changed = True
@@ -152,12 +152,12 @@ class Store:
                 self._timer.start()
 
     def _write_late(self) -> None:
-        with self._guard, contextlib.suppress(InvalidInstance):  # said when the next cell is there, or at the end
+        with self._guard, contextlib.suppress(InvalidInstance):  # the next write raises it again
             self._timer = None
             self.write()
 
     def write(self) -> None:
-        """Replace the file, if there is something new."""
+        """Replace the file if there are new rows or a new request."""
         if self.path is None or not self._changed:
             return
         import pyarrow
@@ -188,5 +188,6 @@ class Store:
             raise InvalidInstance(f"{path} is a Parquet file, but not of a study; give another output")
         self.request = json.loads(held[_KEY])
         for read in table.to_pylist():
-            row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}  # of other resources
+            # A row has no value in the columns of resources of other instances.
+            row = {name: value for name, value in read.items() if value is not None or not name.startswith("use of ")}
             self.rows.setdefault((row["instance"], row["seed"]), []).append(row)

@@ -1,9 +1,9 @@
-"""A grid of instances, seeds, notions and schedules, computed on all cores or a cluster, into one tidy table.
+"""Studies: a grid of instances, seeds, notions and schedules, computed on all cores or a cluster, as one tidy table.
 
-A *cell* of the grid is an instance with a seed, and is computed at once, by `fairopt.compare`: exact allocations are solved once for all
-the schedules that are measured against them. An instance may be given, or drawn from the seed by a generator (`fairopt.generators`).
-The seed is also that of every schedule which does not name its own. Cells do not depend on who computes them or in which order, so the
-table is the same with any number of workers, but for the seconds (and for what a time limit ends).
+A *cell* of the grid is an instance with a seed. `fairopt.compare` computes a cell at once, so each exact allocation is solved once for all
+schedules that are measured against it. An instance may be given, or a generator may draw it from the seed (`fairopt.generators`). The seed
+is also the seed of every schedule without a seed of its own. Cells do not depend on the worker or on the order, so the table is the same
+with any number of workers. Only the seconds differ, and results that a time limit ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "study", "summary"]
 
 MEASURES = ("tasks", "efficiency", "price of fairness", "smallest_share", "jain", "envy", "regret level", "regret worst", "seconds")
-"""The columns of numbers that every study has, beside the use of each resource."""
+"""The columns of numbers of every study; a study also has a column for the use of each resource."""
 
 
 def study(
@@ -53,47 +53,56 @@ def study(
     Parameters
     ----------
     instances : mapping
-        Names, and of each an Instance, a generator ("google:users=50:servers=100", see `fairopt.generators`) or a function of the seed that
-        returns an Instance, the same for the same seed.
+        For each name an Instance, a generator ("google:users=50:servers=100", see `fairopt.generators`), or a function of the seed. The
+        function must return an equal Instance for an equal seed.
     notions, schedules : sequence
-        As `fairopt.compare` takes them: "proportional:alpha=2", "drfh:best-fit:metric=l2".
+        As in `fairopt.compare`: "proportional:alpha=2", "drfh:best-fit:metric=l2".
     seeds : iterable of int
-        Of each instance; distinct, >= 0.
+        Seeds of each instance; distinct, >= 0.
     integral, sharing, time_limit
-        As of `fairopt.compare`: also the best whole tasks, what is divided, seconds for each exact allocation.
+        As in `fairopt.compare`: whether to solve for whole tasks too, the sharing of servers, and the seconds for each exact allocation.
     output : path, optional
-        A file that ends in .parquet, or a folder, for study.parquet in it. It is written while the study goes on. The same question later
-        computes only what is missing; so do more seeds and more instances. Anything else (other notions, an instance that is another
-        one, another version of fairopt) is refused, and so is a second study at the same time.
+        A file that ends in .parquet, or a folder that shall hold study.parquet. The file is written while the study runs. The same study
+        later computes only missing cells, also with more seeds or more instances. Any other request (other notions, a changed instance,
+        another version of fairopt) is refused, and so is a second study at the same time.
     jobs : int
-        Workers; -1 for one on each core. A cluster of Dask uses all that it has.
+        Number of workers; -1: one worker on each core. A Dask cluster at an address uses all its workers.
     backend : {"loky", "threading", "dask", "ray"}
-        Processes of this machine, threads, or a cluster, at its ``address`` ("tcp://10.0.0.1:8786"; of this machine, if none is given).
-        What a lost worker of a cluster leaves is done by the others.
+        Processes of this machine, threads, or a cluster at its ``address`` ("tcp://10.0.0.1:8786"; default: a cluster on this machine). If
+        a cluster loses a worker, other workers compute its cells.
     done : function of two ints, optional
-        Is told how many cells are there, and of how many, at the start and after each.
+        Called at the start and after each cell, with the number of finished cells and the number of all cells.
     stop : function, optional
-        Is asked after each cell if that should be the end, as Ctrl-C is: what there is, is written, and `KeyboardInterrupt` raised.
+        Called after each cell. True ends the study as Ctrl-C does: finished cells are written, and `KeyboardInterrupt` is raised.
 
     Returns
     -------
     DataFrame
-        A row for each instance, seed and entry, in that order: ``kind`` (exact, greedy); ``tasks``, their number; ``efficiency``, the
-        weighted number of tasks as a part of the largest possible, and ``price of fairness``, what is missing to 1 (Bertsimas, Farias and
-        Trichakis 2011; of a schedule, of greed and fairness together); ``smallest_share``, of the weighted dominant shares, and ``jain``,
-        their index; ``envy``, the largest, in tasks; ``regret level`` and ``regret worst`` ``against`` which notion (`fairopt.regret`);
-        ``use of`` each resource; ``seconds``; and a ``message`` where there is no allocation, or something to say of it. What is not
-        there is NaN.
+        One row for each instance, seed and entry, in that order. Its columns are
+
+        * ``kind``: exact or greedy;
+        * ``tasks``: the number of tasks;
+        * ``efficiency``: the weighted number of tasks, as a fraction of the largest possible;
+        * ``price of fairness``: 1 - efficiency (Bertsimas, Farias and Trichakis 2011); for a schedule, the loss by greed and by fairness;
+        * ``smallest_share``: the smallest weighted dominant share;
+        * ``jain``: Jain's index of the weighted dominant shares;
+        * ``envy``: the largest envy, in tasks;
+        * ``regret level`` and ``regret worst``: the regret ``against`` a notion (`fairopt.regret`);
+        * ``use of`` each resource;
+        * ``seconds``;
+        * ``message``: the reason of a failure, or a note on the allocation.
+
+        Missing numbers are NaN.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        Before anything is computed: an empty grid, notions and schedules that do not exist, a generator that fails on the first seed or
-        is not repeatable, an output that is not of this study. (What fails later is a message in its row.)
+        Before the first cell is computed: the grid is empty, a notion or schedule does not exist, a generator fails on the first seed or is
+        not repeatable, or the output belongs to another study. (A later failure is a message in its row.)
     SolverUnavailable
-        Without the package of the backend.
+        The package of the backend is not installed.
     NoSolution
-        If the workers are lost; what was finished is kept.
+        The workers are lost. Finished cells are kept.
 
     Examples
     --------
@@ -146,10 +155,11 @@ def study(
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return means over the seeds of each instance and entry, and their standard errors, of a study.
+    """Return the means over the seeds, and their standard errors, for each instance and entry of a study.
 
-    ``kind`` names all kinds that there are over the seeds; ``seeds`` are those with an allocation, ``failed`` the others. The standard
-    error of x, in the column "x error", is the standard deviation over the seeds divided by the root of their number; NaN of one.
+    ``kind`` names all kinds over the seeds. ``seeds`` counts the seeds with an allocation, ``failed`` the seeds without one. The column
+    "x error" is the standard error of x: the standard deviation over the seeds, divided by the square root of their number; NaN for one
+    seed.
     """
     import pandas as pd
 

@@ -1,7 +1,7 @@
-"""One function, many tasks, and whoever works on them: processes, threads, or a cluster of Dask or Ray.
+"""Apply one function to many tasks on workers: processes, threads, or a cluster of Dask or Ray.
 
-Results come as they are finished, in any order, to the one process that asked: it alone writes, so that a task which a lost worker leaves
-to another is not counted twice.
+Results arrive in the order in which they are finished. Only the calling process writes them, so a task that another worker repeats, because
+its first worker was lost, is not counted twice.
 
 >>> sorted(run(abs, [-3, 2, -1], jobs=2, backend="threading"))
 [1, 2, 3]
@@ -26,12 +26,12 @@ R = TypeVar("R")
 
 BACKENDS = ("loky", "threading", "dask", "ray")
 _CLUSTERS = ("dask", "ray")
-_BLOCK = 4  # tasks for each worker of Ray, whose pool gives results only when all of a block are there
-_PATIENCE = 30  # seconds until a cluster must have answered
+_BLOCK = 4  # tasks for each Ray worker at a time: Ray's pool returns results only when a whole block is finished
+_PATIENCE = 30  # seconds to wait for the answer of a cluster
 
 
 def check_workers(jobs: Any, backend: Any, address: Any) -> None:
-    """Refuse what nobody can work with, before anything is done."""
+    """Refuse an unknown backend, an invalid number of workers, and an address that the backend does not use."""
     if backend not in BACKENDS:
         hint = did_you_mean(backend, BACKENDS) if isinstance(backend, str) else ""
         raise Unsupported(f'there is no backend "{backend}"{hint}; there are {", ".join(BACKENDS)}')
@@ -43,35 +43,35 @@ def check_workers(jobs: Any, backend: Any, address: Any) -> None:
 def run(
     function: Callable[[T], R], tasks: Sequence[T], *, jobs: int = -1, backend: str = "loky", address: str | None = None
 ) -> Generator[R, None, None]:
-    """Yield function(task) of every task, as they are finished.
+    """Yield function(task) for every task, in the order in which the results are finished.
 
     Raises
     ------
     SolverUnavailable
-        Without the package of the backend.
+        The package of the backend is not installed.
     Unsupported
-        If no cluster answers at the address.
+        No cluster answers at the address.
     NoSolution
-        If the workers are lost. (A cluster gives what one worker leaves to the others.)
+        All workers are lost. (If a cluster loses one worker, the others take its tasks.)
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
     if not tasks:
         return
-    # What joblib says where work is left, by Ctrl-C or because nobody asks any more: whoever left it knows.
+    # joblib warns about unfinished tasks after Ctrl-C, or if the caller stops early. The caller knows this already.
     warnings.filterwarnings("ignore", r".*You could benefit from adjusting the input task iterator", UserWarning, r"joblib\.")
     with _connected(backend, jobs, address):
         step = _BLOCK * effective_n_jobs(jobs) if backend == "ray" else len(tasks)
         how = "list" if backend == "ray" else "generator_unordered"
         for first in range(0, len(tasks), step):
-            # A batch of one: what is finished is known at once, and is not lost with what is not.
+            # A batch of one: a finished result is returned at once, and an unfinished task cannot lose it.
             parallel = (workers if backend == "loky" else Parallel)(jobs, batch_size=1, return_as=how)
             results = parallel(delayed(function)(task) for task in tasks[first : first + step])
             try:
                 yield from results
             except FairoptError:
                 raise
-            except Exception as error:  # of the machinery
+            except Exception as error:  # raised by joblib or the backend
                 raise NoSolution(
                     f"the workers ({backend}) ended before all was done: {type(error).__name__}: {_first_line(error)}; one may have been "
                     "killed, as for want of memory: fewer of them need less"
@@ -83,13 +83,13 @@ def run(
 
 @contextlib.contextmanager
 def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
-    """Have joblib send its tasks there."""
+    """Connect joblib to the backend, for the duration of a context."""
     from joblib import parallel_config
 
     if backend == "dask":
         distributed = _package("distributed", backend)
         options: dict[str, Any] = {"address": address, "timeout": _PATIENCE}
-        if address is None:  # a cluster of this machine
+        if address is None:  # start a cluster on this machine
             options = {"n_workers": None if jobs == -1 else jobs, "threads_per_worker": 1, "dashboard_address": None}
         with contextlib.ExitStack() as stack:
             try:
@@ -108,7 +108,7 @@ def _connected(backend: str, jobs: int, address: str | None) -> Iterator[None]:
             if not ray.is_initialized():
                 try:
                     ray.init(address=address, num_cpus=None if jobs == -1 or address else jobs, log_to_driver=False)
-                except (OSError, ValueError) as error:  # ConnectionError is one
+                except (OSError, ValueError) as error:  # includes ConnectionError
                     why = _first_line(error)
                     raise Unsupported(f"no Ray cluster answers at {address}: {why}; start one with: ray start --head") from error
                 stack.callback(ray.shutdown)
