@@ -1,12 +1,12 @@
 """Water-filling: the exact closed form of a leximin in which every user has one column (one server).
 
-With U[n]/phi[n] = v[n] x[n], raise one level S for all users at once, x[n](S) = min(T[n], S / v[n]). The use of each limit is a concave
-piecewise-linear function of S with a breakpoint at each cap v[n] T[n]; the first limit to fill up is a bottleneck: its users are
-settled at that level, and the others rise on. Each round settles at least one user, and a limit is a bottleneck at most
-once, so there are at most as many rounds as limits; no iteration inside a round, only sorted breakpoints. (These are the
-rounds of Ghodsi et al. 2011, and EDRF in Metin's precomputed DRF.)
+Let U[n]/phi[n] = v[n] x[n]. Raise one level S for all users together: x[n](S) = min(T[n], S / v[n]). The use of each limit is a concave
+piecewise-linear function of S with a breakpoint at each cap v[n] T[n]. The first limit that fills up is a bottleneck. Its users are settled
+at that level, and the other users continue to rise. Each round settles at least one user, and a limit is a bottleneck at most once. So
+there are at most as many rounds as limits. A round sorts breakpoints and does not iterate. (These are the rounds of Ghodsi et al. 2011, and
+EDRF in Metin's precomputed DRF.)
 
-Only its bottleneck has a price in a round, so the certificate needs no linear program either.
+In each round only the bottleneck has a nonzero dual price, so the certificate needs no linear program either.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class WaterFilling(Backend):
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """A closed form is always faster."""
+        """Return True: the closed form is always faster."""
         return True
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
-        """Fill; a few array operations per bottleneck."""
+        """Fill in rounds, with a few array operations for each bottleneck."""
         goal = program.goal
         assert isinstance(goal, Leximin)
         limits = program.limits
@@ -50,14 +50,14 @@ class WaterFilling(Backend):
         bounds = limits.bounds[rows]
 
         level = np.zeros(users.size)
-        rising = program.largest() > 0  # the others stay at 0: some limit leaves them no room at all
+        rising = program.largest() > 0  # the others stay at 0: some limit allows them no task
         fills_at = np.array([_fills_at(per_unit, bounds, j, level, cap, rising) for j in range(rows.size)])
         stages: list[Stage] = []
         while rising.any():
             if deadline.left == 0.0:
                 raise deadline.passed({"levels": [stage.value for stage in stages]})
             filled = int(np.argmin(fills_at)) if rows.size else -1
-            if filled < 0 or np.isinf(fills_at[filled]):  # only their caps can stop the others
+            if filled < 0 or np.isinf(fills_at[filled]):  # only caps stop the remaining users
                 level[rising] = cap[rising]
                 break
             value = float(fills_at[filled])
@@ -72,9 +72,9 @@ class WaterFilling(Backend):
             fills_at[filled] = np.inf
             if settled.size:
                 prices = np.zeros(len(limits))
-                prices[rows[filled]] = 1.0 / slope[up].sum()  # what the level gains per unit of the limit
+                prices[rows[filled]] = 1.0 / slope[up].sum()  # gain of the level per unit of the limit
                 stages.append(Stage(value, users[settled], prices))
-                # Only limits that these users share with others fill up later than thought (users at their caps were foreseen).
+                # The settled users slow down the limits that they use, so these fill up later. Caps are already taken into account.
                 for j in np.unique(use[:, settled].indices):
                     if np.isfinite(fills_at[j]):
                         fills_at[j] = _fills_at(per_unit, bounds, int(j), level, cap, rising)
@@ -82,7 +82,7 @@ class WaterFilling(Backend):
 
 
 def _row(matrix: sp.csr_array, j: int) -> tuple[IntArray, FloatArray]:
-    """Columns and values of one row."""
+    """Return the columns and values of one row."""
     span = slice(matrix.indptr[j], matrix.indptr[j + 1])
     return matrix.indices[span].astype(np.int64), matrix.data[span]
 
@@ -101,8 +101,8 @@ def _level_at(slope: FloatArray, cap: FloatArray, bound: float) -> float:
     """Solve sum_n slope[n] min(S, cap[n]) = bound for S; inf if the caps are reached first."""
     order = np.argsort(cap)
     slope, cap = slope[order], cap[order]
-    below = np.concatenate([[0.0], np.cumsum(slope * np.where(np.isfinite(cap), cap, 0.0))])  # use by the first j users, all at their caps
+    below = np.concatenate([[0.0], np.cumsum(slope * np.where(np.isfinite(cap), cap, 0.0))])  # use of the first j users at their caps
     above = np.cumsum(slope[::-1])[::-1]  # slope of the users from j on
-    levels = (bound - below[:-1]) / above  # the answer, if exactly the first j users are capped
+    levels = (bound - below[:-1]) / above  # the level if exactly the first j users are capped
     fits = np.flatnonzero(levels <= cap)
     return float(levels[fits[0]]) if fits.size else np.inf

@@ -1,1 +1,1 @@
-"""Progressive filling of servers with whole tasks, of one instance or over time, and its approximations."""
+"""Progressive filling of servers with whole tasks, for one instance or over time, and precomputed DRF, which approximates it."""

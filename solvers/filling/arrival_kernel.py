@@ -1,8 +1,8 @@
-"""The steps of placing tasks in the order of their arrival, compiled by numba: which server, and which card of it.
+"""The steps of placing tasks in order of arrival, compiled by numba: the choice of the server, and of its card.
 
-Servers only fill up, so a task that fits nowhere never will: its user is not tried again. Scores are those of
-``fairopt.solvers.filling.kernel``, in steps of 1e-9 as there, so that equal ones go to the first server. They and their numbers are written
-once more here: numba keeps what it compiled until the file changes, and does not look at others. A test compares the numbers.
+Free resources only shrink, so a task that fits on no server never fits later, and its user is not tried again. Scores are those of
+``fairopt.solvers.filling.kernel``, compared in steps of 1e-9, so that equal scores go to the first server. The scores and constants are
+repeated here: numba's cache recompiles only when this file changes, and ignores changes in other files. A test compares the constants.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from numba import njit
 
 __all__ = ["place_in_turn"]
 
-_STEP = 1e9  # scores are compared in steps of its inverse
-_OFFSET = 0.2718  # steps end where no simple fraction lies
+_STEP = 1e9  # scores are compared in steps of 1 / _STEP
+_OFFSET = 0.2718  # shifts the borders of the steps away from simple fractions
 
-FITS = 1e-9  # of fairopt.program.filling, as these:
+FITS = 1e-9  # as in fairopt.program.filling, like the constants below
 FIRST, RANDOM = range(2)
 L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 
 
 @njit(cache=True)
 def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng):  # type: ignore[no-untyped-def]
-    """Place one task of each user in ``turns``, in this order; return the single server of each, -1 where none has room.
+    """Place one task of each user in ``turns``, in this order; return the single server of each task, -1 if it fits on none.
 
-    ``row`` is the row of each single server; ``asked`` what a task asks of cards (0: nothing, below 1: a part of one, else whole ones), and
-    ``left`` what is left of each card of each server, both empty where there are no cards.
+    ``row`` is the row of each single server. ``asked`` is the demand of a task for cards (0: none, below 1: a fraction of one card, else
+    whole cards). ``left`` is the free fraction of each card of each server. Both are empty if no resource comes in cards.
     """
     free = capacity[row]
     chosen = np.full(turns.size, -1, np.int64)
@@ -58,14 +58,14 @@ def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  
             continue
         if rule == FIRST:
             return i
-        if rule == RANDOM:  # the k-th that fits takes the place of the one before with probability 1 / k: each is as likely
+        if rule == RANDOM:  # reservoir sampling: the k-th server replaces the choice with probability 1 / k
             number += 1
             if rng.random() * number < 1.0:
                 best = i
             continue
         score = _score(rule, free[i], capacity[row[i]], demand[n])
         if score < lower:
-            best, lower = i, (math.floor(score * _STEP + _OFFSET) - _OFFSET) / _STEP  # what is better by a step
+            best, lower = i, (math.floor(score * _STEP + _OFFSET) - _OFFSET) / _STEP  # better by at least one step
     return best
 
 
@@ -79,11 +79,11 @@ def _fits(free, capacity, demand):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _score(rule, free, capacity, demand):  # type: ignore[no-untyped-def]
-    """Return how badly the server suits a task that fits on it (see `fairopt.solvers.filling.placements.BestFit`)."""
+    """Return the score of a server that the task fits on; smaller is better (see `fairopt.solvers.filling.placements.BestFit`)."""
     score = 0.0
     if rule in (L1, L2):
-        p = np.argmax(demand > 0.0)  # the first resource that it demands
-        room = max(free[p], demand[p])  # it fits: less is rounding
+        p = np.argmax(demand > 0.0)  # the first resource with a demand
+        room = max(free[p], demand[p])  # the task fits, so free[p] < demand[p] is rounding
         for r in range(demand.size):
             apart = demand[r] / demand[p] - free[r] / room
             score += abs(apart) if rule == L1 else apart * apart
@@ -112,7 +112,7 @@ def _score(rule, free, capacity, demand):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _cards_fit(left, asked):  # type: ignore[no-untyped-def]
-    """Is there a card with room for the part of one that is asked for, or are there as many whole ones?"""
+    """Return whether one card has room for a fraction, or whether there are enough free cards for a whole number."""
     if asked == 0.0:
         return True
     number = 0
@@ -126,7 +126,7 @@ def _cards_fit(left, asked):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _take(rule, left, asked):  # type: ignore[no-untyped-def]
-    """Take whole cards, the first that are free; or a part of the first that has room, of the emptiest, or else of the fullest."""
+    """Take the first free cards; or a fraction of one card with room: the first (FIRST), the emptiest (LOOSEST), or else the fullest."""
     if asked >= 1.0:
         for g in range(left.size):
             if asked > 0.5 and left[g] + FITS >= 1.0:

@@ -1,12 +1,13 @@
-"""Tasks that come one by one, each placed at once where there is room or turned away: what a scheduler does before anything ends.
+"""Placement of tasks in order of arrival: each task is placed at once if it fits, and turned away otherwise. No task ends.
 
     for each task in the order of arrival
-        i = a server that it fits on, by the placement; none: it is turned away
-        free[i] -= its demand
+        i = a server that the task fits on, chosen by the placement; if there is none, the task is turned away
+        free[i] -= the demand of the task
 
-Greedy: nothing is taken back, and no later task is known. Where a resource comes in *cards*, such as the GPUs of a server, a task that asks
-for less than one takes a part of a single card, and a larger one whole cards that nobody has a part of. On the server that the placement
-says, it is the first card that has room under first-fit, the emptiest under worst-fit, and the fullest otherwise.
+The procedure is greedy: it moves no task and knows no later task. A resource may come in *cards*, such as the GPUs of a server. Then a task
+that demands less than one card takes a fraction of a single card. A larger task takes whole cards that no task uses. For a fraction, the
+server is chosen by the placement, and its card is the first one with room under first-fit, the emptiest under worst-fit, and the fullest
+otherwise.
 
 The steps are in ``fairopt.solvers.filling.arrival_kernel``.
 """
@@ -23,19 +24,19 @@ from fairopt.wording import exactly
 
 __all__ = ["check_arrivals", "place_arrivals"]
 
-_MOST_CARDS = 1_024  # of a server
+_MOST_CARDS = 1_024  # on one server
 
 
 def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: int | None) -> Placement:
-    """Return the placement; refuse, before anything is computed, what cannot be placed in order of arrival.
+    """Return the placement; refuse placements and instances for which tasks cannot be placed in order of arrival.
 
     Raises
     ------
     Unsupported
-        Of placements: functions, and those that choose the server before the task or by a share. Instances with rates, or with users of
-        limited parallelism.
+        The placement is a function, or chooses the server before the task or by a share. The instance has rates, or users of limited
+        parallelism.
     InvalidInstance
-        Cards that are not whole, or tasks that ask for one and a half.
+        A server has a fractional number of cards, or a task demands a fractional number of cards above 1.
     """
     if instance.rates_per_server is not None:
         raise Unsupported("the instance gives rates, so time is shared, and there is no room on a server; give an instance of resources")
@@ -72,16 +73,16 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
 
 
 def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *, cards: int | None = None, seed: int = 0) -> IntArray:
-    """Return the single server, counted row by row, of one task of each user in ``turns``, in this order; -1: turned away.
+    """Place one task of each user in ``turns``, in this order; return the single server of each, counted row by row; -1: turned away.
 
     Parameters
     ----------
     turns : int array (arrivals,)
-        Users, who demand something.
+        The user of each task. The user must have a nonzero demand.
     cards : int, optional
-        The resource that comes in cards, one of capacity each.
+        The resource that comes in cards of capacity 1.
     seed : int
-        For `random`.
+        Seed of the placement `random`.
 
     >>> from fairopt.solvers.filling.placements import FirstFit
     >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
@@ -96,7 +97,7 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
     seen = placement.prepare(instance)
     counts = seen.counts.astype(np.int64)
     row = np.repeat(np.arange(counts.size), counts)
-    # Each resource in parts of an average server: no unit matters.
+    # Each resource as a fraction of an average server: the result does not depend on units.
     scale = safe_ratio(counts.sum(), counts @ seen.capacities)
     scale[np.isinf(scale)] = 1.0
     asked, left = np.empty(0), np.empty((0, 0))

@@ -1,11 +1,11 @@
-"""Progressive filling over time: tasks end, users and servers come and go, jobs are submitted, and at each such moment filling goes on.
+"""Progressive filling over time: tasks end, users and servers join and leave, jobs are submitted, and filling continues at each event.
 
-Nothing is taken back: a task that was started runs to its end, also where its user leaves or its server is removed (which then takes no
-more). Greedy, as each filling is.
+No task is stopped: a started task runs to its end, even if its user leaves or its server is removed. A removed server takes no further
+task. The simulation is greedy, as filling is.
 
-    at each moment   tasks end, and their servers have their demands back
+    at each moment   tasks end, and their demands become free on their servers
                      users leave and join; servers are removed and added; jobs are submitted
-                     progressive filling goes on (``fairopt.solvers.filling.progressive_filling``), from what runs
+                     progressive filling (``fairopt.solvers.filling.progressive_filling``) continues from the running tasks
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairopt.solvers.filling.progressive_filling import state_of
 
 __all__ = ["run_events"]
 
-_BATCH = 2_000  # moments between two looks at the clock
+_BATCH = 2_000  # moments between two calls of ``done`` and ``stopped``
 
 
 def run_events(
@@ -37,16 +37,16 @@ def run_events(
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> tuple[FloatArray, IntArray, float]:
-    """Return when each task was started (nan: never) and on which server (-1), and up to when all that happened is known.
+    """Return the start of each task (nan: never), its server (-1: none), and the time up to which the simulation ran.
 
     Parameters
     ----------
     filling : Filling
-        Its users are the streams; rows count all servers that there ever are. ``tasks`` and ``held`` are not read.
+        Its users are the streams. Its counts include all servers that ever exist. ``tasks`` and ``held`` are not read.
     done : function
-        Told the time and the number of tasks that were started, now and then.
+        Called from time to time with the simulated time and the number of started tasks.
     stopped : function
-        Asked now and then whether to end it here.
+        Called from time to time; True ends the simulation.
     """
     from fairopt.solvers.filling import kernel  # numba is slow to import
 
@@ -55,7 +55,7 @@ def run_events(
     state = state_of(filling, placement, scale, random_ties, False)
     run = Run.begin(filling, work)
     if run.closed.any() or (work.amounts > 0).any():
-        state.begun[:] = state.start[1:]  # servers of a row are no longer all alike from the first empty one on
+        state.begun[:] = state.start[1:]  # empty servers of a row may differ: some are closed
         kernel.close_absent(state, run)
     rng = np.random.default_rng(seed)
     now = -np.inf

@@ -1,4 +1,4 @@
-"""What a simulation keeps besides the state of progressive filling: jobs, streams, running tasks, and what changed at this moment."""
+"""The state of a simulation besides the state of progressive filling: jobs, streams, running tasks, and changes at the current moment."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from fairopt.program.filling import Filling
 
 __all__ = ["EVENT", "FREED", "IN_LINE", "IN_POOL", "RUNNING", "STARTED", "Run"]
 
-EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)  # what `progress` holds: the next event, and how many there are of each
+EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)  # positions in `progress`: the next event, and numbers of entries
 
 
 class Run(NamedTuple):
-    """Arrays only, so that a simulation can be stopped and resumed. J jobs, T tasks, N streams, U owners, S servers."""
+    """Arrays only, so a simulation can be stopped and resumed. J jobs, T tasks, N streams, U owners, S servers."""
 
     owner: IntArray  # (N,)
     rank: IntArray  # (N,)
-    streams: IntArray  # (N,) by owner
-    streams_from: IntArray  # (U + 1,) into streams
-    jobs: IntArray  # (J,) by stream, in order of submission
-    head: IntArray  # (N,) next job of the stream, a position in `jobs`
-    arrived: IntArray  # (N,) end of those that were submitted, likewise
+    streams: IntArray  # (N,) sorted by owner
+    streams_from: IntArray  # (U + 1,) first position of each owner in `streams`
+    jobs: IntArray  # (J,) sorted by stream, then by submission
+    head: IntArray  # (N,) next job of the stream, as a position in `jobs`
+    arrived: IntArray  # (N,) end of the submitted jobs of the stream, as a position in `jobs`
     stream: IntArray  # (J,)
     next_task: IntArray  # (J,)
     end_task: IntArray  # (J,)
@@ -33,32 +33,32 @@ class Run(NamedTuple):
     each_task: bool
     start: FloatArray  # (T,) nan: not started
     server: IntArray  # (T,)
-    share: FloatArray  # (U,) -1: to be computed anew
+    share: FloatArray  # (U,) -1: must be recomputed
     running: IntArray  # (U,)
     present: BoolArray  # (U,)
     best: IntArray  # (U,) scratch
-    closed: BoolArray  # (S,) no longer, or not yet, there
+    closed: BoolArray  # (S,) the server is removed, or not yet added
     kept: FloatArray  # (S, M) usage of closed servers, whose tasks run to their ends
-    number: IntArray  # (S,) tasks that run there
+    number: IntArray  # (S,) running tasks of the server
     times: FloatArray  # events
     changes: IntArray
     subjects: IntArray
     amounts: IntArray
-    ends: FloatArray  # (T,) heap of running tasks: when, and which
-    ending: IntArray  # (T,)
-    line: IntArray  # (N,) streams with tasks that wait
-    line_at: IntArray  # (N,) position there, -1: none
-    untried: BoolArray  # (N,) may fit on any server; others only on those that were freed
-    pool: IntArray  # (N,) streams of which a task may fit at this moment
-    pool_at: IntArray  # (N,)
+    ends: FloatArray  # (T,) heap of running tasks: time of the end
+    ending: IntArray  # (T,) the same heap: task
+    line: IntArray  # (N,) streams with waiting tasks
+    line_at: IntArray  # (N,) position in `line`; -1: none
+    untried: BoolArray  # (N,) tasks of the stream may fit on any server; tasks of other streams only on freed servers
+    pool: IntArray  # (N,) streams with a task that may fit at this moment
+    pool_at: IntArray  # (N,) position in `pool`; -1: none
     bound: FloatArray  # (N,) lower bound of the share
-    freed: IntArray  # (S,) servers on which there is more room than before
+    freed: IntArray  # (S,) servers with more room than before
     is_freed: BoolArray  # (S,)
-    progress: IntArray  # see above
+    progress: IntArray  # EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED
 
     @classmethod
     def begin(cls, filling: Filling, work: Work) -> Run:
-        """Return the state before anything has happened."""
+        """Return the state before the first event."""
         n, s, jobs, u = work.owner.size, int(filling.counts.sum()), work.stream.size, work.present.size
         end_task = np.cumsum(work.tasks)
         total = int(end_task[-1]) if jobs else 0

@@ -1,27 +1,25 @@
-"""The steps of progressive filling, compiled by numba: whose turn it is, which server, and the placement of one task.
+"""The steps of progressive filling, compiled by numba: the choice of the user, the choice of the server, and the placement of one task.
 
-What makes it fast is that a placement changes one server, and only takes from it. So
+A placement changes one server, and only reduces its free resources. This makes filling fast:
 
-* a server that a user's task does not fit on never comes back: searches in a fixed order (`first-fit`, the smallest share of a
-  server-specific criterion) go on from where they stopped;
-* a user for whom no server is left is done for good;
-* the share of a user can only rise, also in the eyes of the server where it is smallest: a share computed earlier is a lower bound, and
-  is computed anew only when its user is the lowest;
-* the other placements look at every server, in blocks whose loops become vector instructions where the score allows (1 to 2 ns a server
-  for the metric of the DRFH paper; l2, cosine and dot take several times that). (Keeping the best few servers of each user, and a log of
-  what changed since its last turn, was tried: with 900 users on 12,583 servers the others spoil what one keeps before its next turn, and
-  it was 2.5 to 10 times slower.)
+* A server that a user's task does not fit on never fits it later. Searches in a fixed order (`first-fit`, the smallest share of a
+  server-specific criterion) continue from the last position.
+* A user whose task fits on no server is finished.
+* The share of a user only rises, also the smallest share over servers of a server-specific criterion. So an earlier share is a lower bound,
+  and is recomputed only when its user is the lowest.
+* Other placements score every server, in blocks whose loops become vector instructions if the score allows. (A cache of the best servers of
+  each user was slower: the placements of other users invalidate it before the user's next turn.)
 
-Shares are kept in a tree of minima, in the order in which ties are broken, so that the lowest user is found in O(log N). Memory is linear
-in users, servers and the users x rows of the instance itself.
+A tree of minima holds the shares, in the order in which ties are broken, and finds the lowest user in O(log N). Memory is linear in users,
+servers, and the users x rows of the instance.
 
-Rounding. Usage is a compensated sum of demands, so that its error does not grow with the number of tasks, and stays far below ``FITS``.
-Shares are products of whole numbers and a constant (sums of such products, where a task is worth more on one server than on another), far
-more exact than ``TIE``. Scores are compared in steps of 1e-9, which makes "equal" transitive; equal scores go to the first server.
+Rounding. Usage is a compensated sum of demands: its error does not grow with the number of tasks, and stays far below ``FITS``. Shares are
+products of a whole number and a constant (or sums of such products, if the share of a task depends on the server), far more accurate than
+``TIE``. Scores are compared in steps of 1e-9, which makes equality of scores transitive. Equal scores go to the first server.
 
-All compiled steps are in this one file, and the numbers they read from others stand here again: numba keeps what it compiled until the
-file changes, and does not look at others. A test compares them. (The steps over time are a second part of it, not a second file: both parts
-call the same seventeen functions, and one that changed in another file would go on in its old form.)
+All compiled steps are in this file, and constants of other modules are repeated here: numba's cache recompiles only when this file changes,
+and ignores changes in other files. A test compares the constants. (The steps over time are in this file too, because they call the same
+functions. In a second file, they would keep an old version of a changed function.)
 """
 
 from __future__ import annotations
@@ -236,7 +234,7 @@ def _search(state, rule, n):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def fitting(state, n):  # type: ignore[no-untyped-def]
-    """Return the servers that the user's task fits on, ascending."""
+    """Return the servers that a task of user n fits on, ascending."""
     found = np.empty(state.row.size, np.int64)
     number = 0
     for row in range(state.capacity.shape[0]):
@@ -347,7 +345,7 @@ def _refresh(state, n):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def next_user(state, rng):  # type: ignore[no-untyped-def]
-    """Return the user with the smallest share, -1 if no task fits any more; where the first block ends it, whether its task fits or not."""
+    """Return the user with the smallest share whose task fits, -1 if no task fits. With ``first_block``, its task need not fit."""
     while True:
         number = _find_tied(state)
         if number == 0:
@@ -382,7 +380,7 @@ def _set_used(state, i, r, total):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def place(state, n, i):  # type: ignore[no-untyped-def]
-    """Give the user one task on the server."""
+    """Place one task of user n on server i."""
     row = state.row[i]
     _hold(state, n, i, 1.0)
     state.begun[row] = max(state.begun[row], i + 1)
@@ -407,7 +405,7 @@ def place(state, n, i):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
-    """Place tasks, the user first and then its server, until ``users`` and ``servers`` are full of them or no more fit; return how many."""
+    """Place tasks, choosing the user and then the server, until ``users`` and ``servers`` are full or no task fits; return their number."""
     placed = 0
     while placed < users.size:
         n = next_user(state, rng)
@@ -426,7 +424,7 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
-    """The same with the server first, a random one each time or in rounds of a random order: it gives the lowest user that fits a task."""
+    """As `fill`, but choose the server first, at random or in rounds of a random order, then the lowest user whose task fits on it."""
     placed = 0
     progress = state.progress
     while placed < users.size:
@@ -895,7 +893,7 @@ def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-
 
 @njit(cache=True)
 def close_absent(state, run):  # type: ignore[no-untyped-def]
-    """Close the servers that are not there at the beginning."""
+    """Close the servers that are not present at the beginning."""
     for i in range(state.row.size):
         if run.closed[i]:
             for r in range(state.used.shape[1]):
@@ -904,7 +902,7 @@ def close_absent(state, run):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def advance(state, run, rng, server_first, until, most):  # type: ignore[no-untyped-def]
-    """Let so many moments pass; return the time of the next one, inf (or one after ``until``) at the end."""
+    """Process at most ``most`` moments; return the time of the next moment; inf, or a time after ``until``, at the end."""
     progress = run.progress
     for passed in range(most + 1):
         now = run.ends[0] if progress[RUNNING] > 0 else math.inf

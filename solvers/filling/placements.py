@@ -1,9 +1,10 @@
-"""Where the next task goes: the placements of progressive filling, one small class each.
+"""Placements of progressive filling: rules that choose the server of the next task, one small class each.
 
-`PLACEMENTS` maps each identifier to its class. The built-in ones name a rule of the compiled kernel (``fairopt.solvers.filling.kernel``).
-One of your own is a function, and runs through the same loop, uncompiled. It is given the number of the user, what is free on every
-single server, (servers, resources), the demand of the task, (resources,), and the servers where it fits, ascending; it returns one of
-those. All are in the units of the instance (where time is shared, the demand is one of time, (servers, 1)):
+`PLACEMENTS` maps each identifier to its class. A built-in placement names a rule of the compiled kernel
+(``fairopt.solvers.filling.kernel``). A custom placement is a function and runs in the same loop, uncompiled. Its arguments are the number
+of the user, the free resources of every single server, (servers, resources), the demand of the task, (resources,), and the servers that the
+task fits on, ascending. It returns one of these servers. All numbers are in the units of the instance (if time is shared, the demand is
+time on each server, (servers, 1)):
 
 >>> import fairopt as fo
 >>> def last_fit(user, free, demand, fits):
@@ -32,17 +33,17 @@ __all__ = ["PLACEMENTS", "Chooser", "Placement"]
 Chooser: TypeAlias = Callable[[int, FloatArray, FloatArray, IntArray], int]
 
 _METRICS = {"l1": Rule.L1, "l2": Rule.L2, "cosine": Rule.COSINE, "dot": Rule.DOT, "tightest": Rule.TIGHTEST}
-_DIGITS = 1e-9  # a server is cut into a whole number of slots up to rounding
+_DIGITS = 1e-9  # tolerance for rounding a number of slots to a whole number
 
 
 class Placement:
-    """A placement that the kernel knows: a rule by which a server is chosen, and the options it takes."""
+    """A placement that the kernel knows: a rule that chooses a server, and its options."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
     server_first: ClassVar[bool] = False  # is the server chosen before the user?
-    too_large: ClassVar[str] = "is larger than every server where it may run"  # said of a task that fits nowhere
+    too_large: ClassVar[str] = "is larger than every server where it may run"  # message about a task that fits on no server
     rule: Rule
 
     def prepare(self, instance: Instance) -> Instance:
@@ -51,7 +52,7 @@ class Placement:
 
 
 class FirstFit(Placement):
-    """The first server, in the order of the instance, that the task fits on."""
+    """The first server that the task fits on, in the order of the instance."""
 
     name = "first-fit"
     title = "The first server that the task fits on"
@@ -61,15 +62,15 @@ class FirstFit(Placement):
 
 @dataclass(frozen=True)
 class BestFit(Placement):
-    """The server whose free resources look most like the demand; of equals the first.
+    """The server whose free resources are most similar to the demand; the first one among equals.
 
-    With f what is free on the server and d the demand, both in parts of the cluster, and p the first resource that the user demands
-    (the paper takes resource 1, which a user need not demand):
+    Let f be the free resources of the server and d the demand, both as fractions of the cluster. Let p be the first resource with d[p] > 0
+    (the paper takes resource 1, which may have demand 0). The metrics are
 
     ``l1``        smallest || d / d[p] - f / f[p] ||_1             Wang, Li and Liang (2014), Best-Fit DRFH
     ``l2``        the same in the Euclidean norm
     ``cosine``    smallest angle between d and f
-    ``dot``       largest d . f, both in parts of the server       Grandl et al. (2014), the alignment of Tetris
+    ``dot``       largest d . f, as fractions of the server        Grandl et al. (2014), the alignment of Tetris
     ``tightest``  smallest sum of f                                classical best fit
 
     Parameters
@@ -91,7 +92,7 @@ class BestFit(Placement):
 
 
 class WorstFit(Placement):
-    """The server with the most free, as a sum of parts of the cluster; of equals the first."""
+    """The server with the most free resources, as a sum of fractions of the cluster; the first one among equals."""
 
     name = "worst-fit"
     title = "The server with the most free: tasks spread out"
@@ -100,7 +101,7 @@ class WorstFit(Placement):
 
 
 class RandomRoundRobin(Placement):
-    """In rounds, each of a new random order of the servers, each server gives one task to the lowest user that fits on it."""
+    """Rounds over all servers in a new random order; each server takes a task of the user with the smallest share that fits on it."""
 
     name = "random-round-robin"
     title = "Servers in a random order, each gives one task; then a new order"
@@ -110,11 +111,10 @@ class RandomRoundRobin(Placement):
 
 
 class RandomServer(Placement):
-    """Any server at all, each time anew, gives one task to the lowest user that fits on it.
+    """A new random server each time; it takes a task of the user with the smallest share that fits on it.
 
-    The means and deviations that Kesidis et al. (2018) print for their random round robin, tables II and III, are near those of this
-    placement: drawn anew, 6.54 +- 2.33 tasks of user 1 on server 1 under DRF, where the paper has 6.55 +- 2.31. In rounds it is 6.9 +- 2.9;
-    with 200 trials the means do not tell the two apart.
+    Kesidis et al. (2018) print means and deviations for their random round robin in tables II and III. They are close to those of this
+    placement (``fairopt reproduce kesidis-tables``).
     """
 
     name = "random-server"
@@ -125,7 +125,7 @@ class RandomServer(Placement):
 
 
 class Random(Placement):
-    """Any server that the task fits on, each as likely."""
+    """A random server that the task fits on; all are equally likely."""
 
     name = "random"
     title = "Any server that the task fits on, at random"
@@ -134,9 +134,10 @@ class Random(Placement):
 
 
 class Joint(Placement):
-    """The pair of user and server with the smallest share, of equals the first user and then the first server.
+    """The pair of user and server with the smallest share; among equals, the first user and then the first server.
 
-    It is meant for server-specific criteria. Under any other, a user's share is the same everywhere, and this is first-fit.
+    The placement is meant for server-specific criteria. Under other criteria, a user's share is the same on all servers, and the placement
+    equals first-fit.
     """
 
     name = "joint"
@@ -147,16 +148,16 @@ class Joint(Placement):
 
 @dataclass(frozen=True)
 class Slots(Placement):
-    """First-fit of slots, the one resource that there is then: what fair schedulers did before DRF.
+    """First-fit with slots as the only resource, as fair schedulers worked before DRF.
 
-    A slot is 1/slots of the largest server, resource by resource. A server has as many as fit into it (a resource that it lacks apart), a
-    task takes enough of them, on one server, to cover its largest demand, and the criterion is applied to slots: DRFH then equalises
-    slots held by weight.
+    A slot is 1/slots of the largest server, resource by resource. A server has as many slots as fit into it; resources that the server
+    lacks do not count. A task takes enough slots of one server to cover each of its demands. The criterion is applied to slots, so DRFH
+    equalises slots divided by weight.
 
     Parameters
     ----------
     slots : int
-        Of the largest server.
+        Number of slots of the largest server.
     """
 
     slots: int = 14
@@ -171,7 +172,7 @@ class Slots(Placement):
         check_whole_number("slots", self.slots, 1, meaning=", the slots of the largest server")
 
     def prepare(self, instance: Instance) -> Instance:
-        """Return the instance with slots as its one resource."""
+        """Return the instance with slots as its only resource."""
         if instance.rates_per_server is not None:
             raise Unsupported(
                 'slots are cut from resources, and an instance with rates shares time; use another placement, such as "first-fit"'
@@ -184,7 +185,7 @@ class Slots(Placement):
         needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - _DIGITS)).max(axis=1)
         return Instance(
             np.where(np.isfinite(whole), whole, 0.0)[:, None],
-            np.where(np.isfinite(needed), needed, 1.0)[:, None],  # what no server has: its user has no tasks below
+            np.where(np.isfinite(needed), needed, 1.0)[:, None],  # no server has the resource: the user gets 0 tasks below
             weights=instance.weights,
             eligibility=instance.eligibility,
             counts=instance.counts,

@@ -1,16 +1,17 @@
 r"""Whole tasks of one pool on arrays: precomputed DRF, and the task-by-task filling that it approximates.
 
-User n takes the share w[n] of the pool with each task, and w* is the largest. While a user of w* gets one task, user n gets w* / w[n]:
-that is one turn of a *cycle*, and the pool has room for
+One task of user n takes the share w[n] of the pool. Let w* = max_n w[n]. In one turn of a *cycle*, user n gets w* / w[n] tasks, so a user
+with w[n] = w* gets one task. The pool has room for k turns,
 
-    k = min_r R[r] / sum_n (w* / w[n]) d[n,r]
+    k = min_r R[r] / sum_n (w* / w[n]) d[n,r].
 
-turns of it. Precomputed DRF gives floor(k w* / w[n]) tasks at once (Metin, section 3.4, algorithm 1), with O(N M) operations in all.
-Everything is rounded down, so that it fits; what is left may serve the cycle of the users without those of w*, and so on (section 6.1).
+Precomputed DRF gives floor(k w* / w[n]) tasks at once (Metin, section 3.4, algorithm 1), with O(N M) operations in all. All numbers are
+rounded down, so the tasks fit. The remaining resources may serve the cycle of the users with w[n] < w*, and so on (section 6.1).
 
-A quotient that is whole in exact arithmetic may come out just below it, and the floor would take a task away. The sum over n has
-nonnegative terms: its relative error is below (N + 8) eps, and so is that of the quotient. That much is added before the floor.
-(The paper reports that k'/w[n], with k' = k w*, is less accurate than k w*/w[n] "presumably for numerical reasons". With this they agree.)
+A quotient that is whole in exact arithmetic may be computed just below the whole number, and the floor would lose a task. The sum over n
+has nonnegative terms, so its relative error is below (N + 8) eps, and so is the relative error of the quotient. This error is added before
+the floor. (The paper reports that k'/w[n], with k' = k w*, is less accurate than k w*/w[n] "presumably for numerical reasons". With this
+correction both agree.)
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Cycle:
     Attributes
     ----------
     turns : float
-        k, for how many turns there was room.
+        k, the number of turns that fit.
     tasks : array (users,)
-        What it gave: floor(k w* / w[n]), 0 for users who take no part.
+        Tasks given: floor(k w* / w[n]), at most the task limit; 0 for users outside the cycle.
     left : array (resources,)
-        What it left of the pool.
+        Free resources of the pool after the cycle.
     """
 
     turns: float
@@ -52,18 +53,18 @@ class Cycle:
 
 
 def precompute(capacity: FloatArray, demands: FloatArray, share: FloatArray, tasks: FloatArray, most: int | None = 1) -> list[Cycle]:
-    """Return the cycles of precomputed DRF: the first, then those for which there is room for a whole turn.
+    """Return the cycles of precomputed DRF: the first cycle, then further cycles as long as a whole turn fits.
 
     Parameters
     ----------
     capacity : array (resources,)
     demands : array (users, resources)
     share : array (users,)
-        w[n], the share that one task takes; users with 0 take no part.
+        w[n], the share of one task; users with w[n] = 0 take no part.
     tasks : array (users,)
-        Tasks that each user has. A cycle gives no more than that; what it would have given otherwise is left.
+        Task limit of each user. A cycle gives no more; the resources of further tasks stay free.
     most : int or None
-        Number of cycles at most; None for all.
+        Largest number of cycles; None: no limit.
 
     >>> first, second = precompute(np.array([35.0]), np.array([[2.0], [10]]), np.array([2 / 35, 10 / 35]), np.full(2, np.inf), None)
     >>> first.turns, first.tasks, second.tasks
@@ -72,7 +73,7 @@ def precompute(capacity: FloatArray, demands: FloatArray, share: FloatArray, tas
     left = capacity.astype(float)
     wanted = np.floor(tasks)
     rank = np.argsort(-share, kind="stable")
-    rank = rank[(share[rank] > 0) & (wanted[rank] > 0)]  # from w* down
+    rank = rank[(share[rank] > 0) & (wanted[rank] > 0)]  # descending, from w* on
     cycles: list[Cycle] = []
     while rank.size and (most is None or len(cycles) < most):
         first = _first_cycle(left, demands[rank], share[rank]) if cycles else 0
@@ -100,14 +101,14 @@ def fill_lowest_first(
     ties: Ties = "index",
     go_on: bool = True,
 ) -> FloatArray:
-    """Return x (users,): task by task to the user with the lowest share x[n] w[n], from what each holds already.
+    """Fill task by task, always for the user with the lowest share x[n] w[n]; return x, (users,). Filling starts from ``held``.
 
     Parameters
     ----------
     ties : {"index", "largest-demand"}
-        Of equal shares, the first user or the one with the largest w[n] is served.
+        Among users with equal shares, the first user is served, or the user with the largest w[n].
     go_on : bool
-        Go on with the others where the task of the lowest does not fit; False is algorithm 1 of Ghodsi et al. as printed.
+        Continue with the other users if the task of the lowest does not fit. False: algorithm 1 of Ghodsi et al. as printed.
 
     >>> fill_lowest_first(np.array([9.0, 18]), np.array([[1.0, 4], [3, 1]]), np.array([2 / 9, 1 / 3]), np.full(2, np.inf))
     array([3., 2.])
@@ -128,9 +129,9 @@ def fill_lowest_first(
 
 
 def _first_cycle(left: FloatArray, demands: FloatArray, share: FloatArray) -> int:
-    """Return how many of these users, from w* down, to take out until the cycle of the others makes a whole turn."""
-    below = np.cumsum((demands / share[:, None])[::-1], axis=0)[::-1]  # a turn of the users from j on takes share[j] * below[j]
-    starts = np.flatnonzero(np.concatenate([[True], share[1:] < share[:-1]]))  # users of the same share leave together
+    """Return how many of these users, from w* down, must be removed until a whole turn of the cycle of the others fits."""
+    below = np.cumsum((demands / share[:, None])[::-1], axis=0)[::-1]  # one turn of users j, j + 1, ... takes share[j] * below[j]
+    starts = np.flatnonzero(np.concatenate([[True], share[1:] < share[:-1]]))  # users with equal shares are removed together
     for_a_turn = share[starts, None] * below[starts]
     turns = np.divide(left, for_a_turn, out=np.full(for_a_turn.shape, np.inf), where=for_a_turn > 0).min(axis=1)
     whole = np.flatnonzero(turns * (1 + _rounding(share.size)) >= 1)

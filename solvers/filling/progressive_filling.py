@@ -1,16 +1,16 @@
-"""Progressive filling: one whole task at a time to the user with the smallest share, as long as one fits.
+"""Progressive filling: place one whole task at a time, for the user with the smallest share, until no task fits.
 
-Greedy, so not exact: no allocation of a notion is approximated within any stated bound. It is what schedulers do, and what the optimum is
-there to measure.
+Progressive filling is greedy, not exact: it approximates no notion within a stated bound. Schedulers work this way, and fairopt compares
+them with the optimum.
 
-    repeat   n = a user with the smallest share, of those who have tasks left and a server that one fits on
-             i = a server that a task of n fits on, by the placement
+    repeat   n = a user with the smallest share, among the users who have a task left that fits on some server
+             i = a server that a task of n fits on, chosen by the placement
              x[n,i] += 1
 
-A placement that puts the server first chooses i, then the user with the smallest share of those that fit there. The result is maximal: at
-the end no further task fits.
+A placement may choose the server first. Then n is the user with the smallest share among the users whose task fits on server i. The result
+is maximal: no further task fits.
 
-The steps are in ``fairopt.solvers.filling.kernel``; this runs them, a batch at a time, so that progress can be told.
+The steps are in ``fairopt.solvers.filling.kernel``. This module runs them in batches, so that it can report progress.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _BATCH = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Filled:
-    """What was placed.
+    """The result of progressive filling.
 
     Attributes
     ----------
     tasks : int array (users, rows)
     users, servers : int arrays (tasks,)
-        Who received a task, and the single server that it lies on, in this order.
+        The user and the single server of each task, in the order of placement.
     blocked_by : int or None
-        The user at whom it stopped, if the first block was to end it.
+        The user whose task did not fit, if ``first_block`` ended the filling.
     loading : float
-        Seconds to load the compiled steps; nothing from the second time on.
+        Seconds to load the compiled steps; 0 if they are loaded already.
     """
 
     tasks: IntArray
@@ -65,9 +65,9 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     ----------
     placement : Placement or function
     random_ties : bool
-        Draw among the users with the smallest share, instead of taking the first in ``filling.order``.
+        Draw one of the users with the smallest share at random. Otherwise take the first of them in ``filling.order``.
     first_block : bool
-        Stop at the first user with the smallest share whose task does not fit, instead of going on with the others.
+        Stop when the task of the user with the smallest share does not fit. Otherwise continue with the other users.
     """
     started = time.perf_counter()
     from fairopt.solvers.filling import kernel  # numba is slow to import
@@ -75,7 +75,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     loading = time.perf_counter() - started
     rng = np.random.default_rng(seed)
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
-    scale[np.isinf(scale)] = 1.0  # nobody can demand what no server has
+    scale[np.isinf(scale)] = 1.0  # no server has the resource, so no task that demands it can run
     state = state_of(filling, placement, scale, random_ties, first_block)
     batches: list[tuple[IntArray, IntArray]] = []
     number = 0
@@ -103,7 +103,7 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
 
 
 def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray, random_ties: bool, first_block: bool) -> State:
-    """Return the kernel's arrays, each resource in parts of an average server: no unit matters, and scores are of the order of 1."""
+    """Return the arrays of the kernel. ``scale`` makes resources fractions of an average server: units do not matter, scores are near 1."""
     counts, worth = filling.counts, filling.criterion.per_task
     rows = filling.eligibility.shape[1]
     own_order = filling.criterion.measure is Measure.SERVER
@@ -126,11 +126,11 @@ def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray
 
 
 def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
-    """Return for each user the rows from the smallest share of a task on; those that differ by rounding stay as they are."""
+    """Return the rows for each user, ascending by the share of a task; rows whose shares differ only by rounding keep their order."""
     table = np.where(filling.eligibility, np.broadcast_to(worth if worth.ndim == 2 else worth[:, None], filling.eligibility.shape), np.inf)
     order = np.argsort(table, axis=1, kind="stable")
     ranked = np.take_along_axis(table, order, axis=1)
-    with np.errstate(invalid="ignore"):  # inf - inf, of pairs that may not run
+    with np.errstate(invalid="ignore"):  # inf - inf for pairs that may not run
         steps = np.cumsum(ranked[:, 1:] > ranked[:, :-1] * (1 + TIE), axis=1)
     level = np.zeros(order.shape, np.int64)
     np.put_along_axis(level, order, np.hstack([np.zeros((len(order), 1), np.int64), steps]), axis=1)
@@ -138,7 +138,7 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
 
 
 def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray) -> int:
-    """Do what the kernel's `fill` does, with a function that chooses the server, in the units of the instance."""
+    """Fill as the kernel's `fill` does, but let the function ``choose`` choose the server, in the units of the instance."""
     from fairopt.solvers.filling import kernel
 
     scale = safe_ratio(filling.capacities, state.capacity)[state.row]

@@ -1,4 +1,4 @@
-"""What progressive filling keeps while it runs: plain arrays, read and changed by the compiled steps of ``filling_kernel``."""
+"""The state of progressive filling: plain arrays, read and changed by the compiled steps of ``fairopt.solvers.filling.kernel``."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from fairopt.program.filling import Measure
 __all__ = ["BLOCK", "BLOCKED_BY", "ROUND_AT", "ROUND_LENGTH", "State"]
 
 BLOCK = 1024  # servers that are scored together
-_SMALL = 64  # rows of fewer servers are scored together
-ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)  # what `progress` holds
+_SMALL = 64  # rows with fewer servers are scored together
+ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)  # positions in `progress`
 
 
 class State(NamedTuple):
-    """All that the steps read and change; arrays only, so that they can be stopped and resumed. S single servers, R rows of them."""
+    """The data that the steps read and change: arrays only, so filling can be stopped and resumed. N users, S single servers, R rows."""
 
-    rule: int  # how a server is chosen
+    rule: int  # how the server is chosen
     measure: int
     random_ties: bool
     first_block: bool
     start: IntArray  # (R + 1,) first server of each row
     row: IntArray  # (S,)
-    capacity: FloatArray  # (R, M), in parts of an average server
+    capacity: FloatArray  # (R, M), as fractions of an average server
     demand: FloatArray  # (N, 1 or R, M)
     eligible: BoolArray  # (N, R)
-    wanted: IntArray  # (N,) tasks still to be placed; 0: out
-    worth: FloatArray  # (N, 1 or R) share of a task
+    wanted: IntArray  # (N,) tasks still to be placed; 0: the user is finished
+    worth: FloatArray  # (N, 1 or R) share of one task
     order: IntArray  # (N,) user of each leaf of the tree
-    leaf: IntArray  # (N,) its inverse
-    rows_by_worth: IntArray  # (N or 1, R) rows from the smallest worth
-    rank: IntArray  # (N,) position in rows_by_worth, up to which nothing fits
-    rank_server: IntArray  # (N,) and in the row
-    first: IntArray  # (N,) servers below it do not fit
-    found: IntArray  # (N,) server of the smallest residual share, since the user's share was last computed
-    segment: IntArray  # first server of each run of servers that are scored together, and their number
-    begun: IntArray  # (R,) servers of the row from here on are empty
+    leaf: IntArray  # (N,) inverse of order
+    rows_by_worth: IntArray  # (N or 1, R) rows, ascending by worth
+    rank: IntArray  # (N,) the user's task fits on no row before this position in rows_by_worth
+    rank_server: IntArray  # (N,) and on no server of that row before this one
+    first: IntArray  # (N,) the user's task fits on no server before this one
+    found: IntArray  # (N,) server with the smallest residual share, as of the last computation of the user's share
+    segment: IntArray  # first server of each run of servers that are scored together; the last entry is S
+    begun: IntArray  # (R,) servers of the row from this one on are empty
     used: FloatArray  # (S, M)
-    lost: FloatArray  # (S, M) what rounding took from it
+    lost: FloatArray  # (S, M) rounding error of used, for the compensated sum
     total: IntArray  # (N,) x[n]
     tasks: IntArray  # (N, R)
-    tree: FloatArray  # (2 * leaves,) smallest share below each node
+    tree: FloatArray  # (2 * leaves,) smallest share in the subtree of each node
     tied: IntArray  # (N,) scratch
     shares: FloatArray  # (N,) scratch
     free: FloatArray  # (M, S) capacity - used
-    inverse: FloatArray  # (M, S) 1 / free, 0 where nothing is
+    inverse: FloatArray  # (M, S) 1 / free; 0 if free is 0
     ratio: FloatArray  # (M,) scratch
     scores: FloatArray  # (BLOCK,) scratch
-    open: IntArray  # (S,) servers of the round
-    progress: IntArray  # see above
+    open: IntArray  # (S,) servers of the current round
+    progress: IntArray  # ROUND_AT, ROUND_LENGTH, BLOCKED_BY
 
     @classmethod
     def begin(cls, **given: Any) -> State:
-        """Fill in what every filling starts with."""
+        """Return the state before the first step."""
         n, s, m = len(given["wanted"]), len(given["row"]), given["capacity"].shape[1]
         rows = given["eligible"].shape[1]
         leaves = 1 << max(n - 1, 0).bit_length()
@@ -101,19 +101,19 @@ class State(NamedTuple):
 def _already(
     held: IntArray, *, row: IntArray, demand: FloatArray, worth: FloatArray, measure: int, eligible: BoolArray, **_: Any
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return x[n], x[n,row], the usage of each server, and shares from which the tree can start, of tasks that run already."""
+    """Return x[n], x[n,row], the usage of each server, and initial shares for the tree, given the tasks that already run."""
     tasks = np.zeros(eligible.shape, np.int64)
     np.add.at(tasks.T, row, held.T)
     one = demand.shape[1] == 1
     used = np.stack([((demand[:, :, r] if one else demand[:, row, r]) * held).sum(axis=0) for r in range(demand.shape[2])], axis=1)
-    # A share in the eyes of a server is computed when its user is the lowest; until then any lower bound does.
-    parts = np.multiply(tasks, worth, out=np.zeros(tasks.shape), where=tasks > 0)  # a share may be inf where nothing can run
+    # A share on a server is computed when its user is the lowest. Until then the tree needs only a lower bound.
+    parts = np.multiply(tasks, worth, out=np.zeros(tasks.shape), where=tasks > 0)  # worth may be inf where no task can run
     share = parts.sum(axis=1) if measure == Measure.OWN else np.zeros(len(held))
     return held.sum(axis=1), tasks, used, share
 
 
 def _segments(start: IntArray, each_row: bool) -> IntArray:
-    """Return where runs of rows begin, and the last ends: large rows alone, small ones together (unless tasks differ from row to row)."""
+    """Return the borders of runs of rows: a large row is a run, and neighbouring small rows are one (unless demands depend on the row)."""
     large = (np.diff(start) >= _SMALL) | each_row
     borders: IntArray = np.unique(start[np.concatenate([[True], large[1:] | large[:-1], [True]])])
     return borders
