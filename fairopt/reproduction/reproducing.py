@@ -1,12 +1,12 @@
-"""What the papers print beside what comes out here: ``fairopt reproduce``.
+"""Published results compared with the results of fairopt: ``fairopt reproduce``.
 
-An experiment yields rows; `EXPERIMENTS` maps identifiers to them. The small examples of each paper are data (`fairopt.papers`). Means of
-random trials are functions here. To add one: a function from a `Run` to rows, and an entry.
+An experiment yields rows. `EXPERIMENTS` maps identifiers to experiments. The small examples of each paper are data (`fairopt.papers`). The
+random trials are functions. To add an experiment, write a function from a `Run` to rows, and add an entry.
 
-Verdict of a row: it agrees with the paper within the tolerance; or it differs as is known and explained; or it differs unexpectedly, which
-would be a fault of fairopt or of the explanation. Means agree if their difference is within its 99.9 % confidence interval, by the
-pooled variance of both samples. Trial number j of a setting has random numbers of its own, whoever computes it: the answer does not
-depend on the number of workers.
+The verdict of a row says that it agrees with the paper within the tolerance, or differs in a known and explained way, or differs
+unexpectedly. An unexpected difference is a fault of fairopt or of the explanation. Two means agree if their difference is within its 99.9 %
+confidence interval, by the pooled variance of both samples. Trial j of a setting has its own random numbers, so the results do not depend
+on the number of workers.
 
 >>> for experiment, rows in reproduce(["drf"]):
 ...     for row in rows:
@@ -47,7 +47,7 @@ __all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "repr
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """Some results of one paper. ``trials`` tells how many random trials or simulations ``rows`` makes in a run, if any."""
+    """Some results of one paper. ``trials`` returns the number of random trials or simulations of ``rows``, for a quick run or not."""
 
     id: str
     title: str
@@ -70,22 +70,22 @@ def reproduce(
     Parameters
     ----------
     ids : identifiers of `EXPERIMENTS`, optional
-        All by default.
+        Default: all experiments.
     quick : bool
-        Fewer trials, whose intervals are wider.
+        Run fewer trials, with wider intervals.
     jobs : int
-        Workers for random trials; -1 for one on each core.
+        Number of workers for random trials; -1: one worker on each core.
     done : function of an int, optional
-        Is told how many more trials are done.
+        Called with the number of trials finished since the last call.
     data : path, optional
-        Folder of public traces; without it, experiments that need one take a synthetic one.
+        Folder of public traces. Without it, experiments use a synthetic trace.
     draw : function of a name and a function that returns a figure, optional
-        Is given the pictures of experiments that have some, such as "drfh-figure-5".
+        Called for each figure of the experiments, such as "drfh-figure-5".
 
     Raises
     ------
     InvalidInstance
-        There is no such experiment, or no such folder.
+        The experiment or the folder does not exist.
     """
     chosen = list(EXPERIMENTS if ids is None else ids)
     for name in chosen:
@@ -100,10 +100,10 @@ def reproduce(
 # Small examples: data ------------------------------------------------------------------------------------------------------------
 
 
-# What answers that is no notion, by name: tasks (users, servers), and shares.
+# Algorithms that are not notions, by name.
 ALGORITHMS: dict[str, Callable[..., Allocation]] = {"schedule": schedule, "precomputed-drf": precomputed_drf}
 
-# What is compared: a function of the instance, of the tasks (users, servers) and of the shares.
+# Quantities that are compared: functions of the instance, of the tasks (users, servers) and of the shares.
 QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] = {
     "tasks": lambda instance, tasks, shares: tasks.sum(axis=1),
     "shares": lambda instance, tasks, shares: shares,
@@ -117,7 +117,7 @@ QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] 
 
 
 def answer(result: Result, instance: Instance, solver: str | None = None) -> FloatArray:
-    """Return the quantity of a result as it comes out here (by an engine of one's choice, where a notion is solved)."""
+    """Compute the quantity of a result; ``solver`` names the engine if the result has a notion."""
     tasks, shares = np.zeros((instance.n_users, instance.n_servers)), np.zeros(instance.n_users)
     if result.notion is not None or result.algorithm is not None:
         allocation = (
@@ -169,7 +169,7 @@ def _equal(ours: FloatArray, theirs: FloatArray, tolerance: float) -> bool:
 
 
 def _pdrf_trials(run: Run) -> Iterator[Row]:
-    """Users with fewer and with more tasks by precomputed DRF than by algorithm 1 of Ghodsi et al.: Metin, tables 1 and 2."""
+    """Numbers of users with fewer and with more tasks by precomputed DRF than by algorithm 1 of Ghodsi et al.: Metin, tables 1 and 2."""
     trials = read("pdrf").more["trials"]
     repetitions = trials["quick" if run.quick else "repetitions"]
     for setting in trials["setting"]:
@@ -205,7 +205,7 @@ def _fewer_and_more(setting: dict[str, Any], users: int, rng: np.random.Generato
 
 
 def _drfh_table_1(run: Run) -> Iterator[Row]:
-    """What 100 servers drawn from table I hold: the mean, and the interval in which 99.9 % of such draws lie."""
+    """Total capacity of 100 servers drawn from table I: the mean, and the interval that contains 99.9 % of such draws."""
     table = read("drfh").more["table-1"]
     counts, *columns = np.array(table["servers"], float).T
     part = counts / counts.sum()

@@ -22,7 +22,7 @@ __all__ = ["drfh_figure_4", "drfh_placements", "kesidis_tables", "number_of_tria
 
 
 def number_of_trials(paper: str, table: str) -> Callable[[bool], int]:
-    """Return the function that says how many trials the settings of a table of a paper make, in a quick run or not."""
+    """Return a function that maps ``quick`` to the number of trials of all settings in a table of a paper."""
     settings = read(paper).more[table]
     return lambda quick: len(settings.get("setting", [settings])) * int(settings["quick" if quick else "repetitions"])
 
@@ -31,7 +31,7 @@ def number_of_trials(paper: str, table: str) -> Callable[[bool], int]:
 
 
 def kesidis_tables(run: Run) -> Iterator[Row]:
-    """Means and deviations of tasks (tables II and III) and of what is left (tables IV and V) under random servers."""
+    """Means and deviations of tasks (tables II and III) and of free resources (tables IV and V) under random servers."""
     trials = read("kesidis").more["trials"]
     repetitions = trials["quick" if run.quick else "repetitions"]
     for setting in trials["setting"]:
@@ -51,7 +51,7 @@ def _random_servers(setting: dict[str, Any], rng: np.random.Generator) -> FloatA
 def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[str, str], values: FloatArray, trials: int) -> Iterator[Row]:
     published, known = setting[quantity], setting.get("ours", {}).get(quantity, {})
     found = {"mean": values.mean(axis=0), "deviation": values.std(axis=0, ddof=1)}
-    # The difference of two means: their pooled variance, by what is printed, or by our own trials where that is larger.
+    # The pooled variance of two means uses the printed deviation, or the deviation of our trials if it is larger.
     widths = {
         "mean": [interval(x, max(s, float(x.std(ddof=1))), trials) for x, s in zip(values.T, published["deviation"], strict=True)],
         "deviation": [deviation_interval(x, trials) for x in values.T],
@@ -77,11 +77,11 @@ def _mean_and_deviation(setting: dict[str, Any], quantity: str, tables: tuple[st
 
 
 def drfh_figure_4(run: Run) -> Iterator[Row]:
-    """Dominant shares under best-fit, as one user after another comes."""
+    """Smallest dominant share under best-fit as users join one after another."""
     figure = read("drfh").more["figure-4"]
     outcomes = sample(partial(_one_after_another, figure), "drfh-figure-4", figure["quick" if run.quick else "repetitions"], run)
     for number, (published, values) in enumerate(zip(figure["published"], outcomes.T, strict=True), start=1):
-        width = 0.5 + Z * float(values.std(ddof=1))  # of a draw, not of the mean: the paper has one
+        width = 0.5 + Z * float(values.std(ddof=1))  # interval of one draw, not of the mean: the paper has one draw
         yield compared(
             id=f"drfh-figure-4-{number}",
             what=f"users 1 to {number}, %" if number > 1 else "user 1 alone, %",
@@ -101,7 +101,7 @@ def _one_after_another(figure: dict[str, Any], rng: np.random.Generator) -> Floa
 
 
 def drfh_placements(run: Run) -> Iterator[Row]:
-    """Utilization and least share of best-fit, first-fit and slots beside the exact optimum of divisible tasks."""
+    """Utilization and smallest share of best-fit, first-fit and slots, compared with the exact optimum of divisible tasks."""
     study = read("drfh").more["placements"]
     outcomes = sample(partial(_placements, study), "drfh-placements", study["quick" if run.quick else "repetitions"], run, batch_size=1)
     outcomes[:, :, 2] *= 100 / outcomes[:, :1, 2]
@@ -125,12 +125,12 @@ def drfh_placements(run: Run) -> Iterator[Row]:
             ours=[float(gain.mean())],
             tolerance=width,
             mean=True,
-            holds=float(gain.mean()) > width,  # an order is all that the paper says and that can be compared
+            holds=float(gain.mean()) > width,  # the paper states only the order
         )
 
 
 def _study_row(what: str, values: FloatArray, known: list[float], published: list[float] | None, differs: str, trials: int) -> Row:
-    """Compare means with what came out before, and print them beside what the paper has of other users."""
+    """Compare means with stored results of fairopt. The published numbers are for other users and only printed."""
     deviation = values.std(axis=0, ddof=1)
     width = np.array([interval(x, s, trials) for x, s in zip(values.T, deviation, strict=True)]) + 0.005
     as_known = bool((np.abs(values.mean(axis=0) - known) <= width).all())
@@ -149,11 +149,11 @@ def _study_row(what: str, values: FloatArray, known: list[float], published: lis
 
 
 def _placements(study: dict[str, Any], rng: np.random.Generator) -> FloatArray:
-    """Return CPU and memory in use, in per cent, and the least share, of each scheduler from the exact one on."""
+    """Return CPU and memory in use, in per cent, and the smallest share of each scheduler; the exact optimum comes first."""
     instance = google(study["users"], study["drawn"], seed=rng)
     options = [scheduler.get("options") for scheduler in study["scheduler"]]
     allocations = [schedule(instance, "drfh", **chosen) if chosen else solve(instance, "drfh") for chosen in options]
-    share = (instance.demands / instance.total_capacity).max(axis=1)  # of the cluster; those of slots are others
+    share = (instance.demands / instance.total_capacity).max(axis=1)  # shares of the cluster, not of slots
     return np.array(
         [(*(100 * a.usage.sum(axis=0) / instance.total_capacity), float((share * a.tasks_per_user).min())) for a in allocations]
     )

@@ -1,6 +1,6 @@
-"""Figures over time: users who come one after another (Wang, Li and Liang 2014), a user who is away (Khamse-Ashari et al. 2017).
+"""Figures over time: users who join one after another (Wang, Li and Liang 2014), a user who is away (Khamse-Ashari et al. 2017).
 
-Their settings are data, in `fairopt.papers`.
+The settings are data, in `fairopt.papers`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = ["drfh_figure_4_over_time", "psdsf_figure_6", "user_away"]
 
 
 def drfh_figure_4_over_time(run: Run) -> Iterator[Row]:
-    """Smallest mean dominant share under best-fit DRFH while one, two and three users are there; tasks end, and none is taken back."""
+    """Smallest mean dominant share under best-fit DRFH while one, two and three users are present; tasks end, and no task is stopped."""
     figure = read("drfh").more["figure-4-over-time"]
     outcomes = sample(partial(_shares_over_time, figure), "drfh-figure-4-over-time", figure["quick" if run.quick else "repetitions"], run)
     for number, (published, values) in enumerate(zip(figure["published"], outcomes.transpose(1, 0, 2), strict=True), start=1):
-        least = values[:, :number].min(axis=1)  # what is left when the others are blocked goes to somebody: the least is the level
-        width = 0.5 + Z * float(least.std(ddof=1))  # of a draw, not of the mean: the paper has one
+        least = values[:, :number].min(axis=1)  # a user may get resources that fit no other: the smallest is the level
+        width = 0.5 + Z * float(least.std(ddof=1))  # interval of one draw, not of the mean: the paper has one draw
         low, high = figure["between"][number - 1]
         yield compared(
             id=f"drfh-figure-4-over-time-{number}",
@@ -61,9 +61,9 @@ def _shares_over_time(figure: dict[str, Any], rng: np.random.Generator) -> Float
 
 
 def psdsf_figure_6(run: Run) -> Iterator[Row]:
-    """Utilization of the CPU of classes C and D while user 4 is there, away, and back.
+    """Utilization of the CPU of classes C and D while user 4 is present, away, and back.
 
-    Under three notions, exact at every moment; and under PS-DSF by servers that act every second, each by itself.
+    The schedulers are three notions, exact at every moment, and PS-DSF by servers that each act alone every second.
     """
     figure = read("psdsf").more["figure-6"]
     used: dict[str, FloatArray] = {}
@@ -87,7 +87,7 @@ def psdsf_figure_6(run: Run) -> Iterator[Row]:
 
 
 def user_away(scheduler: str) -> Simulation:
-    """Return the simulation of figure 6 of the PS-DSF paper under a scheduler: user 4 leaves and is back.
+    """Simulate figure 6 of the PS-DSF paper under a scheduler: user 4 leaves and comes back.
 
     >>> user_away("psdsf:period=1:phases=sweep").settling["distance_0.001"].tolist()  # periods: start, user 4 leaves, user 4 is back
     [2.0, 1.0, 2.0]
@@ -119,7 +119,7 @@ def _at_moments(figure: dict[str, Any], simulation: Simulation) -> FloatArray:
 
 
 def _servers(figure: dict[str, Any]) -> Iterator[Row]:
-    """Where servers that act every second settle, and after how many periods; by when they act."""
+    """Utilization at which servers that act every second settle, and the number of periods until then, for each order of actions."""
     setting = figure["asynchronous"]
     for entry in setting["phases"]:
         found = user_away(f"psdsf:period={setting['period']}:phases={entry['name']}")
@@ -153,7 +153,7 @@ def _servers(figure: dict[str, Any]) -> Iterator[Row]:
 
 
 def _figure() -> Figure:
-    """Draw figure 6 of the PS-DSF paper: the CPU of classes C and D over time, with what the paper says of it.
+    """Draw figure 6 of the PS-DSF paper: the CPU of classes C and D over time, with the statements of the paper as caption.
 
     >>> [axes.get_title(loc="left") for axes in _figure().axes]
     ['CPU of class C (33 servers)', 'CPU of class D (11 servers)']
@@ -172,10 +172,10 @@ def _figure() -> Figure:
 
 
 def _claims(figure: dict[str, Any], used: dict[str, FloatArray]) -> Iterator[Row]:
-    """What the text says of the figure, at each of the three moments: PS-DSF uses no less of C and D; all else is full under each.
+    """Statements of the text about the figure, at three moments: PS-DSF uses no less of C and D; all other resources are full under each.
 
-    D is compared while user 4 is there. While it is away, users 1 and 2 have tasks on A, B and D, and where those of an exact allocation of
-    TSF or C-DRFH lie is not unique: the CPU of D is anything from 75 % (as under PS-DSF) to 100 %.
+    D is compared while user 4 is present. While user 4 is away, users 1 and 2 have tasks on A, B and D. The servers of these tasks are not
+    unique in an exact allocation of TSF or C-DRFH, and the CPU of D may be anything from 75 % (as under PS-DSF) to 100 %.
     """
     first, *others = (used[entry["name"]] for entry in figure["notion"])
     classes = figure["classes"]

@@ -1,11 +1,10 @@
 """A day of a Google trace on 2,000 servers: table II and figures 5 to 8 of Wang, Li and Liang (2014).
 
-The trace is the public one where its folder is given, and synthetic (`fairopt.generators.traces`) elsewhere. It is simulated once under
-each
-scheduler, and once on *dedicated clouds*: the servers are dealt out to the users, an equal number to each, and nobody may run elsewhere.
-Tasks whose end the public trace does not tell hold what they have to the end of the day; they are not counted as completed, nor as tasks.
+The trace is the public trace if its folder is given, and a synthetic trace (`fairopt.generators.traces`) otherwise. It is simulated once
+under each scheduler, and once on *dedicated clouds*: each user gets an equal number of servers of its own and may run only there. Some
+tasks have no end in the public trace. They hold their resources to the end of the day and are counted neither as completed nor as tasks.
 
-The settings, what the paper prints and what is known to come out are data, in ``fairopt/papers/drfh.toml``.
+The settings, the published numbers and the known results of fairopt are data, in ``fairopt/papers/drfh.toml``.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _NAME = "drfh-trace"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What came of a trace, by scheduler: "best-fit", "first-fit", "14 slots", ..., "dedicated clouds"."""
+    """The simulations of a trace by scheduler: "best-fit", "first-fit", "14 slots", ..., "dedicated clouds"."""
 
     trace: Trace
     until: float
@@ -53,17 +52,17 @@ class Day:
         return 100 * np.array([means["cpu"], means["memory"]])
 
     def ratios(self, name: str) -> FloatArray:
-        """Return the part of each user's tasks that ended, (users,); nan: no task can have."""
+        """Return the fraction of each user's tasks that ended, (users,); nan: no task can end."""
         return completion_ratios(self.trace, self.found[name].ended, self.until)
 
 
 def number_of_simulations(quick: bool) -> int:
-    """Return how many there are: best-fit, first-fit, each number of slots, dedicated clouds."""
+    """Return the number of simulations: best-fit, first-fit, each number of slots, dedicated clouds."""
     return 3 + len(read("drfh").more["day"]["slots"])
 
 
 def drfh_trace(run: Run) -> Iterator[Row]:
-    """Compare what the paper says of its day with what comes out here, and draw figures 5 to 8."""
+    """Compare the statements of the paper about its day with the simulations, and draw figures 5 to 8."""
     settings = read("drfh").more["day"]
     trace = _trace(settings, run)
     day = _simulated(trace, settings, run)
@@ -97,7 +96,7 @@ def _trace(settings: dict[str, Any], run: Run) -> Trace:
 
 
 def every_tenth_user(trace: Trace) -> Trace:
-    """Return the jobs of every tenth user, from the third on, in order of the number of their tasks: some of the large, most small."""
+    """Return the jobs of every tenth user, from the third on, with users sorted by descending number of tasks."""
     tasks = np.bincount(trace.user, weights=trace.tasks)
     chosen = np.isin(trace.user, np.argsort(-tasks, kind="stable")[2::10])
     return Trace(
@@ -112,7 +111,7 @@ def every_tenth_user(trace: Trace) -> Trace:
 
 
 def dedicated_clouds(servers: FloatArray, trace: Trace, rng: np.random.Generator) -> Instance:
-    """Return a cluster whose servers are dealt out at random, in turn, to the users of a trace: nobody may run on another's."""
+    """Return a cluster whose servers are dealt at random, in turn, to the users of a trace; a user may run only on its own servers."""
     owner = np.empty(len(servers), np.int64)
     owner[rng.permutation(len(servers))] = np.arange(len(servers)) % len(trace.users)
     own = owner == np.arange(len(trace.users))[:, None]
@@ -144,13 +143,13 @@ def _simulated(trace: Trace, settings: dict[str, Any], run: Run) -> Day:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Rows of a kind of trace: what the paper prints, what is known to come out, and why that differs."""
+    """Rows for one kind of trace: published numbers, known results of fairopt, and the reason of the difference."""
 
     settings: dict[str, Any]
     kind: str
 
     def row(self, id: str, what: str, citation: str, ours: Any, published: list[Any] | None = None, holds: bool | None = None) -> Row:
-        """Return a row. ``holds``: is it as the paper says, where that is not that the numbers are equal as printed?"""
+        """Return a row. ``holds`` is whether the statement of the paper is true; default: whether the numbers equal the printed ones."""
         values = [round(float(value), 1) for value in np.atleast_1d(ours)]
         if published is not None and holds is None:
             holds = bool(np.allclose(np.atleast_1d(ours), published, rtol=0, atol=0.05))
@@ -225,7 +224,7 @@ def _figure_7_rows(day: Day, best: str, settings: dict[str, Any], compare: _Comp
         no_less,
         holds=no_less >= settings["almost"],
     )
-    behind = known & (slots < 1)  # the others have all that there is to have
+    behind = known & (slots < 1)  # all tasks of the other users are completed
     if behind.any():
         higher = 100 * float((fit[behind] > slots[behind]).mean())
         yield compare.row(

@@ -1,8 +1,7 @@
-"""Random trials, and how their means compare with published ones.
+"""Random trials, and the comparison of their means with published means.
 
-Trial number j of a setting has random numbers of its own, whoever computes it: the answer does not depend on the number of workers. Two
-means agree if their difference is within its 99.9 % confidence interval, by the pooled variance of both samples; two standard deviations
-likewise.
+Trial j of a setting has its own random numbers, so the results do not depend on the number of workers. Two means agree if their difference
+is within its 99.9 % confidence interval, by the pooled variance of both samples. Two standard deviations are compared likewise.
 """
 
 from __future__ import annotations
@@ -23,38 +22,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Row", "Run", "Verdict", "Z", "compared", "deviation_interval", "interval", "sample"]
 
-Z = 3.2905267314918945  # 99.9 % of a normal distribution are within so many standard deviations: some 50 means are compared at once
+Z = 3.2905267314918945  # 99.9 % of a normal distribution are within Z standard deviations; strict, because many means are compared
 _BATCH = 25  # trials that a worker takes at a time
 
 
 class Verdict(Enum):
-    """How a row compares with the paper."""
+    """The result of comparing a row with the paper."""
 
     AGREES = "agrees"
     KNOWN = "known difference"
-    SILENT = "not printed"  # the paper gives no number; ours is what it was
+    SILENT = "not printed"  # the paper prints no number; ours equals the stored result
     DIFFERS = "differs"
-    NOT_RUN = "not run"  # what it needs is not installed
+    NOT_RUN = "not run"  # a package that the row needs is not installed
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One published result beside ours.
+    """One published result and the result of fairopt.
 
     Attributes
     ----------
     id, what, citation : str
     published : list of numbers (nested, for several rows) or None
-        As printed; None where the paper gives none.
+        As printed; None: the paper prints no numbers.
     ours : list of numbers
     tolerance : float
-        Half a unit of the last digit printed, or the half-width of the confidence interval of the difference of two means; of several
-        means the largest, while each is compared by its own.
+        Half a unit of the last printed digit, or the half-width of the confidence interval of the difference of two means. For several
+        means it is the largest half-width; each mean is compared by its own.
     mean : bool
-        Is it a mean of random trials?
+        Whether the result is a mean of random trials.
     verdict : Verdict
     note : str
-        Why it differs, if it does.
+        The reason of a difference.
     """
 
     id: str
@@ -70,20 +69,20 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How to run.
+    """Options of a run.
 
     Attributes
     ----------
     quick : bool
-        Fewer trials, a part of a trace.
+        Run fewer trials, and use a part of a trace.
     jobs : int
-        Workers; -1 for one on each core.
+        Number of workers; -1: one worker on each core.
     done : function of an int
-        Is told how many more trials are done.
+        Called with the number of trials finished since the last call.
     data : path, optional
         Folder of public traces.
     draw : function of a name and a function that returns a figure
-        What becomes of the pictures of an experiment: by default nothing, and none is drawn.
+        Called for each figure of an experiment. Default: no figure is drawn.
     """
 
     quick: bool = False
@@ -111,11 +110,11 @@ def compared(
     Parameters
     ----------
     holds : bool or None
-        Is the result as the paper says? None where the paper gives no number.
+        Whether the result agrees with the paper. None: the paper prints no number.
     as_known : bool
-        If not: is it what is known to come out?
+        Whether the result equals the stored result of fairopt; read only if it does not agree with the paper.
     differs : str
-        Why it is known to differ; printed below the table where it does.
+        The reason of a known difference; printed below the table if the result differs.
 
     >>> compared("a", "tasks", "table I", published=[3], ours=[4], tolerance=0.5, holds=False, as_known=True, differs="A tie.").note
     'A tie.'
@@ -142,13 +141,13 @@ def sample(trial: Callable[[np.random.Generator], FloatArray], name: str, trials
         return outcomes
 
     batches = [range(first, min(first + batch_size, trials)) for first in range(0, trials, batch_size)]
-    # Threads: numpy and compiled code let go of the interpreter, and there is nothing to start and to copy.
+    # Threads suffice: numpy and compiled code release the interpreter lock, and threads start without copying data.
     done = Parallel(n_jobs=run.jobs, prefer="threads")(delayed(batch)(numbers) for numbers in batches)
     return np.array([outcome for outcomes in done for outcome in outcomes])
 
 
 def interval(outcomes: FloatArray, deviation: float, trials: int) -> float:
-    """Return the half-width of the 99.9 % interval of the difference of two means: of these outcomes, and of a published sample.
+    """Return the half-width of the 99.9 % interval of the difference of two means: the mean of ``outcomes`` and a published mean.
 
     >>> round(interval(np.array([1.0, 2, 3, 4]), 1.0, 4), 3)
     2.85
@@ -159,9 +158,9 @@ def interval(outcomes: FloatArray, deviation: float, trials: int) -> float:
 
 
 def deviation_interval(outcomes: FloatArray, trials: int) -> float:
-    """Return the half-width of the 99.9 % interval of the difference of two standard deviations, of two samples of one distribution.
+    """Return the half-width of the 99.9 % interval of the difference of the standard deviations of two samples of one distribution.
 
-    With the kurtosis k of these outcomes, the variance of a standard deviation s of n is about s^2 (k - 1) / 4n.
+    Let k be the kurtosis of the outcomes. The variance of the standard deviation s of n outcomes is about s^2 (k - 1) / 4n.
 
     >>> round(deviation_interval(np.array([1.0, 2, 3, 4]), 4), 3)
     1.202
