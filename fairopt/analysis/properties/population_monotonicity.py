@@ -45,10 +45,10 @@ def check(case: Case) -> Verdict:
     if case.allocation.question is None:
         return does_not_apply(NAME, "Does not apply: nothing says how the allocation was made, so it cannot be made again without a user.")
     if case.members.size < 2:
-        return holds(NAME, "Nobody is left when one leaves.")
+        return holds(NAME, "At most one user takes part, so nobody can lose when a user leaves.")
     leaving = _leaving(case)
     if not leaving.size:
-        return holds(NAME, "Nobody can lose when another leaves: there is nobody who could rise at a lower level of the leximin.", 0)
+        return holds(NAME, "Nobody can lose when another user leaves: no user below another could rise.", 0)
     end = case.deadline()
     worst, tried, failed, witness = 0.0, 0, "", None
     from joblib import delayed, effective_n_jobs

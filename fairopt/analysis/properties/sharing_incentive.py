@@ -36,7 +36,7 @@ def check(case: Case) -> Verdict:
     lack = np.where(case.part, owed - case.value, 0.0)
     below = np.flatnonzero(lack > case.slack)
     if not below.size:
-        return holds(NAME, "Everybody runs at least what its slice of every server would, cut by the weights of all users.")
+        return holds(NAME, "Everyone runs at least what its weighted slice of each server could run.")
     n = int(below[lack[below].argmax()])
     weights = instance.weights
     whose = "by its weights" if weights.ndim == 2 else f"{figure(weights[n], 6)}/{figure(weights.sum(), 6)}, by weight,"
@@ -55,7 +55,7 @@ def check(case: Case) -> Verdict:
     return violated(
         NAME,
         lack[n],
-        f"{plural(below.size, 'user runs', 'users run')} less than in a slice of every server, cut by the weights of all users.",
+        f"{plural(below.size, 'user runs', 'users run')} less than a weighted slice of each server could run.",
         witness,
     )
 

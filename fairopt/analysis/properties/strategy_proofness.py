@@ -106,7 +106,7 @@ def check(case: Case) -> Verdict:
         )
     liars = case.members[~case.complete[case.members]]
     if not liars.size:
-        return Verdict(NAME, True, 0.0, "Everybody has all its tasks, so that nobody has anything to lie for.", searched=0)
+        return Verdict(NAME, True, 0.0, "Every user has all its tasks, so no lie can gain anything.", searched=0)
     search = _Search(case)
     search.try_all(search.systematic(liars))
     search.local()
