@@ -223,7 +223,8 @@ def walk(users: UserTables, deadline: Deadline, near: Near | None = None, enough
         if not arrived and now.missed_money < _NEAR:
             now = _measured(setting, _with_lower_alpha(setting, now), now.scaling)
         try:
-            variables, scaling = _step(setting, now), now.scaling
+            kkt = _kkt(setting, now)  # kept until the next one is there: memory that was given back would have to be fetched again
+            variables, scaling = _step(setting, now, kkt), now.scaling
         except np.linalg.LinAlgError:
             break
     return best
@@ -371,10 +372,10 @@ def _measured_limits(setting: _Setting, at: _Variables, scaling: _Scaling, t: An
 # A step --------------------------------------------------------------------------------------------------------------------------
 
 
-def _step(setting: _Setting, now: _Iterate) -> _Variables:
+def _step(setting: _Setting, now: _Iterate, kkt: tuple[Any, KKTSystem]) -> _Variables:
     """Predict, correct, and go as far as all stays positive and residuals of limits stay small."""
     users, xp, at = setting.users, setting.users.arrays.xp, now.at
-    kappa, system = _kkt(setting, now)
+    kappa, system = kkt
     affine = _direction(setting, now, kappa, system, -now.pair_products, -now.limit_products)
     length = _step_length(setting, now, affine)
     # Centring.
