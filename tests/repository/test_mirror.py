@@ -13,12 +13,7 @@ NOTHING_TO_COMPUTE = {  # module: why
     "via_highs.engine": "hands programs to the modules beside it; tests/conformance asks every engine",
     "trajectory.engine": "follows trajectory.central_path; tests/conformance asks every engine",
 }
-WAITING = {  # modules that are still tested through fairopt.solve alone; nothing may be added
-    *(f"alpha_fair.{name}" for name in ("capped_demand", "market", "reduced_weights", "tradeoff")),
-    *(f"equilibrium.{name}" for name in ("asynchronous", "equations", "kernel", "polish", "smoothing_kernel")),
-    *(f"structure.{name}" for name in ("newton", "server_blocks", "user_tables")),
-    *("trajectory.central_path", "interior_point.faces"),
-}
+WAITING: set[str] = {"interior_point.faces"}  # modules that are still tested through fairopt.solve alone; nothing may be added
 
 if not (ROOT / "pyproject.toml").exists():
     pytest.skip("about the repository, and this is a copy of the tests", allow_module_level=True)
