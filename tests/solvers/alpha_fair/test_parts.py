@@ -28,7 +28,7 @@ def test_the_rounded_kink(width: float) -> None:
     t, slope = rounded_demand(NUMPY, log_demand, log_cap, width)
     for n, (demand, cap) in enumerate(zip(log_demand, log_cap, strict=True)):
         low = min(demand, cap)
-        root = brentq(lambda u, d=demand, c=cap: (c - u) * (d - u) - width**2, low - 10 * width - 10, low, xtol=1e-14)  # type: ignore[misc]
+        root = brentq(lambda u, d=demand, c=cap: (c - u) * (d - u) - width**2, low - 10 * width - 10, low, xtol=1e-14)
         assert np.log(t[n]) == pytest.approx(root, abs=1e-12)
     step = 1e-6
     ahead, behind = (np.log(rounded_demand(NUMPY, log_demand + d, log_cap, width)[0]) for d in (step, -step))
