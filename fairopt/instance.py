@@ -345,7 +345,9 @@ class Instance:
             self.demands,
             weights=self.weights,
             tasks=self.tasks,
-            parallelism=np.where((part > 0) & np.isfinite(self.parallelism), self.parallelism * part, np.inf),
+            parallelism=np.multiply(
+                self.parallelism, part, out=np.full(self.n_users, np.inf), where=(part > 0) & np.isfinite(self.parallelism)
+            ),
             users=self.users,
             servers=["pool"],
             resources=self.resources,

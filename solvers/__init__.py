@@ -66,7 +66,8 @@ SOLVERS: dict[str, type[Backend]] = {
 def candidates(program: Program, solver: str | None) -> list[Backend]:
     """Return the engine asked for ("pyomo:NAME": with that solver inside), or all that can solve the program, in the order to try them.
 
-    The order is that of `SOLVERS`, but an engine that is the fastest by measurement (`Backend.wins`) comes first.
+    The order is that of `SOLVERS`, but an engine that is the fastest by measurement (`Backend.wins`) comes first. After the first, engines
+    that would take too long for a program of this size (`Backend.most_pairs`) are left out.
 
     Raises
     ------
@@ -81,7 +82,8 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
         there = [SOLVERS[name] for name in capable if SOLVERS[name].available()]
         if there:
             first = next((engine for engine in there if engine.wins(program)), there[0])
-            return [engine() for engine in (first, *(other for other in there if other is not first))]
+            others = (other for other in there if other is not first and program.n_pairs <= other.most_pairs)
+            return [engine() for engine in (first, *others)]
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")

@@ -85,7 +85,8 @@ class Backend(ABC):
     `fairopt.solving.policy`.
 
     Class attributes: ``name`` (the identifier), ``title``, ``features`` (what it can do), ``package`` (import name of what it needs,
-    or None), ``requirement`` (how to install that), ``takes_solver`` (may a solver inside it be named, as in "pyomo:highs").
+    or None), ``requirement`` (how to install that), ``takes_solver`` (may a solver inside it be named, as in "pyomo:highs"),
+    ``most_pairs`` (the largest program that it is tried on unasked, after another engine failed: on larger ones it would take too long).
     """
 
     name: ClassVar[str]
@@ -94,6 +95,7 @@ class Backend(ABC):
     package: ClassVar[str | None] = None
     requirement: ClassVar[str] = ""
     takes_solver: ClassVar[bool] = False
+    most_pairs: ClassVar[float] = float("inf")
 
     def __init__(self, within: str | None = None) -> None:
         if within and not self.takes_solver:

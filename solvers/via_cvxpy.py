@@ -66,6 +66,7 @@ class CVXPY(Backend):
     package = "cvxpy"
     requirement = "pip install cvxpy"
     takes_solver = True
+    most_pairs = 5000
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; its answer to an alpha-fair goal or a trade-off has few digits, and is always polished."""

@@ -45,6 +45,7 @@ class Pyomo(Backend):
     package = "pyomo"
     requirement = "pip install pyomo"
     takes_solver = True
+    most_pairs = 1000
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Build the model in units of its own, and solve it."""

@@ -313,7 +313,7 @@ def test_sentences_with_constraints_weights_and_levels() -> None:
         "(1.55 % of the cpu and 1.39 % of the memory).",
         "Its share is 20 %, which is 10 % for each unit of its weight 2; language, speech, robotics and 2 more stop at the same level, "
         "nobody stops lower and 1 user stops higher.",
-        "It may run on 3 of 6 rows of servers. What stops it there: nothing is left of gpu on rack-v100, old-dgx and dgx.",
+        "It may run on 3 of 6 rows of servers. What stops it there: nothing is left of gpu on rack-v100, dgx and old-dgx.",
         "Who has that gpu: language 45 %, robotics 15 %, speech 10 %, vision itself 30 %.",
     )
     assert explanation.sentences[5:7] == (

@@ -273,7 +273,7 @@ def test_an_allocation_of_ones_own_as_a_schedule() -> None:
         ({"families": {"fsd": []}}, r'there is no family "fsd" \(did you mean "fds"\?\)'),
         ({"families": {"fds": [2]}}, r"a member of fds is 2; give pairs \(beta, lambda\)"),
         ({"families": {"fds": [(2, 1)]}}, "lam is 1, but at beta = 2 only"),
-        ({"families": {"fds": [(1, 1)]}}, "at beta = 1"),
+        ({"families": {"fds": [(1, 1)]}}, "beta is 1"),
         ({"schedules": ["drf:best"]}, 'there is no placement "best"'),
         ({"of": "jobs"}, 'cannot be of "jobs"; use "tasks" or "shares"'),
         ({"sharing": "both"}, 'there is no sharing "both"'),
@@ -313,7 +313,7 @@ def test_table(tmp_path: Path) -> None:
     assert {"alpha=0", "alpha=inf", "drfh", "fds:beta=2:lam=-1", "drfh:best-fit"} <= set(names)
     text = " ".join(output.split())
     assert 'drf: "drf" is defined on one server' in text
-    assert "greedy: a schedule, no optimum; all others are exact." in text
+    assert "greedy is a schedule, not an optimum; all others are exact." in text
     (row,) = [line for line in lines if line[:1] == ["alpha=0"]]
     assert row[:3] == ["alpha=0", "alpha", "12"]
     assert row[4:6] == ["0.0", "%"]

@@ -232,7 +232,7 @@ def test_users_without_anything_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"beta": 1}, 'at beta = 1 .* use "efficiency", "proportional"'),
+        ({"beta": 1}, 'beta is 1, .* use "efficiency", "proportional"'),
         ({"beta": 0}, "beta is 0; give a number > 0 other than 1"),
         ({"beta": -2}, "beta is -2"),
         ({"beta": np.nan}, "beta is nan; give a finite number"),
