@@ -543,7 +543,7 @@ def test_a_table_is_a_trace(folder: Path) -> None:
     again = fo.load_trace(folder / "jobs.parquet", cluster=folder / "cluster.yaml")
     pd.testing.assert_frame_equal(again.to_frame(), trace.to_frame())
     pd.testing.assert_frame_equal(fo.Trace.from_frame(trace.to_frame()).to_frame(), trace.to_frame())
-    with pytest.raises(fo.InvalidInstance, match="it takes the servers to read it; give cluster"):
+    with pytest.raises(fo.InvalidInstance, match="the servers are needed to read this table; give cluster"):
         fo.load_trace(folder / "jobs.csv")
 
 
