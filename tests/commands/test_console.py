@@ -137,7 +137,7 @@ TO_A_FILE = (
 def test_a_file_of_an_unknown_kind_is_refused_by_every_command(command: tuple[object, ...], tmp_path: Path) -> None:
     """Before anything is read or computed, with the endings that there are."""
     text = flat(run(*command, "-o", tmp_path / "out.dat", status=2).stderr)
-    assert "out.dat" in text
+    assert "out.dat" in text.replace(" ", "")  # a frame may break the path anywhere
     assert re.search(r"end its name in \.|ends in \.", text)
     assert not any(tmp_path.iterdir())
 
