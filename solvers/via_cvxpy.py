@@ -188,7 +188,7 @@ class _Task:
                 self.run(cp.sum(cp.multiply(parts / (1 - goal.alpha), power)), [self.limits], {})
                 prices = self.prices()
         except FairoptError:
-            if self.x.value is None:
+            if self.x.value is None or not np.isfinite(self.x.value).all() or self.deadline.left == 0.0:
                 raise
         return self.in_money(goal, prices)
 

@@ -153,6 +153,7 @@ def best_found(instance: Instance, notion: Notion, sharing: Sharing, error: NoSo
     reaches (its smallest share; the total), a ``bound`` on what any can, and the ``gap`` (bound - value) / bound between them. Of a leximin
     that is about the lowest level alone: a gap of 0 proves this level, and none above it.
 
+    >>> from fairopt.solving import notion_of
     >>> instance = Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"])
     >>> known = {"tasks": np.array([[2.0], [2.0]]), "value": 4 / 9, "bound": 2 / 3, "solver": "highs"}
     >>> best_found(instance, notion_of("drfh"), "rdm", NoSolution("no answer within 1 s", known))
