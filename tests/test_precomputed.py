@@ -84,14 +84,14 @@ def of_user(instance: fo.Instance, x: dict[int, int]) -> list[float]:
 
 
 @given(whole_pools())
-@settings(max_examples=120)
+@settings(max_examples=300)
 def test_cycles_are_those_of_the_book(instance: fo.Instance) -> None:
     """Floors of quotients that are whole in exact arithmetic included: there are many among small integers."""
     assert fo.precomputed_drf(instance, cycles=None).tasks_per_user.tolist() == of_user(instance, Book(instance).cycles())
 
 
 @given(whole_pools(), st.booleans(), st.booleans())
-@settings(max_examples=120)
+@settings(max_examples=300)
 def test_filling_is_that_of_the_book(instance: fo.Instance, go_on: bool, largest_first: bool) -> None:
     """The heap serves the user that a search through all would, ties as stated."""
     book = Book(instance)

@@ -140,7 +140,7 @@ def test_a_limit_that_is_no_limit_changes_nothing(notion: str, instance: fo.Inst
 
 @pytest.mark.parametrize("notion", NOTIONS)
 @given(instance=limited_instances(rates=True))
-@settings(max_examples=15)
+@settings(max_examples=25)
 def test_limits_are_kept(notion: str, instance: fo.Instance) -> None:
     """Counted with loops: sum over i of x[n,i] / (tasks of n on one server of i) <= P[n]; and the certificate holds."""
     allocation = fo.solve(instance, notion)
@@ -180,7 +180,7 @@ def test_more_parallelism_is_no_less_in_all(instance: fo.Instance, more: float) 
 
 @pytest.mark.parametrize("notion", UNIQUE)
 @given(instance=limited_instances(rates=True))
-@settings(max_examples=10)
+@settings(max_examples=15)
 def test_splitting_a_row_changes_nothing(notion: str, instance: fo.Instance) -> None:
     """A row of k servers, and k rows of one: rho is that of one server in both."""
     whole, row = fo.solve(instance, notion), expand(instance)[1]
