@@ -2,7 +2,7 @@
 
 The default is Clarabel for alpha-fair goals and HiGHS for linear programs: a leximin needs multipliers of more digits than an interior
 point without crossover gives. Columns are scaled to 1 = the most that a pair can have alone, and limits to bounds of 1; an alpha-fair goal
-is stated in each user's own order of magnitude, found by a first solve at alpha = 1, so that poor and rich differ no more than they must.
+is stated in the orders of magnitude of a first solve at alpha = 1: up to alpha = 4 in those of each user, above as a weighted norm.
 
 Leximin, level by level: maximise t with U[n]/phi[n] >= t for the users not yet settled and >= their levels for the others.
 The prices of the
@@ -40,6 +40,7 @@ _TIME_OPTION = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "HIGHS": "ti
 _EXACT = 1e-13  # a residual that is rounding
 _NOISE = 1e-9  # a multiplier below this part of the largest is none
 _LEAST_LEVEL = 1e-12  # of a user at alpha = 1, in parts of what it could have
+_STEEP = -3.0  # below this power a norm is easier to solve than a sum of powers
 _LEAST_LOG_WEIGHT = -40.0  # relative to the largest: a solver cannot tell smaller weights apart
 
 
@@ -142,7 +143,7 @@ class _Task:
                 if self.deadline.seconds is not None
                 else FairoptError(f"CVXPY with {self.solver} stopped at a limit of its own; try another solver")
             )
-        if status is not Status.OPTIMAL or self.x.value is None:
+        if status is not Status.OPTIMAL or self.x.value is None or not np.isfinite(self.x.value).all():
             raise FairoptError(f"CVXPY with {self.solver} found no answer: {status.value}; try another solver")
 
     # Back to the program's units ---------------------------------------------------------------------------------------------
@@ -182,15 +183,23 @@ class _Task:
             x, prices = np.maximum(self.x.value, 0.0), self.prices()
             if goal.alpha != 1:
                 level = unit * np.maximum(scaled.per_user(scaled.utilities * x) / unit, _LEAST_LEVEL)
-                log_weight = np.log(weights) + (1 - goal.alpha) * np.log(level)
-                parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
-                power = cp.power(self.utilities(level) @ self.x, 1 - goal.alpha, approx=False)
-                self.run(cp.sum(cp.multiply(parts / (1 - goal.alpha), power)), [self.limits], {})
+                self.run(self.power_mean(goal, weights, level), [self.limits], {})
                 prices = self.prices()
         except FairoptError:
             if self.x.value is None or not np.isfinite(self.x.value).all() or self.deadline.left == 0.0:
                 raise
         return self.in_money(goal, prices)
+
+    def power_mean(self, goal: AlphaFair, weights: FloatArray, level: FloatArray) -> Any:
+        """Return what grows with sum phi[n] U[n]^p / p, p = 1 - alpha: for steep p the weighted norm, whose terms are all of one order."""
+        cp, p = self.cp, 1 - goal.alpha
+        if p < _STEEP:
+            log_unit = -np.log(weights) / p
+            log_unit += (np.log(level) - log_unit).mean()
+            return cp.pnorm(self.utilities(np.exp(log_unit)) @ self.x, p, approx=False)
+        log_weight = np.log(weights) + p * np.log(level)
+        parts = np.exp(np.maximum(log_weight - log_weight.max(), _LEAST_LOG_WEIGHT))
+        return cp.sum(cp.multiply(parts / p, cp.power(self.utilities(level) @ self.x, p, approx=False)))
 
     def tradeoff(self, goal: Tradeoff) -> Solution:
         """The goal as it stands, in units of what users could have."""

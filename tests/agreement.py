@@ -2,6 +2,9 @@
 
 ``python tests/agreement.py --instances 500`` prints a table; tests/conformance/test_agreement.py runs a fixed sample of it.
 
+Each engine answers alone, and ``default`` is the engines in the order that fairopt tries them. An engine may refuse: it says that it
+has no answer within the tolerance. The default may not.
+
 Instances: zero demands, missing resources, placement constraints, limits on tasks, counts, weights over three orders of magnitude, and
 under time division in every third instance rates of its own, and in every fourth users who are limited to some servers at once (but not
 for PS-DSF, which knows no such limit). Proportional fairness is asked with five alphas, PS-DSF under time division
@@ -28,6 +31,7 @@ from rich.table import Table
 import fairopt as fo
 
 ALPHAS = (0.1, 0.5, 1.0, 2.0, 10.0)
+DEFAULT = "default"  # no engine named
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,16 @@ class Worst:
     solved: int = 0
     by_another: int = 0  # of these, finished by another engine: no second opinion
     skipped: int = 0
+    refused: list[str] = field(default_factory=list)  # by an engine on its own: it says that it has no answer within the tolerance
     residual: float = 0.0
     difference: float = 0.0
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
+
+    def blame(self, solver: str, seed: int, error: Exception) -> None:
+        """Count an error as a refusal, or as a failure."""
+        refused = solver in fo.SOLVERS and isinstance(error, fo.CertificateError | fo.NoSolution)
+        (self.refused if refused else self.failures).append(f"seed {seed}: {type(error).__name__}: {error}")
 
 
 Tally = dict[tuple[str, str, str], Worst]
@@ -105,14 +115,14 @@ def compare(seeds: Iterable[int], tolerance: float = 1e-8) -> Tally:
             ask(seed, tolerance, table)
     except KeyboardInterrupt:
         print(f"stopped at seed {seed}; the table is of those before it", file=sys.stderr)
-    return {key: worst for key, worst in table.items() if worst.solved or worst.failures}
+    return {key: worst for key, worst in table.items() if worst.solved or worst.refused or worst.failures}
 
 
 def ask(seed: int, tolerance: float, table: Tally) -> None:
     """Solve everything of one instance, and enter it in the table."""
     references: dict[tuple[str, str], fo.Allocation] = {}
     for question in questions(instance_of_everything(seed), seed):
-        for solver in fo.SOLVERS:
+        for solver in (DEFAULT, *fo.SOLVERS):
             worst = table.setdefault((question.label, question.sharing, solver), Worst())
             started = time.perf_counter()
             try:
@@ -120,7 +130,7 @@ def ask(seed: int, tolerance: float, table: Tally) -> None:
                     question.instance,
                     question.notion,
                     sharing=question.sharing,  # type: ignore[arg-type]
-                    solver=solver,
+                    solver=None if solver == DEFAULT else solver,
                     tolerance=tolerance,
                     **question.options,
                 )
@@ -128,7 +138,7 @@ def ask(seed: int, tolerance: float, table: Tally) -> None:
                 worst.skipped += 1
                 continue
             except fo.FairoptError as error:
-                worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+                worst.blame(solver, seed, error)
                 continue
             worst.solved += 1
             worst.seconds += time.perf_counter() - started
@@ -150,15 +160,15 @@ def print_table(table: Tally, console: Console) -> None:
     lines = Table(box=None, pad_edge=False)
     for column in ("notion", "sharing", "engine"):
         lines.add_column(column, no_wrap=True)
-    for column in ("solved", "finished by another", "skipped", "failed", "residual", "difference", "seconds"):
+    for column in ("solved", "finished by another", "skipped", "refused", "failed", "residual", "difference", "seconds"):
         lines.add_column(column, justify="right", no_wrap=True)
     for (label, sharing, solver), worst in sorted(table.items()):
-        counted = (worst.solved, worst.by_another, worst.skipped, len(worst.failures))
+        counted = (worst.solved, worst.by_another, worst.skipped, len(worst.refused), len(worst.failures))
         measured = (f"{worst.residual:.1e}", f"{worst.difference:.1e}", f"{worst.seconds:.2f}")
         lines.add_row(label, sharing, solver, *map(str, counted), *measured)
     console.print(lines)
     for key, worst in sorted(table.items()):
-        for failure in worst.failures[:3]:
+        for failure in (worst.failures + worst.refused)[:3]:
             console.print(f"{' '.join(key)}: {failure}", markup=False)
     print_totals(table.values(), console)
 
@@ -168,6 +178,7 @@ def print_totals(found: Collection[Worst], console: Console) -> None:
     console.print(
         f"{sum(worst.solved for worst in found):,} answers certified, "
         f"{sum(worst.by_another for worst in found):,} of them finished by another engine, "
+        f"{sum(len(worst.refused) for worst in found):,} refused by an engine on its own, "
         f"{sum(len(worst.failures) for worst in found):,} failures; "
         f"largest residual {max((worst.residual for worst in found), default=0.0):.1e}, "
         f"largest difference {max((worst.difference for worst in found), default=0.0):.1e}"

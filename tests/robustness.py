@@ -5,8 +5,8 @@
 Every instance is of one of the `instances.KINDS`. Each is asked for the leximin of global dominant shares, one equal level (where the
 notion has one), the leximin of given utilities, the largest total and proportional fairness with an alpha of its own. Every program is
 solved by the engine of its own accord (the default), by ``interior-point``, and by ``interior-point`` again without merging identical
-rows, which is where users are alike. An answer counts when its certificate holds; how many of those of the interior point HiGHS had to
-finish is counted apart. Levels and totals are compared with those of HiGHS; an alpha-fair x with the best feasible point in the direction
+rows, which is where users are alike. An answer counts when its certificate holds; ``interior-point`` on its own may refuse, and the
+unmerged one may be finished by HiGHS: both are counted. Levels and totals are compared with those of HiGHS; an alpha-fair x with the best feasible point in the direction
 of its gradient, found by HiGHS as well: sum phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 is its condition of optimality.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from agreement import Tally, Worst, difference, print_totals, run
+from agreement import DEFAULT, Tally, Worst, difference, print_totals, run
 from instances import degenerate_instance
 from rich.console import Console
 from rich.table import Table
@@ -35,7 +35,7 @@ from fairopt.solving.policy import find
 
 TOLERANCE = 1e-8
 ALPHAS = (0.5, 1.0, 2.0, 5.0)
-WAYS = ("default", "interior-point", "interior-point, unmerged")
+WAYS = (DEFAULT, "interior-point", "interior-point, unmerged")
 
 
 # Questions -----------------------------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def ask(seed: int, table: Tally) -> None:
             try:
                 residual, by_another, x = _answer(way, program, instance, notion, options)
             except Exception as error:  # whatever it is, it is what is looked for
-                worst.failures.append(f"seed {seed}: {type(error).__name__}: {error}")
+                worst.blame(way, seed, error)
                 continue
             worst.seconds += time.perf_counter() - started
             if not residual <= TOLERANCE:
@@ -143,14 +143,14 @@ def print_table(table: Tally, console: Console) -> None:
     lines = Table(box=None, pad_edge=False)
     for column in ("instance", "goal", "engine"):
         lines.add_column(column, no_wrap=True)
-    for column in ("solved", "finished by HiGHS", "failed", "residual", "difference", "seconds"):
+    for column in ("solved", "finished by HiGHS", "refused", "failed", "residual", "difference", "seconds"):
         lines.add_column(column, justify="right", no_wrap=True)
     for key, worst in sorted(table.items()):
-        counted = (worst.solved, worst.by_another, len(worst.failures))
+        counted = (worst.solved, worst.by_another, len(worst.refused), len(worst.failures))
         lines.add_row(*key, *map(str, counted), f"{worst.residual:.1e}", f"{worst.difference:.1e}", f"{worst.seconds:.2f}")
     console.print(lines)
     for key, worst in sorted(table.items()):
-        for failure in worst.failures[:5]:
+        for failure in (worst.failures + worst.refused)[:5]:
             console.print(f"{', '.join(key)}: {failure}", markup=False)
     print_totals(table.values(), console)
 

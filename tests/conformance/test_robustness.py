@@ -14,6 +14,7 @@ def test_degenerate_instances_are_solved_and_certified(seed: int) -> None:
     assert sum(worst.solved for worst in table.values()) >= 12
     for key, worst in table.items():
         assert not worst.failures, (key, worst.failures)
+        assert not worst.refused or key[0] == "one huge user", (key, worst.refused)
         assert worst.residual <= TOLERANCE, key
         assert worst.difference <= 10 * TOLERANCE, key
 

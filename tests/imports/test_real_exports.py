@@ -113,7 +113,7 @@ def test_slurm_exports_of_two_clusters_are_refused() -> None:
 def test_yarn_samples_hold_nothing() -> None:
     """The documentation's sample has an application twice; without it, nothing asks for anything."""
     paths = DATA / "yarn" / "nodes.json", DATA / "yarn" / "apps.json"
-    with pytest.raises(fo.InvalidInstance, match="already"):
+    with pytest.raises(fo.InvalidInstance, match="is listed twice"):
         fo.import_yarn(*paths)
     with pytest.raises(fo.InvalidInstance, match="no container of the yarn export is left"):
         fo.import_yarn(*paths, lenient=True)
