@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
     from fairopt.precomputed import edrf_rounds, precomputed_drf
     from fairopt.program import Program
+    from fairopt.queues import Queue, Quota
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
     from fairopt.simulation import Simulation
@@ -77,6 +78,8 @@ __all__ = [
     "Notion",
     "Program",
     "Property",
+    "Queue",
+    "Quota",
     "Regret",
     "Report",
     "ShareNotion",
@@ -146,6 +149,7 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
             "trace_swf",
         ],
         "instance": ["Instance"],
+        "queues": ["Queue", "Quota"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
         "precomputed": ["edrf_rounds", "precomputed_drf"],
         "program": ["Program"],

@@ -23,13 +23,14 @@ array([[0.25, 0.25, 1.  ],
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.queues import Queue, Quota
 
 __all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "single_servers", "unmerged"]
 
@@ -90,11 +91,16 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     """
     one_weight = instance.weights.ndim == 1
     largest = float(instance.weights.max(initial=0.0)) or 1.0
-    # Weights are divided by the largest, as powers could overflow.
-    steep = alpha < _STEEP or bool(one_weight and ((instance.weights / largest) ** (1.0 / alpha) < _FAINT).any())
-    pull = (instance.weights / largest) ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
+    parts = instance.weights / largest  # as powers of weights could overflow
+    steep = alpha < _STEEP or bool(one_weight and (parts[instance.weights > 0] ** (1.0 / alpha) < _FAINT).any())
+    pull = parts ** (1.0 / alpha) if one_weight and not steep else np.ones(instance.n_users)
+    weightless = instance.weights == 0 if one_weight else np.zeros(instance.n_users, bool)
+    pull[weightless] = 1.0  # they have their guarantees, in proportion to which they merge
     server_keys: list[npt.NDArray[np.generic]] = [instance.capacities, instance.eligibility.T]
     user_keys: list[npt.NDArray[np.generic]] = [instance.demands, instance.eligibility]
+    if instance.is_tree:
+        user_keys += [instance.tree.user_node[:, None], weightless[:, None], (instance.guarantees / pull)[:, None]]
+        server_keys += [_in_quota(instance, quota)[:, None] for queue in instance.queues for quota in queue.quotas]
     at_once = np.where(instance.limited, instance.parallelism, np.inf)
     user_keys += [(instance.tasks / pull)[:, None], (at_once / pull)[:, None]]
     if not one_weight or steep:
@@ -122,6 +128,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
     else:
         with np.errstate(over="ignore"):
             weights = np.asarray((instance.weights[first_user] if steep else largest) * sums**alpha, float)
+        weights[weightless[first_user]] = 0.0
         if (weights > _LARGEST).any():
             return unmerged(instance)
     merged = Instance(
@@ -133,6 +140,9 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         tasks=np.bincount(user_group, weights=instance.tasks),
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
         parallelism=np.bincount(user_group, weights=at_once),
+        guarantees=np.bincount(user_group, weights=instance.guarantees),
+        queues=_on_rows(instance, [np.flatnonzero(server_group == k)[0] for k in server_group]),
+        queue_of=[instance.queue_of[n] for n in first_user],
         users=[instance.users[n] for n in first_user],
         servers=[instance.servers[i] for i in first_server],
         resources=instance.resources,
@@ -191,12 +201,44 @@ def expand(instance: Instance) -> tuple[Instance, IntArray]:
             tasks=instance.tasks,
             rates=None if instance.rates_per_server is None else instance.rates_per_server[:, row],
             parallelism=instance.parallelism,
+            guarantees=instance.guarantees,
+            queues=_on_single_servers(instance, row, names),
+            queue_of=instance.queue_of,
             users=instance.users,
             servers=names,
             resources=instance.resources,
         ),
         row,
     )
+
+
+def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:
+    """Return which servers a quota is for, (servers,)."""
+    return np.isin(instance.servers, quota.servers)
+
+
+def _on_rows(instance: Instance, first: Sequence[int]) -> list[Queue]:
+    """Return the queues with quotas on the merged rows; ``first`` is the first row of the group of each row."""
+    name = {server: instance.servers[row] for server, row in zip(instance.servers, first, strict=True)}
+    return [_renamed(queue, lambda servers: [name[server] for server in servers]) for queue in instance.queues]
+
+
+def _on_single_servers(instance: Instance, row: IntArray, names: Sequence[str]) -> list[Queue]:
+    """Return the queues with quotas on single servers; a quota on rows that stand for no server is dropped."""
+    of_row: dict[str, list[str]] = {server: [] for server in instance.servers}
+    for i, name in zip(row, names, strict=True):
+        of_row[instance.servers[i]].append(name)
+    return [_renamed(queue, lambda servers: [name for server in servers for name in of_row[server]]) for queue in instance.queues]
+
+
+def _renamed(queue: Queue, rename: Callable[[Sequence[str]], list[str]]) -> Queue:
+    quotas = [_moved(quota, rename(quota.servers)) for quota in queue.quotas if rename(quota.servers)]
+    return Queue(queue.name, queue.parent, queue.weight, queue.guarantee, queue.limit, queue.lending_limit, queue.tier, quotas)
+
+
+def _moved(quota: Quota, servers: Sequence[str]) -> Quota:
+    """Return a quota for other servers."""
+    return Quota(servers, quota.guarantee, quota.limit, quota.lending_limit, quota.name)
 
 
 def number_distinct(keys: Sequence[npt.NDArray[np.generic]]) -> IntArray:

@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import (
     BoolArray,
     FloatArray,
@@ -75,7 +76,8 @@ class Instance:
     demands : array (users, resources)
         Demand of one task in the same units, finite, >= 0.
     weights : array (users,) or (users, resources), optional
-        Priorities (entitlements), > 0; default 1. Weights per resource only for the notions that accept them.
+        Priorities (entitlements) among the users of a queue, >= 0; default 1. 0: nothing beyond the guarantee. Weights per resource, > 0,
+        only for the notions that accept them.
     eligibility : bool array (users, servers), optional
         Where each user may run; default: wherever every demanded resource exists. The attribute ``eligibility`` is the effective one: a
         pair with a demanded resource of capacity 0, a count of 0 or a rate of 0 is never eligible. The argument is kept in ``placement``.
@@ -92,6 +94,12 @@ class Instance:
         runs alone on *one* server of the row (min c/d, or the rate given), sum_i x[n,i] / rho[n,i] <= P[n]. Under time division the terms
         are fractions of servers' time: with P[n] = 1 a job never runs in two places at once. Under resource division they are fractions
         of the user's dominant resource on each server.
+    guarantees : array (users,), optional
+        Number of tasks that are guaranteed to each user, finite, >= 0 and at most its tasks; default 0.
+    queues : sequence of Queue, optional
+        The tree of queues; default none: every user is in the root.
+    queue_of : sequence of str or None (users,), optional
+        Name of the queue that each user is in; default None, the root.
     users, servers, resources : sequences of unique strings, optional
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
         equal and in the same order; nothing is aligned by guess.
@@ -110,6 +118,9 @@ class Instance:
     tasks: FloatArray
     rates_per_server: FloatArray | None
     parallelism: FloatArray
+    guarantees: FloatArray
+    queues: tuple[Queue, ...]
+    queue_of: tuple[str | None, ...]
     placement: BoolArray | None
     users: tuple[str, ...]
     servers: tuple[str, ...]
@@ -125,6 +136,9 @@ class Instance:
         tasks: npt.ArrayLike | None = None,
         rates: npt.ArrayLike | None = None,
         parallelism: npt.ArrayLike | None = None,
+        guarantees: npt.ArrayLike | None = None,
+        queues: Sequence[Queue] | None = None,
+        queue_of: Sequence[str | None] | None = None,
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
@@ -144,6 +158,7 @@ class Instance:
         resource_labels = unique_labels(resources, m, "resource")
         for values, what, columns in (
             *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
+            *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
             *((eligibility, "eligibility", server_labels), (rates, "rates", server_labels)),
         ):
             require_labels(values, what, user_labels, columns)
@@ -156,7 +171,8 @@ class Instance:
             raise InvalidInstance(
                 f"the shape of weights is {phi.shape}, expected ({n},), one per user, or ({n}, {m}), one per user and resource"
             )
-        check(phi, np.isfinite(phi) & (phi > 0), "weight", "finite and > 0", user_labels, resource_labels)
+        positive, rule = (phi >= 0, "finite and >= 0") if phi.ndim == 1 else (phi > 0, "finite and > 0")
+        check(phi, np.isfinite(phi) & positive, "weight", rule, user_labels, resource_labels)
 
         number = np.ones(k) if counts is None else numbers(counts, "counts", (k,), "one per server row")
         whole = np.isfinite(number) & (number >= 0) & (number == np.round(number))
@@ -167,6 +183,13 @@ class Instance:
 
         at_once = np.full(n, np.inf) if parallelism is None else numbers(parallelism, "parallelism", (n,), "one per user, in servers")
         check(at_once, at_once > 0, "parallelism", "> 0 servers, or inf for no limit", user_labels)
+
+        promised = np.zeros(n) if guarantees is None else numbers(guarantees, "guarantees", (n,), "one per user, in tasks")
+        check(promised, np.isfinite(promised) & (promised >= 0), "guarantee", "finite and >= 0", user_labels)
+        check(promised, promised <= work, "guarantee", "at most the user's number of tasks", user_labels)
+        tree = tuple(queues or ())
+        places = _queue_of(queue_of, user_labels)
+        _check_queues(tree, places, user_labels, server_labels, resource_labels)
 
         given = None
         if rates is not None:
@@ -195,11 +218,14 @@ class Instance:
             "tasks": work,
             "rates_per_server": given,
             "parallelism": at_once,
+            "guarantees": promised,
             "placement": placement,
         }.items():
             if value is not None:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "queues", tree)
+        object.__setattr__(self, "queue_of", places)
         object.__setattr__(self, "users", user_labels)
         object.__setattr__(self, "servers", server_labels)
         object.__setattr__(self, "resources", resource_labels)
@@ -290,6 +316,16 @@ class Instance:
         """Labels of the users without an eligible server. They get 0 tasks and are left out of every goal."""
         return tuple(self.users[n] for n in np.flatnonzero(~self.servable))
 
+    @property
+    def tree(self) -> Tree:
+        """The queues and the users as a tree of arrays."""
+        return Tree.of(self.queues, self.queue_of, self.users)
+
+    @property
+    def is_tree(self) -> bool:
+        """Is there more than a flat list of users with weights: queues, guarantees, or users of weight 0?"""
+        return bool(self.queues) or bool(self.guarantees.any()) or bool((self.weights == 0).any())
+
     def index(self, user: str) -> int:
         """Position of the user with this label.
 
@@ -348,10 +384,30 @@ class Instance:
             parallelism=np.multiply(
                 self.parallelism, part, out=np.full(self.n_users, np.inf), where=(part > 0) & np.isfinite(self.parallelism)
             ),
+            guarantees=self.guarantees,
+            queues=[self._pooled(queue) for queue in self.queues],
+            queue_of=self.queue_of,
             users=self.users,
             servers=["pool"],
             resources=self.resources,
         )
+
+    def _pooled(self, queue: Queue) -> Queue:
+        """Return a queue without groups of servers: its guarantees add up, and its limits where the groups have all that there is."""
+        guarantee, limit = dict(queue.guarantee), dict(queue.limit)
+        for r, resource in enumerate(self.resources):
+            groups = [quota for quota in queue.quotas if resource in quota.guarantee]
+            if groups and resource not in queue.guarantee:
+                guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
+            elsewhere, most = self.row_capacity[:, r].copy(), 0.0
+            for quota in (quota for quota in queue.quotas if resource in quota.limit):
+                elsewhere[[self.servers.index(name) for name in quota.servers]] = 0.0
+                most += quota.limit[resource]
+            if most or not elsewhere.any():
+                limit[resource] = min(limit.get(resource, np.inf), most + float(elsewhere.sum()))
+        lending = {r: amount for r, amount in queue.lending_limit.items() if r in guarantee}
+        limit = {r: max(amount, guarantee.get(r, 0.0)) for r, amount in limit.items()}
+        return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files (``fairopt schema``), without loss. Defaults are left out.
@@ -379,10 +435,15 @@ class Instance:
                 entry["parallelism"] = float(self.parallelism[n])
             if self.placement is not None and not self.placement[n].all():
                 entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.placement[n])]
+            if self.queue_of[n] is not None:
+                entry["queue"] = self.queue_of[n]
+            if self.guarantees[n]:
+                entry["guarantee"] = float(self.guarantees[n])
             if self.rates_per_server is not None:
                 entry["rates"] = dict(zip(self.servers, self.rates_per_server[n].tolist(), strict=True))
             users.append(entry)
-        return {"resources": list(self.resources), "servers": servers, "users": users}
+        queues = {"queues": [queue.to_dict() for queue in self.queues]} if self.queues else {}
+        return {"resources": list(self.resources), "servers": servers, **queues, "users": users}
 
     def _by_resource(self, values: FloatArray) -> dict[str, float]:
         return dict(zip(self.resources, values.tolist(), strict=True))
@@ -416,12 +477,47 @@ class Instance:
             (int(np.isfinite(self.tasks).sum()), "with finitely many tasks"),
             (int(np.isfinite(self.parallelism).sum()), "with limited parallelism"),
             (len(self.unservable), "cannot run anywhere"),
+            (int((self.guarantees > 0).sum()), "with a guarantee"),
         ):
             if number:
                 notes.append(f"{plural(number, 'user')} {what}")
+        if self.queues:
+            notes.append(f"{plural(len(self.queues), 'queue')} of {plural(int(self.tree.depth.max()), 'level')}")
         if self.rates_per_server is not None:
             notes.append("rates given")
         return f"Instance({'; '.join(notes)})"
+
+
+def _queue_of(queue_of: Sequence[str | None] | None, users: tuple[str, ...]) -> tuple[str | None, ...]:
+    if queue_of is None:
+        return (None,) * len(users)
+    if isinstance(queue_of, str) or len(queue_of) != len(users):
+        raise InvalidInstance(
+            f"queue_of must have one name of a queue, or None, for each of {plural(len(users), 'user')}, got {queue_of!r}"
+        )
+    return tuple(None if name is None or name != name else name for name in queue_of)
+
+
+def _check_queues(
+    queues: tuple[Queue, ...],
+    queue_of: tuple[str | None, ...],
+    users: tuple[str, ...],
+    servers: tuple[str, ...],
+    resources: tuple[str, ...],
+) -> None:
+    """Refuse queues that do not make a tree, and amounts of resources and servers that do not exist."""
+    Tree.of(queues, queue_of, users)
+    for queue in queues:
+        for quota in (queue, *queue.quotas):
+            where = f'queue "{queue.name}"' + (f", quota on {quota.name}" if isinstance(quota, Quota) else "")
+            for given in (quota.guarantee, quota.limit, quota.lending_limit):
+                amounts(given, resources, where, 0.0)
+            if isinstance(quota, Quota):
+                for server in quota.servers:
+                    if server not in servers:
+                        raise InvalidInstance(
+                            f'{where}: there is no server "{server}"{did_you_mean(server, servers)}; there are {joined(servers, 5)}'
+                        )
 
 
 def require_instance(value: object) -> None:

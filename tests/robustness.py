@@ -5,9 +5,10 @@
 Every instance is of one of the `instances.KINDS`. Each is asked for the leximin of global dominant shares, one equal level (where the
 notion has one), the leximin of given utilities, the largest total and proportional fairness with an alpha of its own. Every program is
 solved by the engine of its own accord (the default), by ``interior-point``, and by ``interior-point`` again without merging identical
-rows, which is where users are alike. An answer counts when its certificate holds; ``interior-point`` on its own may refuse, and the
-unmerged one may be finished by HiGHS: both are counted. Levels and totals are compared with those of HiGHS; an alpha-fair x with the best feasible point in the direction
-of its gradient, found by HiGHS as well: sum phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 is its condition of optimality.
+rows, which is where users are alike. An answer counts when its certificate holds; ``interior-point`` on its own may refuse, and
+the unmerged one may be finished by HiGHS: both are counted. Levels and totals are compared with those of HiGHS; an alpha-fair x with the
+best feasible point in the direction of its gradient, found by HiGHS as well: sum phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 is its
+condition of optimality.
 """
 
 from __future__ import annotations

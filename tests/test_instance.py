@@ -29,7 +29,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "negative": ({"capacities": [[9, 18], [-4, -1]]}, 'the capacity of "B" for "cpu" is -4; it must be finite and >= 0 (1 more like it)'),
     "magnitude": ({"capacities": [[1e300, 1], [1, 1]]}, "0 or between 1e-60 and 1e+60: measure in another unit"),
     "zero demand row": ({"demands": [[0, 0], [3, 1]]}, 'user "alice" demands nothing and has no task limit'),
-    "zero weight": ({"weights": [1, 0]}, 'the weight of "bob" is 0; it must be finite and > 0'),
+    "negative weight": ({"weights": [1, -1]}, 'the weight of "bob" is -1; it must be finite and >= 0'),
     "weight per resource": ({"weights": [[1, 1], [1, -2]]}, 'the weight of "bob" for "memory" is -2'),
     "weights' shape": ({"weights": [1, 2, 3]}, "the shape of weights is (3,), expected (2,), one per user"),
     "half a server": ({"counts": [1, 1.5]}, 'the count of "B" is 1.5; it must be a whole number >= 0'),
@@ -166,7 +166,7 @@ def test_arrays_of_a_copy_are_read_only_too(again: Callable[[fo.Instance], fo.In
     instance = fo.Instance(**GOOD, tasks=[3, np.inf], rates=[[1, 2], [3, 4]], eligibility=[[1, 1], [1, 0]])
     other = again(instance)
     assert other == instance
-    assert len(_arrays(other)) == 9
+    assert len(_arrays(other)) == 10
     for name, array in _arrays(other).items():
         assert not array.flags.writeable, name
 

@@ -1,0 +1,367 @@
+"""Queues: the tree in which the users of a cluster sit, with guarantees, limits and tiers.
+
+A queue has a name, a parent (the root if none) and a weight among its siblings. A user of fairopt is one shape of task, a leaf of the
+tree; an owner with several shapes of tasks is a queue with several users. A guarantee and a limit are amounts of resources: what a queue
+does not name is neither guaranteed nor limited. They hold for the whole cluster, or for a group of servers (`Quota`).
+
+>>> research = Queue("research", weight=2, guarantee={"gpu": 8}, limit={"gpu": 24})
+>>> vision = Queue("vision", parent="research", quotas=[Quota(["a100-1", "a100-2"], guarantee={"gpu": 4})])
+>>> Tree.of([research, vision], ["vision", None]).path(2)
+('research', 'vision')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairopt.errors import InvalidInstance
+from fairopt.validation import BoolArray, FloatArray, IntArray, is_number, is_whole_number
+from fairopt.wording import did_you_mean, figure, joined
+
+__all__ = ["Queue", "Quota", "Tree"]
+
+_NONE: Mapping[str, float] = MappingProxyType({})
+_ROUNDING = 1e-12  # a limit that is less than a guarantee by a smaller part is equal to it
+
+
+# A queue -------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, init=False)
+class Quota:
+    """What a queue is guaranteed and limited to on a group of servers.
+
+    Parameters
+    ----------
+    servers : sequence of str
+        Names of server rows.
+    guarantee, limit, lending_limit : mappings from resources to amounts
+        As in `Queue`, counted on these servers.
+    name : str, optional
+        A word for the group, such as ``model = A100``.
+    """
+
+    servers: tuple[str, ...]
+    guarantee: Mapping[str, float]
+    limit: Mapping[str, float]
+    lending_limit: Mapping[str, float]
+    name: str
+
+    def __init__(
+        self,
+        servers: Sequence[str],
+        guarantee: Mapping[str, float] = _NONE,
+        limit: Mapping[str, float] = _NONE,
+        lending_limit: Mapping[str, float] = _NONE,
+        name: str = "",
+    ) -> None:
+        if isinstance(servers, str) or not all(isinstance(server, str) for server in servers):
+            raise InvalidInstance(f"the servers of a quota must be a list of names, not {servers!r}")
+        if not servers:
+            raise InvalidInstance("a quota names no server; list the servers that it is for, or give the queue a guarantee or a limit")
+        object.__setattr__(self, "servers", tuple(dict.fromkeys(servers)))
+        object.__setattr__(self, "name", name or joined(self.servers, 3))
+        _take(self, f"the quota on {self.name}", guarantee, limit, lending_limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (Quota, _plain(self))
+
+
+@dataclass(frozen=True, init=False)
+class Queue:
+    """A queue of a cluster.
+
+    Parameters
+    ----------
+    name : str
+    parent : str, optional
+        Name of the queue that this one is in; default: the root.
+    weight : float
+        Among its siblings, finite, >= 0; 0: nothing beyond the guarantee.
+    guarantee : mapping from resources to amounts
+        What the queue gets before anybody else gets more than their guarantee, as far as it asks for it. A resource that is not named is
+        not guaranteed.
+    limit : mapping from resources to amounts
+        What the users below the queue may hold together. A resource that is not named is not limited.
+    lending_limit : mapping from resources to amounts
+        How much of its guarantee the queue lends while it does not use it; the rest stays idle. Default: all of it.
+    tier : int
+        The surplus goes to queues of the highest tier first. Queues below have the tier of the nearest queue above that has one.
+    quotas : sequence of Quota
+        Guarantees and limits on groups of servers.
+
+    Raises
+    ------
+    InvalidInstance
+
+    Examples
+    --------
+    >>> Queue("research", weight=2, guarantee={"gpu": 8}, limit={"gpu": 4})
+    Traceback (most recent call last):
+    fairopt.errors.InvalidInstance: queue "research": the limit of gpu is 4, less than its guarantee of 8; raise or lower one
+    """
+
+    name: str
+    parent: str | None
+    weight: float
+    guarantee: Mapping[str, float]
+    limit: Mapping[str, float]
+    lending_limit: Mapping[str, float]
+    tier: int
+    quotas: tuple[Quota, ...]
+
+    def __init__(
+        self,
+        name: str,
+        parent: str | None = None,
+        weight: float = 1.0,
+        guarantee: Mapping[str, float] = _NONE,
+        limit: Mapping[str, float] = _NONE,
+        lending_limit: Mapping[str, float] = _NONE,
+        tier: int = 0,
+        quotas: Sequence[Quota] = (),
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidInstance(f"the name of a queue must be a string that is not empty, got {name!r}")
+        where = f'queue "{name}"'
+        if parent is not None and (not isinstance(parent, str) or not parent):
+            raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {parent!r}")
+        if not is_number(weight) or not (np.isfinite(weight) and weight >= 0):
+            raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {weight!r}")
+        if not is_whole_number(tier):
+            raise InvalidInstance(f"{where}: its tier must be a whole number, got {tier!r}")
+        for quota in quotas:
+            if not isinstance(quota, Quota):
+                raise InvalidInstance(f"{where}: its quotas must be a list of fairopt.Quota, got {quota!r}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "parent", parent)
+        object.__setattr__(self, "weight", float(weight))
+        object.__setattr__(self, "tier", int(tier))
+        object.__setattr__(self, "quotas", tuple(quotas))
+        _take(self, where, guarantee, limit, lending_limit)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (Queue, _plain(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data in the schema of instance files; what has its default is left out.
+
+        >>> Queue("a", weight=2, limit={"gpu": 4}).to_dict()
+        {'name': 'a', 'weight': 2.0, 'limit': {'gpu': 4.0}}
+        """
+        plain = {key: value for key, value in _plain(self).items() if value not in (None, {}, ())}
+        if self.weight == 1:
+            del plain["weight"]
+        if self.tier == 0:
+            del plain["tier"]
+        if self.quotas:
+            plain["quotas"] = [
+                {key: value for key, value in _plain(quota).items() if value not in ({}, "", joined(quota.servers, 3))}
+                | {"servers": list(quota.servers)}
+                for quota in self.quotas
+            ]
+        return plain
+
+
+def _plain(thing: Queue | Quota) -> dict[str, Any]:
+    values = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+def _made(kind: type[Any], values: dict[str, Any]) -> Any:
+    return kind(**values)
+
+
+def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float]) -> None:
+    """Check amounts of resources and keep them, read-only."""
+    for name, given in zip(("guarantee", "limit", "lending_limit"), amounts, strict=True):
+        word = name.replace("_", " ")
+        if not isinstance(given, Mapping):
+            raise InvalidInstance(f"{where}: its {word} must name resources and amounts, such as {{gpu: 8}}, got {given!r}")
+        for resource, amount in given.items():
+            if not is_number(amount) or not amount >= 0 or (np.isinf(amount) and name == "guarantee"):
+                finite = "finite and >= 0" if name == "guarantee" else ">= 0"
+                raise InvalidInstance(f"{where}: the {word} of {resource} must be {finite}, got {amount!r}")
+        object.__setattr__(thing, name, MappingProxyType({str(r): float(a) for r, a in given.items() if not np.isinf(a)}))
+    for resource, amount in thing.guarantee.items():
+        limit = thing.limit.get(resource, np.inf)
+        if amount > limit * (1 + _ROUNDING):
+            raise InvalidInstance(
+                f"{where}: the limit of {resource} is {figure(limit)}, less than its guarantee of {figure(amount)}; raise or lower one"
+            )
+    for resource in thing.lending_limit:
+        if resource not in thing.guarantee:
+            raise InvalidInstance(f"{where}: it has a lending limit of {resource} but no guarantee of it to lend; give it a guarantee")
+
+
+# The tree ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Queues and users as a tree of arrays. Node 0 is the root, nodes 1 ... Q are the queues in their order.
+
+    Attributes
+    ----------
+    queues : tuple of Queue
+    parent : int array (nodes,)
+        -1 of the root.
+    depth : int array (nodes,)
+        0 of the root.
+    user_node : int array (users,)
+        The node that each user is in.
+    """
+
+    queues: tuple[Queue, ...]
+    parent: IntArray
+    depth: IntArray
+    user_node: IntArray
+
+    @classmethod
+    def of(cls, queues: Sequence[Queue], queue_of: Sequence[str | None], users: Sequence[str] | None = None) -> Tree:
+        """Return the tree of queues, and the queue of each user by name (None: the root).
+
+        Raises
+        ------
+        InvalidInstance
+            Where two queues have one name, where a parent or a queue does not exist, and where parents go round in a circle.
+        """
+        for queue in queues:
+            if not isinstance(queue, Queue):
+                raise InvalidInstance(f"queues must be a list of fairopt.Queue, got {queue!r}")
+        names = [queue.name for queue in queues]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
+        if twice:
+            raise InvalidInstance(
+                f"{joined([f'{chr(34)}{name}{chr(34)}' for name in twice], 3)}: two queues have this name; give each its own"
+            )
+        place = {name: number for number, name in enumerate(names, 1)}
+        parent = np.full(len(names) + 1, -1, dtype=np.int64)
+        for queue in queues:
+            if queue.parent is not None and queue.parent not in place:
+                raise InvalidInstance(
+                    f'queue "{queue.name}": its parent "{queue.parent}" is not a queue{did_you_mean(queue.parent, names)}; '
+                    "add the parent to the queues, or leave parent out for the root"
+                )
+            parent[place[queue.name]] = 0 if queue.parent is None else place[queue.parent]
+        depth = _depths(parent, names)
+        node = np.zeros(len(queue_of), dtype=np.int64)
+        for n, name in enumerate(queue_of):
+            if name is None:
+                continue
+            if name not in place:
+                user = f'user "{users[n]}"' if users is not None else f"user {n + 1}"
+                hint = did_you_mean(name, names) if isinstance(name, str) else ""
+                there = f"there are {joined(names, 5)}" if names else "there are no queues"
+                raise InvalidInstance(f'{user}: there is no queue "{name}"{hint}; {there}')
+            node[n] = place[name]
+        return cls(tuple(queues), parent, depth, node)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, the root included."""
+        return int(self.parent.size)
+
+    def name(self, node: int) -> str:
+        """Return the name of a node; that of the root is "the cluster"."""
+        return self.queues[node - 1].name if node else "the cluster"
+
+    def path(self, node: int) -> tuple[str, ...]:
+        """Return the names from the root down to a node, the root left out."""
+        names: list[str] = []
+        while node > 0:
+            names.append(self.queues[node - 1].name)
+            node = int(self.parent[node])
+        return tuple(reversed(names))
+
+    def index(self, name: str) -> int:
+        """Return the node of a queue by its name."""
+        names = [queue.name for queue in self.queues]
+        if name not in names:
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
+            raise InvalidInstance(f'there is no queue "{name}"{hint}; there are {joined(names, 5) if names else "none"}')
+        return names.index(name) + 1
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """Weight of each node among its siblings, (nodes,); 1 of the root."""
+        return np.array([1.0, *(queue.weight for queue in self.queues)])
+
+    @cached_property
+    def tiers(self) -> IntArray:
+        """Tier of each node, (nodes,): its own, or where that is 0 that of the nearest node above which has one."""
+        tiers = np.array([0, *(queue.tier for queue in self.queues)], dtype=np.int64)
+        for node in self.downwards():
+            if node and tiers[node] == 0:
+                tiers[node] = tiers[self.parent[node]]
+        return tiers
+
+    @cached_property
+    def below(self) -> BoolArray:
+        """Which users are below each node, at any depth, (nodes, users)."""
+        below = np.zeros((self.n_nodes, self.user_node.size), bool)
+        below[self.user_node, np.arange(self.user_node.size)] = True
+        for node in self.upwards():
+            if node:
+                below[self.parent[node]] |= below[node]
+        return below
+
+    def downwards(self) -> Iterator[int]:
+        """Yield the nodes, parents before children."""
+        yield from (int(node) for node in np.argsort(self.depth, kind="stable"))
+
+    def upwards(self) -> Iterator[int]:
+        """Yield the nodes, children before parents."""
+        yield from (int(node) for node in np.argsort(-self.depth, kind="stable"))
+
+    def children(self, node: int) -> IntArray:
+        """Return the queues right below a node."""
+        return np.flatnonzero(self.parent == node)
+
+    def users_of(self, node: int) -> IntArray:
+        """Return the users right below a node."""
+        return np.flatnonzero(self.user_node == node)
+
+
+def _depths(parent: IntArray, names: Sequence[str]) -> IntArray:
+    depth = np.full(parent.size, -1, dtype=np.int64)
+    depth[0] = 0
+    for start in range(1, parent.size):
+        way: list[int] = []
+        node = start
+        while depth[node] < 0:
+            if node in way:
+                circle = [names[k - 1] for k in way[way.index(node) :]]
+                raise InvalidInstance(
+                    f"the parents of queues go round in a circle: {' -> '.join([*circle, circle[0]])}; one must be in the root"
+                )
+            way.append(node)
+            node = int(parent[node])
+        for step, above in enumerate(reversed(way), 1):
+            depth[above] = depth[node] + step
+    return depth
+
+
+def amounts(given: Mapping[str, float], resources: Sequence[str], where: str, missing: float) -> FloatArray:
+    """Return amounts by resource as an array, (resources,), ``missing`` where a resource is not named.
+
+    Raises
+    ------
+    InvalidInstance
+        Where a resource is unknown.
+    """
+    values: npt.NDArray[np.float64] = np.full(len(resources), missing)
+    for name, amount in given.items():
+        if name not in resources:
+            raise InvalidInstance(
+                f'{where}: there is no resource "{name}"{did_you_mean(name, resources)}; there are {joined(resources, 5)}'
+            )
+        values[list(resources).index(name)] = amount
+    return values
