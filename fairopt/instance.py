@@ -507,6 +507,7 @@ def _check_queues(
 ) -> None:
     """Refuse queues that do not make a tree, and amounts of resources and servers that do not exist."""
     Tree.of(queues, queue_of, users)
+    known = set(servers)
     for queue in queues:
         for quota in (queue, *queue.quotas):
             where = f'queue "{queue.name}"' + (f", quota on {quota.name}" if isinstance(quota, Quota) else "")
@@ -514,7 +515,7 @@ def _check_queues(
                 amounts(given, resources, where, 0.0)
             if isinstance(quota, Quota):
                 for server in quota.servers:
-                    if server not in servers:
+                    if server not in known:
                         raise InvalidInstance(
                             f'{where}: there is no server "{server}"{did_you_mean(server, servers)}; there are {joined(servers, 5)}'
                         )

@@ -22,12 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
-from fairopt.validation import BoolArray, FloatArray, IntArray, is_number, is_whole_number
-from fairopt.wording import did_you_mean, figure, joined
+from fairopt.validation import RANGE, BoolArray, FloatArray, IntArray, in_range, is_number, is_whole_number
+from fairopt.wording import contrast, did_you_mean, joined
 
 __all__ = ["Queue", "Quota", "Tree"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
+_LARGEST_TIER = 10**15
 _ROUNDING = 1e-12  # a limit that is less than a guarantee by a smaller part is equal to it
 
 
@@ -128,15 +129,17 @@ class Queue:
         tier: int = 0,
         quotas: Sequence[Quota] = (),
     ) -> None:
-        if not isinstance(name, str) or not name:
-            raise InvalidInstance(f"the name of a queue must be a string that is not empty, got {name!r}")
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidInstance(f"the name of a queue must be a string that is not blank, got {name!r}")
         where = f'queue "{name}"'
         if parent is not None and (not isinstance(parent, str) or not parent):
             raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {parent!r}")
         if not is_number(weight) or not (np.isfinite(weight) and weight >= 0):
             raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {weight!r}")
-        if not is_whole_number(tier):
-            raise InvalidInstance(f"{where}: its tier must be a whole number, got {tier!r}")
+        if not in_range(float(weight)):
+            raise InvalidInstance(f"{where}: its weight is {weight:g}; it must be 0 or {RANGE}")
+        if not is_whole_number(tier) or abs(tier) > _LARGEST_TIER:
+            raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {tier!r}")
         for quota in quotas:
             if not isinstance(quota, Quota):
                 raise InvalidInstance(f"{where}: its quotas must be a list of fairopt.Quota, got {quota!r}")
@@ -186,19 +189,35 @@ def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float]) -> No
         if not isinstance(given, Mapping):
             raise InvalidInstance(f"{where}: its {word} must name resources and amounts, such as {{gpu: 8}}, got {given!r}")
         for resource, amount in given.items():
-            if not is_number(amount) or not amount >= 0 or (np.isinf(amount) and name == "guarantee"):
-                finite = "finite and >= 0" if name == "guarantee" else ">= 0"
-                raise InvalidInstance(f"{where}: the {word} of {resource} must be {finite}, got {amount!r}")
+            endless = name == "limit" and isinstance(amount, float) and amount == np.inf
+            if not (endless or (is_number(amount) and amount >= 0)):
+                raise InvalidInstance(f"{where}: the {word} of {resource} must be finite and >= 0, got {amount!r}")
+            if not in_range(float(amount)):
+                raise InvalidInstance(f"{where}: the {word} of {resource} is {amount:g}; it must be 0 or {RANGE}")
         object.__setattr__(thing, name, MappingProxyType({str(r): float(a) for r, a in given.items() if not np.isinf(a)}))
-    for resource, amount in thing.guarantee.items():
-        limit = thing.limit.get(resource, np.inf)
-        if amount > limit * (1 + _ROUNDING):
-            raise InvalidInstance(
-                f"{where}: the limit of {resource} is {figure(limit)}, less than its guarantee of {figure(amount)}; raise or lower one"
+    for _, _, message in misfits(thing.guarantee, thing.limit, thing.lending_limit):
+        raise InvalidInstance(f"{where}: {message}")
+
+
+def misfits(
+    guarantee: Mapping[str, float], limit: Mapping[str, float], lending_limit: Mapping[str, float]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what does not fit together: "limit" or "lending_limit", the resource, and what is wrong.
+
+    >>> list(misfits({"gpu": 8}, {"gpu": 4}, {}))
+    [('limit', 'gpu', 'the limit of gpu is 4, less than its guarantee of 8; raise or lower one')]
+    """
+    for resource, amount in guarantee.items():
+        if amount > limit.get(resource, np.inf) * (1 + _ROUNDING):
+            less, more = contrast(amount, limit[resource])[::-1]
+            yield "limit", resource, f"the limit of {resource} is {less}, less than its guarantee of {more}; raise or lower one"
+    for resource in lending_limit:
+        if resource not in guarantee:
+            yield (
+                "lending_limit",
+                resource,
+                f"it has a lending limit of {resource} but no guarantee of it to lend; give it a guarantee",
             )
-    for resource in thing.lending_limit:
-        if resource not in thing.guarantee:
-            raise InvalidInstance(f"{where}: it has a lending limit of {resource} but no guarantee of it to lend; give it a guarantee")
 
 
 # The tree ------------------------------------------------------------------------------------------------------------------------
@@ -251,7 +270,10 @@ class Tree:
                     "add the parent to the queues, or leave parent out for the root"
                 )
             parent[place[queue.name]] = 0 if queue.parent is None else place[queue.parent]
-        depth = _depths(parent, names)
+        way = circle({queue.name: queue.parent for queue in queues})
+        if way:
+            raise InvalidInstance(f"the parents of queues {circular(way)}")
+        depth = _depths(parent)
         node = np.zeros(len(queue_of), dtype=np.int64)
         for n, name in enumerate(queue_of):
             if name is None:
@@ -330,18 +352,39 @@ class Tree:
         return np.flatnonzero(self.user_node == node)
 
 
-def _depths(parent: IntArray, names: Sequence[str]) -> IntArray:
+def circle(parents: Mapping[str, str | None]) -> list[str]:
+    """Return queues whose parents go round in a circle, in the order of the first of them; none if there is no such circle.
+
+    >>> circle({"a": "b", "b": "c", "c": "b"}), circle({"a": "b", "b": None})
+    (['b', 'c'], [])
+    """
+    done: set[str] = set()
+    for start in parents:
+        way: dict[str, None] = {}
+        name: str | None = start
+        while name is not None and name not in done and name not in way:
+            way[name] = None
+            name = parents[name]
+        if name is not None and name in way:
+            names = list(way)
+            return names[names.index(name) :]
+        done.update(way)
+    return []
+
+
+def circular(way: Sequence[str]) -> str:
+    """Return what is wrong with parents that go round in a circle."""
+    return f"go round in a circle: {' -> '.join([*way, way[0]])}; one must be in the root"
+
+
+def _depths(parent: IntArray) -> IntArray:
+    """Return how far each node is below the root."""
     depth = np.full(parent.size, -1, dtype=np.int64)
     depth[0] = 0
     for start in range(1, parent.size):
         way: list[int] = []
         node = start
         while depth[node] < 0:
-            if node in way:
-                circle = [names[k - 1] for k in way[way.index(node) :]]
-                raise InvalidInstance(
-                    f"the parents of queues go round in a circle: {' -> '.join([*circle, circle[0]])}; one must be in the root"
-                )
             way.append(node)
             node = int(parent[node])
         for step, above in enumerate(reversed(way), 1):

@@ -22,6 +22,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.wording import exactly
 
 __all__ = [
+    "RANGE",
     "BoolArray",
     "FloatArray",
     "IntArray",
@@ -33,6 +34,7 @@ __all__ = [
     "check_tolerance",
     "check_whole_number",
     "frame_labels",
+    "in_range",
     "is_number",
     "is_whole_number",
     "matrix",
@@ -47,6 +49,7 @@ IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 _SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers neither overflow nor underflow
+RANGE = f"between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
 
 
 # Arrays and their labels ---------------------------------------------------------------------------------------------------------
@@ -181,7 +184,7 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
         if size.size and size.min() > _SMALLEST and size.max() < _LARGEST:
             return
         good = (size == 0) | np.isinf(size) | ((size > _SMALLEST) & (size < _LARGEST))
-        rule = f"0 or between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
+        rule = f"0 or {RANGE}"
     if good.all():
         return
     position = np.argwhere(~good)[0]
@@ -191,6 +194,11 @@ def check(values: FloatArray, good: BoolArray, what: str, rule: str, rows: tuple
     others = int((~good).sum()) - 1
     also = f" ({others} more like it)" if others else ""
     raise InvalidInstance(f"the {what} {where} is {exactly(values[tuple(position)])}; it must be {rule}{also}")
+
+
+def in_range(value: float) -> bool:
+    """Is a number >= 0 neither extremely large nor extremely small? 0 and inf are in the range too."""
+    return value in (0, np.inf) or _SMALLEST < value < _LARGEST
 
 
 def restore_read_only(self: Any, state: Sequence[Any]) -> None:

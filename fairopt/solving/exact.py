@@ -19,6 +19,7 @@ from fairopt.errors import NoSolution
 from fairopt.instance import Instance
 from fairopt.models import Notion, Sharing
 from fairopt.program import Program
+from fairopt.remarks import remarks
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import levels_of, prices_of, shares_of, table_of, unexpanded
@@ -88,6 +89,8 @@ def solve(
     chosen, how = checked(instance, notion, sharing, options)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
+    for remark in remarks(instance):
+        log.warning("%s", remark)
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)

@@ -1,0 +1,87 @@
+"""Queues and their tree: what they are, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.queues import circle
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": ""}, "the name of a queue must be a string that is not blank, got ''"),
+        ({"name": " "}, "the name of a queue must be a string that is not blank, got ' '"),
+        ({"weight": -1}, 'queue "q": its weight must be finite and >= 0, got -1'),
+        ({"weight": NAN}, 'queue "q": its weight must be finite and >= 0, got nan'),
+        ({"weight": 1e-80}, 'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: measure in another unit'),
+        ({"tier": 1.5}, 'queue "q": its tier must be a whole number of at most 15 digits, got 1.5'),
+        ({"tier": 2**70}, f'queue "q": its tier must be a whole number of at most 15 digits, got {2**70}'),
+        ({"parent": ""}, "queue \"q\": its parent must be the name of a queue, or None for the root, got ''"),
+        ({"guarantee": {"gpu": -1}}, 'queue "q": the guarantee of gpu must be finite and >= 0, got -1'),
+        ({"guarantee": {"gpu": INF}}, 'queue "q": the guarantee of gpu must be finite and >= 0, got inf'),
+        ({"limit": {"gpu": NAN}}, 'queue "q": the limit of gpu must be finite and >= 0, got nan'),
+        (
+            {"limit": {"gpu": 1e70}},
+            'queue "q": the limit of gpu is 1e+70; it must be 0 or between 1e-60 and 1e+60: measure in another unit',
+        ),
+        ({"guarantee": 8}, 'queue "q": its guarantee must name resources and amounts, such as {gpu: 8}, got 8'),
+        (
+            {"guarantee": {"gpu": 8}, "limit": {"gpu": 4}},
+            'queue "q": the limit of gpu is 4, less than its guarantee of 8; raise or lower one',
+        ),
+        (
+            {"guarantee": {"gpu": 8.0001}, "limit": {"gpu": 8}},
+            'queue "q": the limit of gpu is 8, less than its guarantee of 8.0001; raise or lower one',
+        ),
+        (
+            {"lending_limit": {"gpu": 4}},
+            'queue "q": it has a lending limit of gpu but no guarantee of it to lend; give it a guarantee',
+        ),
+    ],
+)
+def test_refused_queues(arguments: dict[str, Any], message: str) -> None:
+    """Each names the queue."""
+    with pytest.raises(fo.InvalidInstance, match=f"^{re.escape(message)}$"):
+        fo.Queue(**{"name": "q"} | arguments)
+
+
+def test_a_limit_without_end_is_no_limit() -> None:
+    """As of tasks and of parallelism."""
+    assert fo.Queue("q", limit={"gpu": INF, "cpu": np.float64(3)}) == fo.Queue("q", limit={"cpu": 3})
+
+
+def test_parents_in_a_circle() -> None:
+    """The queues of the circle, and not those that lead to it; a long chain is none."""
+    parents: dict[str, str | None] = {f"q{k}": f"q{k - 1}" if k else None for k in range(20_000)}
+    assert circle(parents) == []
+    assert circle(parents | {"a": "b", "b": "c", "c": "b"}) == ["b", "c"]
+    queues = [fo.Queue("a", parent="b"), fo.Queue("b", parent="c"), fo.Queue("c", parent="b")]
+    message = "the parents of queues go round in a circle: b -> c -> b; one must be in the root"
+    with pytest.raises(fo.InvalidInstance, match=f"^{message}$"):
+        fo.Instance([[1]], [[1]], queues=queues)
+
+
+def test_the_tree_of_an_instance() -> None:
+    """Nodes in the order of the queues, whatever the order of parents and children."""
+    queues = [fo.Queue("vision", parent="research"), fo.Queue("research", weight=2, tier=3), fo.Queue("guests")]
+    tree = fo.Instance([[4]], [[1], [1], [1]], queues=queues, queue_of=["vision", None, "research"]).tree
+    assert tree.parent.tolist() == [-1, 2, 0, 0]
+    assert tree.depth.tolist() == [0, 2, 1, 1]
+    assert tree.tiers.tolist() == [0, 3, 3, 0]
+    assert tree.path(1) == ("research", "vision")
+    assert tree.below.tolist() == [[True] * 3, [True, False, False], [True, False, True], [False] * 3]
+
+
+def test_queues_survive_a_pickle() -> None:
+    """Workers of studies get them so."""
+    queue = fo.Queue("q", None, 2, {"gpu": 1}, {"gpu": 3}, {"gpu": 0}, 1, [fo.Quota(["A"], {"gpu": 1}, name="model = A100")])
+    assert pickle.loads(pickle.dumps(queue)) == queue

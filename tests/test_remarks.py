@@ -1,0 +1,101 @@
+"""What is said of a tree that is allowed but cannot mean what its owner hopes."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import fairopt as fo
+from fairopt.remarks import remarks
+
+
+def lab(*queues: fo.Queue, queue_of: list[str | None], **more: Any) -> fo.Instance:
+    """Two servers with 8 GPUs each, and a user in each of these queues who needs one GPU."""
+    users = [f"u{n + 1}" for n in range(len(queue_of))]
+    return fo.Instance(
+        [[8], [8]], [[1]] * len(users), queues=queues, queue_of=queue_of, users=users, servers=["A", "B"], resources=["gpu"], **more
+    )
+
+
+def test_nothing_is_said_of_a_flat_list_and_of_a_tree_in_order() -> None:
+    """Guarantees that fit exactly fit."""
+    assert remarks(fo.Instance([[8]], [[1]])) == ()
+    parts = [fo.Queue(f"q{k}", guarantee={"gpu": 1.6}, limit={"gpu": 1.6}, parent="all") for k in range(10)]
+    assert remarks(lab(fo.Queue("all", guarantee={"gpu": 16}), *parts, queue_of=[q.name for q in parts])) == ()
+
+
+def test_guarantees_that_exceed_the_cluster() -> None:
+    """By how much, and whose; those of users count in tasks times demand, and a parent's with what is in it."""
+    instance = lab(
+        fo.Queue("a", guarantee={"gpu": 8}),
+        fo.Queue("b", parent="a", guarantee={"gpu": 6}),
+        fo.Queue("the rest", guarantee={"gpu": 7.5}),
+        queue_of=["b", "the rest", None],
+        guarantees=[0, 0, 3],
+    )
+    assert remarks(instance) == (
+        'guarantees of gpu exceed the cluster by 2.5: a 8, "the rest" 7.5 and u3 3, and there are 16; all of them will be met in part',
+    )
+
+
+def test_guarantees_that_exceed_a_group_of_servers() -> None:
+    """Although they fit into the cluster; a group is named as in its quota."""
+    quota = fo.Quota(["A"], guarantee={"gpu": 5}, name="model = A100")
+    instance = lab(fo.Queue("a", quotas=[quota]), fo.Queue("b", quotas=[quota]), queue_of=["a", "b"])
+    assert remarks(instance) == (
+        "guarantees of gpu exceed model = A100 by 2: a 5 and b 5, and there are 8; all of them will be met in part",
+    )
+
+
+def test_guarantees_on_groups_count_in_the_cluster() -> None:
+    """Those of different servers add up; of the same servers the larger one says all."""
+    apart = [fo.Quota(["A"], guarantee={"gpu": 6}), fo.Quota(["B"], guarantee={"gpu": 6})]
+    assert remarks(lab(fo.Queue("a", quotas=apart), fo.Queue("b", guarantee={"gpu": 5}), queue_of=["a", "b"])) == (
+        "guarantees of gpu exceed the cluster by 1: a 12 and b 5, and there are 16; all of them will be met in part",
+    )
+    same = [fo.Quota(["A"], guarantee={"gpu": 6}), fo.Quota(["A", "B"], guarantee={"gpu": 6})]
+    assert remarks(lab(fo.Queue("a", quotas=same), fo.Queue("b", guarantee={"gpu": 10}), queue_of=["a", "b"])) == ()
+
+
+def test_children_that_are_guaranteed_more_than_their_parent() -> None:
+    """Where the parent is guaranteed something; else it is a name for what is in it."""
+    children = [fo.Queue("b", parent="a", guarantee={"gpu": 3}), fo.Queue("c", parent="a", guarantee={"gpu": 2})]
+    assert remarks(lab(fo.Queue("a", guarantee={"gpu": 4}), *children, queue_of=["b", "c"])) == (
+        "what is in the queue a is guaranteed 5 gpu together (b 3 and c 2), 1 more than the queue itself (4); "
+        "what is guaranteed below a queue adds to its own guarantee",
+    )
+    assert remarks(lab(fo.Queue("a"), *children, queue_of=["b", "c"])) == ()
+
+
+def test_guarantees_beyond_a_limit() -> None:
+    """Of the children, and of a quota whose queue is limited to less."""
+    children = [fo.Queue("b", parent="a", guarantee={"gpu": 3}), fo.Queue("c", parent="a", guarantee={"gpu": 2})]
+    assert remarks(lab(fo.Queue("a", limit={"gpu": 4}), *children, queue_of=["b", "c"])) == (
+        "the queue a, with what is in it, is guaranteed 5 gpu (b 3 and c 2), but its limit is 4; "
+        "what is guaranteed beyond the limit will not be met",
+    )
+    quota = fo.Quota(["A"], guarantee={"gpu": 5})
+    end = "but its limit is 4; what is guaranteed beyond the limit will not be met"
+    assert remarks(lab(fo.Queue("a", limit={"gpu": 4}, quotas=[quota]), queue_of=["a"])) == (
+        f"the queue a, with what is in it, is guaranteed 5 gpu, {end}",
+        f"the queue a, with what is in it, is guaranteed 5 gpu on A, {end}",
+    )
+
+
+def test_queues_without_users() -> None:
+    """A queue that has users at any depth is not empty."""
+    instance = lab(fo.Queue("a"), fo.Queue("b", parent="a"), fo.Queue("c"), fo.Queue("d", parent="c"), queue_of=["b"])
+    assert remarks(instance) == (
+        "no user is in the queues c and d or below them; they get nothing, and what they are guaranteed goes to others",
+    )
+
+
+def test_solve_says_it(caplog: pytest.LogCaptureFixture) -> None:
+    """As a warning, as of users who cannot run anywhere."""
+    instance = lab(fo.Queue("a"), fo.Queue("empty"), queue_of=["a"])
+    with caplog.at_level(logging.WARNING):
+        fo.solve(instance, "drfh")
+    assert caplog.messages == list(remarks(instance))
+    assert len(caplog.messages) == 1
