@@ -348,6 +348,10 @@ class Instance:
         """
         arguments = {name: getattr(self, name) for name in self.__slots__ if name not in ("rates_per_server", "placement")}
         arguments |= {"rates": self.rates_per_server, "eligibility": self.placement}
+        if not self.guarantees.any():
+            arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
+        if not any(self.queue_of):
+            arguments["queue_of"] = None
         unknown = set(changes) - set(arguments)
         if unknown:
             word = min(unknown)

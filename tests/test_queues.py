@@ -85,3 +85,12 @@ def test_queues_survive_a_pickle() -> None:
     """Workers of studies get them so."""
     queue = fo.Queue("q", None, 2, {"gpu": 1}, {"gpu": 3}, {"gpu": 0}, 1, [fo.Quota(["A"], {"gpu": 1}, name="model = A100")])
     assert pickle.loads(pickle.dumps(queue)) == queue
+
+
+def test_users_are_left_out_of_an_instance_without_guarantees() -> None:
+    """Its zeros and empty queues are as many as its users, without being named."""
+    instance = fo.Instance([[4]], [[1], [2]])
+    assert instance.replace(demands=[[1]], weights=None, eligibility=None, tasks=None, parallelism=None, users=None).n_users == 1
+    in_queues = instance.replace(queues=[fo.Queue("q")], queue_of=["q", None], guarantees=[0, 1])
+    assert in_queues.replace(weights=[1, 2]).queue_of == ("q", None)
+    assert in_queues.replace(weights=[1, 2]).guarantees.tolist() == [0, 1]

@@ -252,6 +252,9 @@ class _Bound:
                 eligibility=holds[first],
                 tasks=np.zeros(first.size),
                 parallelism=None,
+                guarantees=None,
+                queues=None,  # without queues more fits: still a bound
+                queue_of=None,
                 users=[instance.users[n] for n in first],
             )
             if first.size
