@@ -6,7 +6,8 @@ With dz, ds and dt eliminated, a step solves one quasi-definite system,
     [ B  -F ] [dq]           [ -V']                 a: elasticity of the marginal worth
 
 D is large for columns that are not used: these are eliminated, which is safe. The others stay, because D^-1 would drown F in rounding. What
-remains is equilibrated, factorised (dense while it is small, else sparse) and solved with iterative refinement.
+remains is equilibrated, factorised (dense while it is small, else sparse) and solved with iterative refinement. Of small problems B is
+dense, too: there, building sparse matrices would take most of the time.
 """
 
 from __future__ import annotations
@@ -25,22 +26,27 @@ from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
 
 __all__ = ["KKTSystem"]
 
-_DENSE = 1500  # unknowns; beyond that the sparse factorisation is faster
+_SMALL = 40_000  # entries of B, zeros included, up to which everything is dense
+_DENSE = 1500  # unknowns up to which the factorisation is dense
 _REGULAR = 1e-14  # relative; refinement takes it out again
 _REFINEMENTS = 4
 _EQUILIBRATIONS = 6
+
+_Matrix = FloatArray | sp.csr_array
+_Factors = tuple[FloatArray, Callable[[FloatArray], FloatArray]]  # the units, and the solution of the scaled system
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KKTSystem:
     """The factorised system for given D (columns,) and F (limits and users,), both >= 0; ``kept`` columns are not eliminated."""
 
-    problem: AlphaFairProblem
+    B: _Matrix
+    Bt: _Matrix
     D: FloatArray
     F: FloatArray
     kept: IntArray
     rest: IntArray
-    B_rest: sp.csr_array
+    B_rest: _Matrix
     units: FloatArray
     solve_scaled: Callable[[FloatArray], FloatArray]
 
@@ -54,14 +60,14 @@ class KKTSystem:
             The factorisation failed.
         """
         kept, rest = np.flatnonzero(keep), np.flatnonzero(~keep)
-        B_kept, B_rest = sp.csr_array(problem.Bt[kept].T), sp.csr_array(problem.Bt[rest].T)
-        G = sp.csr_array(B_rest * (1.0 / D[rest])) @ B_rest.T + sp.diags_array(F)
-        matrix = sp.block_array([[sp.diags_array(D[kept]), B_kept.T], [B_kept, -G]], format="csr")
-        units = _equilibrated(matrix)
-        scaled = sp.csr_array(sp.csr_array(matrix * units) * units[:, None])
-        sign = np.concatenate([np.ones(kept.size), -np.ones(problem.B.shape[0])])
-        solve = _factorise(sp.csr_array(scaled + sp.diags_array(_REGULAR * sign)))
-        return cls(problem, D, F, kept, rest, B_rest, units, solve)
+        sign = np.concatenate([np.ones(kept.size), -np.ones(F.size)])
+        if F.size * D.size <= _SMALL:
+            B = problem.B.toarray()
+            units, solve = _dense(B[:, kept], B[:, rest], D[kept], D[rest], F, sign)
+            return cls(B, B.T, D, F, kept, rest, B[:, rest], units, solve)
+        B_rest = sp.csr_array(problem.Bt[rest].T)
+        units, solve = _sparse(sp.csr_array(problem.Bt[kept].T), B_rest, D[kept], D[rest], F, sign)
+        return cls(problem.B, problem.Bt, D, F, kept, rest, B_rest, units, solve)
 
     def step(self, top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve D dx + B'dq = top, B dx - F dq = bottom."""
@@ -69,8 +75,8 @@ class KKTSystem:
         best = np.inf
         for _ in range(_REFINEMENTS):
             # Each residual is judged in its own units; the eliminated columns are solved exactly.
-            left = top - self.D * dx - self.problem.Bt @ dq
-            below = bottom - self.problem.B @ dx + self.F * dq
+            left = top - self.D * dx - self.Bt @ dq
+            below = bottom - self.B @ dx + self.F * dq
             size = float(np.abs(np.concatenate([left[self.kept], below]) * self.units).max(initial=0.0))
             if not size < 0.5 * best:
                 break
@@ -89,25 +95,51 @@ class KKTSystem:
         return dx, dq
 
 
-def _equilibrated(matrix: sp.csr_array) -> FloatArray:
-    """Return units in which every row and column of a symmetric matrix has a largest entry of about 1 (Ruiz 2001)."""
-    units = np.ones(matrix.shape[0])
-    size, columns = np.abs(matrix.data), matrix.indices  # plain arrays: on small systems, sparse ones would take most of the time
+def _dense(B_kept: FloatArray, B_rest: FloatArray, D_kept: FloatArray, D_rest: FloatArray, F: FloatArray, sign: FloatArray) -> _Factors:
+    """Return the units and the solution of the scaled system, all in plain arrays."""
+    n = D_kept.size
+    matrix = np.diag(np.concatenate([D_kept, -F]))
+    matrix[n:, n:] -= (B_rest / D_rest) @ B_rest.T
+    matrix[n:, :n] = B_kept
+    matrix[:n, n:] = B_kept.T
+    units, size = np.ones(sign.size), np.abs(matrix)
+    for _ in range(_EQUILIBRATIONS):
+        units = _smaller_units(units, (size * units).max(axis=1) * units)
+    return units, _factorised(matrix * units * units[:, None] + np.diag(_REGULAR * sign))
+
+
+def _sparse(
+    B_kept: sp.csr_array, B_rest: sp.csr_array, D_kept: FloatArray, D_rest: FloatArray, F: FloatArray, sign: FloatArray
+) -> _Factors:
+    """Return the same with sparse matrices."""
+    G = sp.csr_array(B_rest * (1.0 / D_rest)) @ B_rest.T + sp.diags_array(F)
+    matrix = sp.csr_array(sp.block_array([[sp.diags_array(D_kept), B_kept.T], [B_kept, -G]], format="csr"))
+    units, size, columns = np.ones(sign.size), np.abs(matrix.data), matrix.indices
     rows = np.repeat(np.arange(units.size), np.diff(matrix.indptr))
     for _ in range(_EQUILIBRATIONS):
         largest = np.zeros(units.size)
         np.maximum.at(largest, rows, size * units[columns] * units[rows])
-        units /= np.sqrt(np.where(largest > 0, largest, 1.0))
-    return units
-
-
-def _factorise(matrix: sp.csr_array) -> Callable[[FloatArray], FloatArray]:
+        units = _smaller_units(units, largest)
+    scaled = sp.csr_array(sp.csr_array(matrix * units) * units[:, None])
+    regular = sp.csr_array(scaled + sp.diags_array(_REGULAR * sign))
+    if sign.size <= _DENSE:
+        return units, _factorised(regular.toarray())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly singular: the refinement and the step lengths see to that
-        if matrix.shape[0] <= _DENSE:
-            factors = scipy.linalg.lu_factor(matrix.toarray(), overwrite_a=True, check_finite=False)
-            return lambda right: np.asarray(scipy.linalg.lu_solve(factors, right, check_finite=False))
         factor = scipy.sparse.linalg.splu(
-            sp.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True}
+            sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True}
         )
-        return lambda right: np.asarray(factor.solve(right))
+    return units, lambda right: np.asarray(factor.solve(right))
+
+
+def _smaller_units(units: FloatArray, largest: FloatArray) -> FloatArray:
+    """Return units in which the largest entry of each row and column of a symmetric matrix is nearer to 1 (Ruiz 2001)."""
+    return np.asarray(units / np.sqrt(np.where(largest > 0, largest, 1.0)))
+
+
+def _factorised(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return the solution of a dense system; the matrix is overwritten."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nearly singular: the refinement and the step lengths see to that
+        factors = scipy.linalg.lu_factor(matrix, overwrite_a=True, check_finite=False)
+    return lambda right: np.asarray(scipy.linalg.lu_solve(factors, right, check_finite=False))

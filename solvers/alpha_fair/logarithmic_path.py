@@ -18,8 +18,7 @@ the marginal worth. Near the end, where the active sets show, their equations ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +41,7 @@ _ALLOWED = 0.3  # largest residual of a linear condition on the way, in logarith
 _FIRST, _SHORTEST, _LONGEST = 1.5, 0.3, 60.0  # largest change of a logarithm in a step
 _PATIENT = 30  # steps of Newton's method on the active sets of the end
 _STALLED = 15  # steps without progress at the end
+_QUIET = 20  # steps on the way in which neither products nor residuals fell by a tenth: Newton's method on the active sets may get on
 _USED = 1e-7  # part of a user's utility from which on a column counts as used
 _KEPT = 1e-2  # columns whose reduced cost is a smaller part of their worth stay in the KKT system
 _SMALL = 1e-3  # residuals from which on the active sets may show
@@ -72,14 +72,14 @@ class _Variables:
     t: FloatArray
     y: FloatArray
 
-    def each(self) -> Iterator[FloatArray]:
-        """Yield them in order."""
-        return (getattr(self, part.name) for part in fields(self))
+    def each(self) -> tuple[FloatArray, ...]:
+        """Return them in order."""
+        return self.x, self.s, self.p, self.z, self.t, self.y
 
     @property
     def largest(self) -> float:
         """Largest absolute value."""
-        return max(float(np.abs(part).max(initial=0.0)) for part in self.each())
+        return float(np.abs(np.concatenate(self.each())).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,8 +102,8 @@ class _Iterate:
     @property
     def residual(self) -> float:
         """Largest residual of a linear condition, in logarithms."""
-        unequal = (np.log(self.use), np.log(self.utility / self.at.t), np.log(self.worth / self.cost))
-        return max(float(np.abs(part).max(initial=0.0)) for part in unequal)
+        unequal = np.concatenate([self.use, self.utility / self.at.t, self.worth / self.cost])
+        return float(np.abs(np.log(unequal)).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,6 +196,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
     targets = _Targets(mu, *rule.at(problem, iterate, mu))
     longest, settling, sets = _FIRST, True, _SETS
     stalled, least = 0, np.inf
+    quiet, lowest = 0, (np.inf, np.inf)
     best: tuple[Point, float] | None = None
     for step in range(_STEPS):
         if deadline.left == 0.0:
@@ -216,10 +217,14 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
         targets = replace(targets, mu=min(targets.mu, float(np.median(products))))
         log.debug("step %d: products %.1e, residual %.1e, %.1e", step, np.exp(worst), residual, off)
         # The end: by active sets as soon as these show, else where the path gains nothing more.
+        now = max(residual, off)
         due = not settling and worst < np.log(sets)
-        if due and max(residual, off) < _SMALL:
-            sets = np.exp(worst) * 1e-2
-            found = _on_active_sets(problem, iterate, rule.at(problem, iterate, targets.mu)[1])
+        quiet = quiet + 1 if worst > lowest[0] + np.log(0.9) and now > 0.9 * lowest[1] else 0
+        lowest = lowest if quiet else (min(worst, lowest[0]), min(now, lowest[1]))
+        if due and (now < _SMALL or quiet >= _QUIET):
+            sets = sets if now >= _SMALL else np.exp(worst) * 1e-2
+            found = _on_active_sets(problem, iterate, rule.at(problem, iterate, targets.mu)[1], _PATIENT if quiet >= _QUIET else 4)
+            quiet = 0
             if found is not None:
                 return problem, replace(found, steps=step), problem.kkt_violation(found.x, found.p)
         if not settling and worst <= np.log(3 * _END):
@@ -227,7 +232,6 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
             violation = problem.kkt_violation(end.x, end.p)
             if best is None or violation < best[1]:
                 best = end, violation
-            now = max(residual, off)
             stalled = stalled + 1 if now > 0.5 * least else 0
             least = min(least, now)
             if now < _ROUNDING or stalled > _STALLED:
@@ -236,7 +240,7 @@ def _follow(problem: AlphaFairProblem, attempt: _Attempt, deadline: Deadline) ->
         aim = np.log(_MIDDLE if settling else _END)
         if not settling and spread > (4.6 if problem.alpha <= 1 else 12.0):
             aim = (worst + float(products.min())) / 2
-        halt = due and off < 0.1 and max(residual, off) >= _SMALL
+        halt = due and off < 0.1 and now >= _SMALL
         iterate, longest = _step(problem, iterate, products, aim - products, r_worth, longest, settling=settling, halt=halt)
     limits = rule.at(problem, iterate, targets.mu)[1]
     if best is None:

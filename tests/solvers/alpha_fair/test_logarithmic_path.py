@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instances import demands_with_zeros, instance_of_extremes, some_servers_each
+from instances import demands_with_zeros, instance_of_everything, instance_of_extremes, some_servers_each
 from scipy.optimize import linprog
 
 import fairopt as fo
@@ -146,3 +146,10 @@ def test_where_all_the_money_of_a_user_is_the_better_measure(monkeypatch: pytest
     assert logarithmic_path._ATTEMPTS[0].by_column
     monkeypatch.setattr(logarithmic_path, "_ATTEMPTS", logarithmic_path._ATTEMPTS[:1])
     assert certify(program, interior_point._in_logarithms(program, 1e-8, Deadline(None), None)).worst > 1e-3
+
+
+def test_a_path_that_gains_nothing_ends_on_its_active_sets() -> None:
+    """Rounding stops Newton's method in logarithms at a residual of 0.005; the active sets are right by then."""
+    answer = fo.solve(instance_of_everything(117), "proportional", solver="interior-point")
+    assert answer.certificate.worst <= 1e-13
+    assert answer.details["iterations"] < logarithmic_path._STEPS / 4

@@ -9,6 +9,7 @@ import pytest
 
 import fairopt as fo
 from fairopt.program import AlphaFair, Program, Solution, Tradeoff
+from fairopt.solvers.alpha_fair import kkt
 from fairopt.solvers.alpha_fair.active_sets import negligible_users
 from fairopt.solvers.alpha_fair.kkt import KKTSystem
 from fairopt.solvers.alpha_fair.polish import polish
@@ -127,8 +128,11 @@ def test_elasticity_and_residual_of_marginal_worth(log_kappa: float) -> None:
     np.testing.assert_allclose(problem.worth_residual(np.log(problem.worth(t)) + 0.1, np.log(t)), 0.1, rtol=1e-9)
 
 
-def test_a_step_solves_the_linear_system() -> None:
-    """Whichever columns are eliminated, as by a dense solve."""
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_step_solves_the_linear_system(dense: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever columns are eliminated and however the matrices are stored, as by a dense solve."""
+    if not dense:
+        monkeypatch.setattr(kkt, "_SMALL", 0)
     program = fo.formulate(THREE, "proportional")
     goal = program.goal
     assert isinstance(goal, AlphaFair)
