@@ -193,7 +193,9 @@ def _steps(instance: Instance) -> Iterator[dict[str, Any]]:
 def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
     """Yield the arguments of each instance without one user, server or resource."""
     axes = {  # of each argument
-        "users": {"users": 0, "demands": 0, "weights": 0, "tasks": 0, "parallelism": 0, "eligibility": 0, "rates": 0},
+        "users": dict.fromkeys(
+            ("users", "demands", "weights", "tasks", "parallelism", "eligibility", "rates", "guarantees", "queue_of"), 0
+        ),
         "servers": {"servers": 0, "capacities": 0, "counts": 0, "eligibility": 1, "rates": 1},
         "resources": {"resources": 0, "capacities": 1, "demands": 1} | ({"weights": 1} if instance.weights.ndim == 2 else {}),
     }
@@ -203,7 +205,7 @@ def _without_a_row(instance: Instance) -> Iterator[dict[str, Any]]:
             changes = {}
             for name, axis in arguments.items():
                 value = _given(instance, name)
-                labels = name == what
+                labels = name in (what, "queue_of")
                 changes[name] = None if value is None else (*value[:j], *value[j + 1 :]) if labels else np.delete(value, j, axis)
             yield changes
 

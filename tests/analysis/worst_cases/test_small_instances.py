@@ -137,3 +137,12 @@ def test_units_labels_and_rates() -> None:
     *_, least = shrink(instance, lambda smaller: "b" in smaller.users and bool((smaller.capacities >= 2 * smaller.demands).all()))
     assert (least.users, least.servers, least.demands.tolist()) == (("b",), ("y",), [[0.0]])
     assert least.rates.tolist() == [[1.0]]
+
+
+def test_users_with_guarantees_and_queues_can_be_left_out() -> None:
+    """Of two users who both have a guarantee, and of whom one sits in a queue, either can go."""
+    instance = fo.Instance(
+        [[4.0, 4.0]], [[1.0, 1.0], [1.0, 2.0]], queues=[fo.Queue("research")], queue_of=["research", None], guarantees=[1, 1]
+    )
+    alone = [(candidate.queue_of, candidate.guarantees.tolist()) for candidate in simpler(instance) if candidate.n_users == 1]
+    assert alone == [((None,), [1.0]), (("research",), [1.0])]
