@@ -1,0 +1,991 @@
+"""An oracle of trees of queues: shares by the definition, one LP of SciPy a level, and nothing of fairopt but the data of an instance.
+
+``python tests/queue_oracle.py --instances 200`` compares `fairopt.solve` with it; tests/solving/test_queues.py runs a fixed sample.
+
+*Rates.* A node v with rate R hands R w[c] / m[v] to each child c that rises. m[v] is the sum of their weights ("sum"), or the largest entry
+of V = sum of w[c] e[c] over them ("dominant"). e[v] = V / m[v], and e[n] is the part of the cluster that one unit of the share of user n
+takes. In the surplus the root's children rise at w. In the stage of a guarantee the guaranteed nodes rise at the dominant share of it.
+
+*A level.* Maximise tau such that some allocation has s[n] >= S[n] + rate[n] tau for everybody (rate[n] = 0 for users who do not rise). A
+user who rises stops at this level if no allocation gives it more while all others keep theirs: one more LP for each user.
+
+*Stages.* The guarantees of each depth, from the deepest, with extra limits that are dropped afterwards; then the surplus, tier by tier.
+
+`shares` uses floats, and `exact_shares` fractions. The latter takes one server only: every limit is then a row over the tasks of the
+users, all others keep their shares by standing still, and a level is the smallest ratio of what a limit has left to what rises within it.
+
+`nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from the
+bottom up, as these systems describe it; they share no code with the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from instances import demands_with_zeros
+from scipy.optimize import linprog
+
+import fairopt as fo
+
+__all__ = [
+    "Oracle",
+    "by_htcondor",
+    "by_kai",
+    "by_yarn",
+    "constructor",
+    "difference",
+    "exact_shares",
+    "leximin",
+    "nested",
+    "random_pool",
+    "random_tree",
+    "share_per_task",
+    "shares",
+    "smaller",
+]
+
+Number = Any  # float, or Fraction where an answer is exact
+Guarantees = Literal["surplus", "clamp"]
+QueueShare = Literal["dominant", "sum"]
+
+_BLOCKED = 1e-8  # a user stops if it could rise by a smaller part of what it could have alone
+_CAUGHT_UP = 1e-9  # two shares over weights that differ by a smaller part are equal
+_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+# The tree as plain lists ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Node:
+    """The root, a queue or a user."""
+
+    weight: Number
+    parent: int
+    depth: int
+    tier: int = 0
+    queue: fo.Queue | None = None
+    user: int | None = None
+    children: list[int] = field(default_factory=list)
+    users: list[int] = field(default_factory=list)  # all below, at any depth
+
+
+def nodes_of(instance: fo.Instance, number: Callable[[Any], Number] = float) -> list[Node]:
+    """Return the root, the queues in their order and the users in theirs."""
+    names: list[str | None] = [None, *(queue.name for queue in instance.queues)]
+    nodes = [Node(number(1), -1, 0)]
+    nodes += [Node(number(queue.weight), names.index(queue.parent), -1, queue.tier, queue) for queue in instance.queues]
+    for n, (weight, name) in enumerate(zip(instance.weights, instance.queue_of, strict=True)):
+        nodes.append(Node(number(weight), names.index(name), -1, user=n))
+    order = [0]
+    for v in order:  # grows: the children of each node after the node
+        nodes[v].children = [c for c, node in enumerate(nodes) if node.parent == v]
+        for c in nodes[v].children:
+            nodes[c].depth = nodes[v].depth + 1
+            nodes[c].tier = nodes[c].tier or nodes[v].tier
+        order += nodes[v].children
+    for v in reversed(order):
+        user = nodes[v].user
+        nodes[v].users = sorted(n for c in nodes[v].children for n in nodes[c].users) if user is None else [user]
+    return nodes
+
+
+# What is allowed -----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Row:
+    """The sum of use[n, i] x[n, i] is at most the bound."""
+
+    use: Any  # (users, servers)
+    bound: Number
+
+
+def quotas_of(queue: fo.Queue, instance: fo.Instance) -> Iterator[tuple[Any, list[int]]]:
+    """Yield the quota of a queue on the whole cluster and those on groups, each with the positions of its servers."""
+    yield queue, list(range(instance.n_servers))
+    for quota in queue.quotas:
+        yield quota, [instance.servers.index(name) for name in quota.servers]
+
+
+class Cluster:
+    """Demands, capacities and the rows of what is allowed at every moment, as floats or fractions."""
+
+    def __init__(self, instance: fo.Instance, nodes: Sequence[Node], share: Any, number: Callable[[Any], Number]) -> None:
+        self.instance = instance
+        self.number = number
+        kind = object if number is Fraction else float
+        self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
+        self.capacity = np.array([[number(q) * number(v) for v in row] for q, row in zip(instance.counts, instance.capacities)], kind)
+        self.total = self.capacity.sum(axis=0)
+        share = np.asarray(share)
+        self.same_everywhere = share.ndim == 1
+        wide = np.broadcast_to(share[:, None] if share.ndim == 1 else share, (instance.n_users, instance.n_servers))
+        self.share = np.array([[number(v) if ok else number(0) for v, ok in zip(*pair)] for pair in zip(wide, instance.eligibility)], kind)
+        self.able = [n for n in range(instance.n_users) if instance.eligibility[n].any()]
+        everybody, everywhere = range(instance.n_users), range(instance.n_servers)
+        self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i in everywhere for r in range(instance.n_resources)]
+        for n in self.able:
+            own = np.zeros_like(self.share)
+            own[n] = number(1)
+            if np.isfinite(instance.tasks[n]):
+                self.rows.append(Row(own, number(instance.tasks[n])))
+            if np.isfinite(instance.parallelism[n]):
+                busy = np.zeros_like(self.share)
+                for i in np.flatnonzero(instance.eligibility[n]):
+                    demanded = self.demands[n] > 0
+                    busy[n, i] = max(self.demands[n][demanded] / np.array([number(v) for v in instance.capacities[i]], kind)[demanded])
+                self.rows.append(Row(busy, number(instance.parallelism[n])))
+        for node in nodes:
+            if node.queue is None:
+                continue
+            others = sorted(set(everybody) - set(node.users))
+            for quota, servers in quotas_of(node.queue, instance):
+                for name, amount in quota.limit.items():
+                    self.rows.append(self.row(node.users, instance.resources.index(name), servers, number(amount)))
+                for name, amount in quota.lending_limit.items():
+                    r = instance.resources.index(name)
+                    kept = max(number(quota.guarantee[name]) - number(amount), number(0))
+                    most = max(self.capacity[servers, r].sum() - kept, number(0))
+                    self.rows.append(self.row(others, r, servers, most))
+
+    def row(self, users: Sequence[int], resource: int, servers: Sequence[int], bound: Number) -> Row:
+        """Return the row that limits the usage of a resource by some users on some servers."""
+        use = np.zeros_like(self.share)
+        for n in users:
+            use[n, servers] = self.demands[n, resource]
+        return Row(use, bound)
+
+    def held(self, share: Sequence[Number], users: Sequence[int], resource: int, servers: Sequence[int]) -> Number:
+        """Return how much of a resource some users hold on some servers, where that follows from their shares."""
+        amount = self.number(0)
+        for n in users:
+            if share[n] == 0 or self.demands[n, resource] == 0:
+                continue
+            own = np.flatnonzero(self.instance.eligibility[n])
+            inside = set(own) <= set(servers)
+            worth = set(self.share[n, own])
+            if len(worth) > 1 or (not inside and set(own) & set(servers)):
+                raise ValueError("a later stage would depend on where the tasks of an earlier one are")
+            if inside:
+                amount += self.demands[n, resource] * share[n] / worth.pop()
+        return amount
+
+
+# One level -----------------------------------------------------------------------------------------------------------------------
+
+
+class LinearPrograms:
+    """Levels by LPs. Columns: tasks of each eligible pair, as parts of what the user could run alone there; then tau."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        instance = cluster.instance
+        self.cluster = cluster
+        most = np.where(np.isfinite(instance.tasks), instance.tasks, np.inf)[:, None]
+        alone = np.minimum(instance.rates, most)
+        self.users, self.servers = np.nonzero(instance.eligibility & (alone > 0))
+        self.unit = alone[self.users, self.servers]
+        worth = cluster.share[self.users, self.servers] * self.unit
+        self.scale = np.ones(instance.n_users)
+        for n in cluster.able:
+            self.scale[n] = worth[self.users == n].max(initial=0.0) or 1.0
+        self.worth = worth / self.scale[self.users]
+
+    def _limits(self, extra: Sequence[Row]) -> tuple[Any, Any]:
+        matrix, bounds = [], []
+        for row in (*self.cluster.rows, *extra):
+            use = row.use[self.users, self.servers] * self.unit
+            if use.any():
+                by = row.bound or use.max()
+                matrix.append([*(use / by), 0.0])
+                bounds.append(row.bound / by)
+        return matrix, bounds
+
+    def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
+        for presolve in (True, False):
+            found = linprog(-np.asarray(goal), A_ub=np.array(matrix), b_ub=np.array(bounds), options={**_OPTIONS, "presolve": presolve})
+            if found.status == 0:
+                return found
+        raise ArithmeticError(found.message)
+
+    def rise(
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number | None
+    ) -> tuple[Number, dict[int, Number], set[int]]:
+        """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
+        limits, bounds = self._limits(extra)
+        fastest = max(rate / self.scale[n] for n, rate in rates.items())
+        rows, floors = [], []
+        for n in self.cluster.able:
+            rows.append([*np.where(self.users == n, -self.worth, 0.0), rates.get(n, 0.0) / self.scale[n] / fastest])
+            floors.append(-share[n] / self.scale[n])
+        goal = np.zeros(self.users.size + 1)
+        goal[-1] = 1.0
+        if most is not None:
+            limits.append(goal.copy())
+            bounds.append(most * fastest)
+        found = self._maximise(goal, [*limits, *rows], [*bounds, *floors])
+        tau = max(-found.fun, 0.0) / fastest
+        if most is not None and tau >= most * (1 - 1e-12):
+            return most, {n: share[n] + rate * most for n, rate in rates.items()}, set()
+        reached = {n: share[n] + rate * tau for n, rate in rates.items()}
+        levels = np.array([-reached.get(n, share[n]) / self.scale[n] for n in self.cluster.able])
+        still = [[*row[:-1], 0.0] for row in rows]
+        gains = {}
+        for n in rates:
+            others = [k for k, m in enumerate(self.cluster.able) if m != n]
+            goal = np.array([*np.where(self.users == n, self.worth, 0.0), 0.0])
+            if not goal.any():
+                gains[n] = 0.0
+                continue
+            # The others keep their levels but for 1e-12 of them, which is what rounding leaves open.
+            matrix = [*limits, *(still[k] for k in others)]
+            asked = self._maximise(goal, matrix, [*bounds, *(levels[others] * (1 - 1e-12))])
+            gains[n] = -asked.fun - reached[n] / self.scale[n]
+        stopped = {n for n, gain in gains.items() if gain <= _BLOCKED}
+        return tau, reached, stopped or {min(gains, key=gains.__getitem__)}
+
+
+class OneServer:
+    """Levels on one server, exactly: limits are rows over the tasks of the users, and those who do not rise stand still."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        if cluster.instance.n_servers != 1:
+            raise ValueError("exact shares need one server")
+        self.cluster = cluster
+
+    def rise(
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number | None
+    ) -> tuple[Number, dict[int, Number], set[int]]:
+        """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
+        worth, able = self.cluster.share[:, 0], self.cluster.able
+        ratios = []
+        for row in (*self.cluster.rows, *extra):
+            use = row.use[:, 0]
+            rise = sum((use[n] * rate / worth[n] for n, rate in rates.items()), Fraction(0))
+            if rise > 0:
+                left = row.bound - sum((use[n] * share[n] / worth[n] for n in able), Fraction(0))
+                assert left >= 0
+                ratios.append((left / rise, use))
+        tau = min(ratio for ratio, _ in ratios)
+        full = [use for ratio, use in ratios if ratio == tau]
+        if most is not None and most < tau:
+            tau, full = most, []
+        return tau, {n: share[n] + rate * tau for n, rate in rates.items()}, {n for n in rates if any(use[n] > 0 for use in full)}
+
+
+# Stages --------------------------------------------------------------------------------------------------------------------------
+
+
+class Oracle:
+    """Shares of a tree, stage by stage and level by level. ``history`` tells each level: stage, tau, who rose at which rate, who stopped."""
+
+    def __init__(
+        self,
+        instance: fo.Instance,
+        share: Any,
+        *,
+        guarantees: Guarantees = "surplus",
+        queue_share: QueueShare = "dominant",
+        number: Callable[[Any], Number] = float,
+    ) -> None:
+        self.instance, self.number = instance, number
+        self.clamp, self.dominant = guarantees == "clamp", queue_share == "dominant"
+        self.nodes = nodes_of(instance, number)
+        self.first_user = len(instance.queues) + 1
+        self.cluster = Cluster(instance, self.nodes, share, number)
+        self.engine = OneServer(self.cluster) if number is Fraction else LinearPrograms(self.cluster)
+        self.share = [number(0)] * instance.n_users
+        self.node_share = [number(0)] * len(self.nodes)
+        self.history: list[tuple[str, Number, dict[int, Number], set[int]]] = []
+        if self.dominant and not self.cluster.same_everywhere:
+            raise ValueError("the dominant share of a queue needs users whose tasks have the same share on every server")
+        kind = object if number is Fraction else float
+        self.part = np.zeros((instance.n_users, instance.n_resources), kind)
+        for n in self.cluster.able:
+            worth = max(self.cluster.share[n])
+            for r in range(instance.n_resources):
+                if self.cluster.demands[n, r] > 0:
+                    self.part[n, r] = self.cluster.demands[n, r] / self.cluster.total[r] / worth
+
+    def solve(self) -> list[Number]:
+        """Return the shares of the users."""
+        for depth in range(max(node.depth for node in self.nodes), 0, -1):
+            self._guarantee(depth)
+        for tier in sorted({node.tier for node in self.nodes}, reverse=True):
+            tops = {c: self.nodes[c].weight for c in self.nodes[0].children}
+            active = {
+                node.user for node in self.nodes if node.user in self.cluster.able and node.tier == tier and self._weighed(node.user, 0)
+            }
+            self._fill(f"surplus of tier {tier}", tops, active, [], top_waits=True)
+        return self.share
+
+    def _weighed(self, n: int, top: int) -> bool:
+        """Are the weights of a user and of the queues on its way > 0, up to a node, whose own weight is not asked?"""
+        v = self.first_user + n
+        while v != top:
+            if self.nodes[v].weight == 0:
+                return False
+            v = self.nodes[v].parent
+        return True
+
+    def _guarantee(self, depth: int) -> None:
+        """Fill the guaranteed nodes of one depth up to their guarantees."""
+        tops: dict[int, Number] = {}
+        active: set[int] = set()
+        extra: list[Row] = []
+        for v, node in enumerate(self.nodes):
+            if node.depth != depth:
+                continue
+            if node.user is not None:
+                n = node.user
+                promised = self.number(self.instance.guarantees[n])
+                if promised > 0 and n in self.cluster.able:
+                    own = np.zeros_like(self.cluster.share)
+                    own[n] = self.number(1)
+                    extra.append(Row(own, promised))
+                    parts = [promised * d / c for d, c in zip(self.cluster.demands[n], self.cluster.total, strict=True) if d > 0]
+                    tops[v] = max(parts)
+                    active.add(n)
+            elif node.queue is not None:
+                named = self._named(node.queue)
+                if named:
+                    tops[v] = max(sum(amount for amount, _ in groups) / self.cluster.total[r] for r, groups in named.items())
+                    extra += self._extra_limits(node, named)
+                    active |= {
+                        n
+                        for n in node.users
+                        if n in self.cluster.able and self._weighed(n, v) and any(self.cluster.demands[n, r] > 0 for r in named)
+                    }
+        self._fill(f"guarantees of depth {depth}", tops, active, extra, top_waits=False)
+
+    def _named(self, queue: fo.Queue) -> dict[int, list[tuple[Number, list[int]]]]:
+        """Return what a queue is guaranteed: by resource the amounts, each with its servers."""
+        named: dict[int, list[tuple[Number, list[int]]]] = {}
+        for quota, servers in quotas_of(queue, self.instance):
+            for name, amount in quota.guarantee.items():
+                if amount > 0:
+                    named.setdefault(self.instance.resources.index(name), []).append((self.number(amount), servers))
+        return named
+
+    def _extra_limits(self, node: Node, named: dict[int, list[tuple[Number, list[int]]]]) -> list[Row]:
+        """Return the rows that hold while the guarantee of a queue is met."""
+        everywhere = list(range(self.instance.n_servers))
+        rows = []
+        for r, groups in named.items():
+            for amount, servers in groups:
+                rows.append(self.cluster.row(node.users, r, servers, max(amount, self.cluster.held(self.share, node.users, r, servers))))
+            outside = [i for i in everywhere if not any(i in servers for _, servers in groups)]
+            if outside:
+                rows.append(self.cluster.row(node.users, r, outside, self.cluster.held(self.share, node.users, r, outside)))
+        return rows
+
+    def _fill(self, stage: str, tops: dict[int, Number], active: set[int], extra: list[Row], *, top_waits: bool) -> None:
+        """Raise shares until nobody is active: ``tops`` are the nodes whose rates are given."""
+        while active:
+            risers, most = self._risers(tops, active, top_waits)
+            of_nodes = self._rates(tops, risers)
+            rates = {n: of_nodes[self.first_user + n] for n in active if self.first_user + n in of_nodes}
+            catch_up = [gap / (of_nodes[c] / self.nodes[c].weight) for c, gap in most.items() if c in of_nodes]
+            tau, reached, stopped = self.engine.rise(self.share, rates, extra, min(catch_up, default=None))
+            self.history.append((stage, tau, rates, stopped))
+            for n, share in reached.items():
+                self.share[n] = share
+            for v, rate in of_nodes.items():
+                self.node_share[v] += rate * tau
+            active -= stopped
+
+    def _risers(self, tops: dict[int, Number], active: set[int], top_waits: bool) -> tuple[dict[int, list[int]], dict[int, Number]]:
+        """Return the children of each node that rise (-1: the tops), and for some a gap: share over weight after which siblings join it."""
+        risers: dict[int, list[int]] = {}
+        gaps: dict[int, Number] = {}
+        near = 0 if self.number is Fraction else _CAUGHT_UP
+        look = [-1]
+        for v in look:  # grows: what is below the tops
+            candidates = list(tops) if v == -1 else [c for c in self.nodes[v].children if self.nodes[c].weight > 0]
+            there = [c for c in candidates if active.intersection(self.nodes[c].users)]
+            if self.clamp and (v >= 0 or top_waits):
+                ratio = {c: self.node_share[c] / self.nodes[c].weight for c in there if self.nodes[c].weight > 0}
+                least = min(ratio.values())
+                there = [c for c in ratio if ratio[c] <= least * (1 + near)]
+                later = [ratio[c] for c in ratio if c not in there]
+                if later:
+                    gaps[there[0]] = min(later) - least
+            risers[v] = there
+            look += [c for c in there if self.nodes[c].user is None]
+        return risers, gaps
+
+    def _rates(self, tops: dict[int, Number], risers: dict[int, list[int]]) -> dict[int, Number]:
+        """Return the rate of every node that rises, those above the tops too."""
+        measure: dict[int, Number] = {}
+        part: dict[int, Any] = {}
+
+        def look(v: int) -> None:
+            """Set m[v] and e[v]."""
+            node = self.nodes[v]
+            if node.user is not None:
+                part[v] = self.part[node.user]
+                return
+            for c in risers[v]:
+                look(c)
+            usage = sum(self.nodes[c].weight * part[c] for c in risers[v])
+            measure[v] = max(usage) if self.dominant else sum(self.nodes[c].weight for c in risers[v])
+            part[v] = usage / measure[v]
+
+        rates: dict[int, Number] = {}
+
+        def hand_down(v: int, rate: Number) -> None:
+            rates[v] = rate
+            if self.nodes[v].user is None:
+                for c in risers[v]:
+                    hand_down(c, rate * self.nodes[c].weight / measure[v])
+
+        for v in risers[-1]:
+            look(v)
+            hand_down(v, tops[v])
+        for v in sorted(range(self.first_user), key=lambda v: -self.nodes[v].depth):  # above the tops
+            below = [c for c in self.nodes[v].children if c in rates]
+            if v not in rates and below:
+                usage = sum(rates[c] * part[c] for c in below)
+                rates[v] = max(usage) if self.dominant else sum(rates[c] for c in below)
+                part[v] = usage / rates[v]
+        return rates
+
+
+def shares(
+    instance: fo.Instance,
+    notion_share_per_task: Any,
+    *,
+    guarantees: Guarantees = "surplus",
+    queue_share: QueueShare = "dominant",
+) -> np.ndarray:
+    """Return the shares of the users, sum_i share[n, i] x[n, i], of a tree that is filled. ``notion_share_per_task``: (users,) or (users, servers)."""
+    return np.array(Oracle(instance, notion_share_per_task, guarantees=guarantees, queue_share=queue_share).solve(), float)
+
+
+def exact_shares(
+    instance: fo.Instance,
+    notion_share_per_task: Any,
+    *,
+    guarantees: Guarantees = "surplus",
+    queue_share: QueueShare = "dominant",
+) -> list[Fraction]:
+    """Return the shares in fractions; the instance has one server."""
+    return Oracle(instance, notion_share_per_task, guarantees=guarantees, queue_share=queue_share, number=Fraction).solve()
+
+
+def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
+    """Return the share of one task of each user, not divided by its weight: drfh, drf, asset, tsf, cdrf, or max-min (1)."""
+    total = instance.counts @ instance.capacities
+    demanded = instance.demands > 0
+    parts = np.divide(instance.demands, total, out=np.zeros_like(instance.demands), where=demanded & (total > 0))
+    if notion in ("drf", "drfh"):
+        return parts.max(axis=1)
+    if notion == "asset":
+        return parts.sum(axis=1)
+    if notion == "max-min":
+        return np.ones(instance.n_users)
+    alone = np.zeros(instance.n_users)
+    for n in range(instance.n_users):
+        for i in range(instance.n_servers):
+            if notion == "tsf" or instance.eligibility[n, i]:
+                alone[n] += instance.counts[i] * min(instance.capacities[i, demanded[n]] / instance.demands[n, demanded[n]])
+    return np.divide(1.0, alone, out=np.ones_like(alone), where=alone > 0)
+
+
+# Fairness among queues first -----------------------------------------------------------------------------------------------------
+
+
+def leximin(instance: fo.Instance, share: Any, groups: Sequence[Sequence[int]], weights: Sequence[float], kept: Sequence[Any] = ()) -> Any:
+    """Return the leximin of the sums of shares of some groups of users, divided by weights > 0.
+
+    ``kept`` is pairs of a group and the sum that it keeps at least. The result is the sums.
+    """
+    programs = LinearPrograms(Cluster(instance, nodes_of(instance), share, float))
+    limits, bounds = programs._limits(())
+    columns = programs.worth * programs.scale[programs.users]
+    scale = float(max(columns.max(initial=0.0), 1e-300))
+
+    def sums(users: Sequence[int], tau: float) -> list[float]:
+        return [*np.where(np.isin(programs.users, list(users)), -columns / scale, 0.0), tau]
+
+    floors = [(sums(users, 0.0), -amount / scale * (1 - 1e-12)) for users, amount in kept]
+    largest = max(weights)
+    level: dict[int, float] = {}
+    active = list(range(len(groups)))
+    while active:
+        held = [(sums(groups[g], 0.0), -level[g] / scale * (1 - 1e-12)) for g in level]
+        rising = [(sums(groups[g], weights[g] / largest), 0.0) for g in active]
+        goal = [*np.zeros(columns.size), 1.0]
+        rows = [*floors, *held, *rising]
+        found = programs._maximise(goal, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
+        reached = {g: max(-found.fun, 0.0) * weights[g] / largest for g in active}
+        gains = {}
+        for g in active:
+            rows = [*floors, *held, *((sums(groups[h], 0.0), -reached[h] * (1 - 1e-12)) for h in active if h != g)]
+            goal = -np.array(sums(groups[g], 0.0))
+            asked = programs._maximise(goal, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
+            gains[g] = -asked.fun - reached[g]
+        stopped = [g for g, gain in gains.items() if gain <= _BLOCKED] or [min(gains, key=gains.__getitem__)]
+        level |= {g: reached[g] * scale for g in stopped}
+        active = [g for g in active if g not in stopped]
+    return np.array([level[g] for g in range(len(groups))])
+
+
+def nested(instance: fo.Instance, notion_share_per_task: Any) -> np.ndarray:
+    """Return the shares that are fair among the root's children first, then, with these sums kept, among all nodes of the next depth.
+
+    All weights must be > 0, and there are no guarantees and tiers.
+    """
+    nodes = nodes_of(instance)
+    able = {n for n in range(instance.n_users) if instance.eligibility[n].any()}
+    total: dict[int, float] = {0: 1.0}
+    kept: list[tuple[list[int], float]] = []
+    for depth in range(1, max(node.depth for node in nodes) + 1):
+        level = [v for v, node in enumerate(nodes) if node.depth == depth and able.intersection(node.users)]
+        rich = [v for v in level if total[nodes[v].parent] > 1e-12]
+        weights = [nodes[v].weight * total[nodes[v].parent] for v in rich]
+        if not rich:
+            break
+        found = leximin(instance, notion_share_per_task, [nodes[v].users for v in rich], weights, kept)
+        total |= dict.fromkeys(level, 0.0) | dict(zip(rich, found, strict=True))
+        kept += [(nodes[v].users, total[v]) for v in rich]
+    users = len(instance.queues) + 1
+    return np.array([total.get(users + n, 0.0) for n in range(instance.n_users)])
+
+
+# One resource of one server: what the systems do ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Group:
+    """A node with amounts of the one resource. ``accepts`` is HTCondor's accept_surplus."""
+
+    weight: float
+    guarantee: float
+    limit: float
+    tier: int
+    children: list[Group]
+    user: int | None = None
+
+    @property
+    def absorbs(self) -> float:
+        """What the group can use if its parent hands it without end."""
+        if self.user is not None:
+            return self.limit
+        return min(self.limit, sum(child.absorbs if child.weight > 0 else child.floor for child in self.children))
+
+    @property
+    def floor(self) -> float:
+        """What the group gets of its guarantee."""
+        return min(self.guarantee, self.absorbs)
+
+
+def group_of(instance: fo.Instance) -> Group:
+    """Return the tree of an instance with one server and one resource."""
+    (capacity,), (resource,) = instance.counts @ instance.capacities, instance.resources
+    demands = instance.demands[:, 0]
+
+    def users(name: str | None) -> list[Group]:
+        return [
+            Group(float(weight), float(promised * d), min(float(tasks * d), float(capacity)), 0, [], n)
+            for n, (weight, promised, tasks, d) in enumerate(zip(instance.weights, instance.guarantees, instance.tasks, demands, strict=True))
+            if instance.queue_of[n] == name
+        ]
+
+    def group(queue: fo.Queue) -> Group:
+        inside = [group(child) for child in instance.queues if child.parent == queue.name] + users(queue.name)
+        limit = queue.limit.get(resource, float(capacity))
+        return Group(queue.weight, queue.guarantee.get(resource, 0.0), limit, queue.tier, inside)
+
+    return Group(1.0, 0.0, float(capacity), 0, [group(queue) for queue in instance.queues if queue.parent is None] + users(None))
+
+
+def _bisect(total: Callable[[float], float], amount: float) -> float:
+    """Return the water level at which a rising function gives an amount."""
+    low, high = 0.0, 1.0
+    while total(high) < amount and high < 1e300:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if total(middle) < amount else (low, middle)
+    return high
+
+
+def by_yarn(instance: fo.Instance) -> np.ndarray:
+    """YARN's fair scheduler: each node divides what it has so that a child has clamp(w t, minimum, maximum), from the top down."""
+    given = np.zeros(instance.n_users)
+
+    def divide(group: Group, amount: float) -> None:
+        if group.user is not None:
+            given[group.user] = amount
+            return
+
+        def part(child: Group, t: float) -> float:
+            return min(max(child.weight * t, child.floor), child.absorbs if child.weight > 0 else child.floor)
+
+        amount = min(amount, group.absorbs)
+        t = _bisect(lambda t: sum(part(child, t) for child in group.children), amount)
+        for child in group.children:
+            divide(child, part(child, t))
+
+    root = group_of(instance)
+    divide(root, root.limit)
+    return given
+
+
+def by_kai(instance: fo.Instance) -> np.ndarray:
+    """KAI: each node hands its children their guarantees, then the rest by weights, the highest tier first, from the top down."""
+    given = np.zeros(instance.n_users)
+
+    def divide(group: Group, amount: float) -> None:
+        if group.user is not None:
+            given[group.user] = amount
+            return
+        have = {k: child.floor for k, child in enumerate(group.children)}
+        left = amount - sum(have.values())
+        for tier in sorted({child.tier for child in group.children}, reverse=True):
+            hungry = [k for k, child in enumerate(group.children) if child.tier == tier and child.weight > 0]
+            while left > 0 and hungry:
+                weights = sum(group.children[k].weight for k in hungry)
+                t = min((group.children[k].absorbs - have[k]) / group.children[k].weight for k in hungry)
+                t = min(t, left / weights)
+                for k in hungry:
+                    have[k] += t * group.children[k].weight
+                left -= t * weights
+                if t >= left / weights and t * weights == 0:
+                    break
+                hungry = [k for k in hungry if group.children[k].absorbs - have[k] > 1e-13 * group.children[k].absorbs]
+                left = left if left > 1e-13 * amount else 0.0
+        for k, child in enumerate(group.children):
+            divide(child, have[k])
+
+    root = group_of(instance)
+    divide(root, root.absorbs)
+    return given
+
+
+def by_htcondor(instance: fo.Instance) -> np.ndarray:
+    """HTCondor's hierarchical quotas: each group meets its subgroups' quotas, shares what they leave of its own, and returns the rest.
+
+    The weight of a group is its quota, which is its guarantee. A group that does not accept surplus has its quota as its limit.
+    """
+    given = np.zeros(instance.n_users)
+
+    def wants(group: Group) -> float:
+        if group.user is not None:
+            return group.limit - given[group.user]
+        held = sum(given[n] for n in _users(group))
+        return min(group.limit - held, sum(wants(child) for child in group.children))
+
+    def add(group: Group, amount: float) -> None:
+        """Hand out an amount that the group wants: by weights, until subgroups want no more."""
+        if group.user is not None:
+            given[group.user] += amount
+            return
+        need = {k: wants(child) for k, child in enumerate(group.children) if child.weight > 0}
+        t = _bisect(lambda t: sum(min(group.children[k].weight * t, most) for k, most in need.items()), amount)
+        for k, most in need.items():
+            add(group.children[k], min(group.children[k].weight * t, most))
+
+    def meet(group: Group, quota: float) -> None:
+        for child in group.children:
+            meet(child, child.guarantee)
+        add(group, max(min(quota - sum(given[n] for n in _users(group)), wants(group)), 0.0))
+
+    root = group_of(instance)
+    meet(root, root.limit)
+    return given
+
+
+def _users(group: Group) -> list[int]:
+    return [group.user] if group.user is not None else [n for child in group.children for n in _users(child)]
+
+
+# Random trees --------------------------------------------------------------------------------------------------------------------
+
+
+def _rounded(values: Any, digits: int = 3) -> Any:
+    """Few digits: a failing instance is to be read, and fractions are to stay short."""
+    return np.vectorize(lambda v: float(f"{v:.{digits}g}"))(values)
+
+
+def _spread(rng: np.random.Generator, size: int, orders: float) -> Any:
+    return _rounded(10 ** rng.uniform(-orders / 2, orders / 2, size))
+
+
+def random_tree(seed: int, servers: int | None = None) -> fo.Instance:
+    """A tree of at most three levels of queues with guarantees, limits, tiers, weights over six orders, constraints, finite tasks."""
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(3, 10)), int(rng.integers(1, 4))
+    k = int(rng.integers(1, 5)) if servers is None else servers
+    capacities = _rounded(rng.uniform(1, 10, (k, m)) * (rng.random((k, m)) > 0.1))
+    demands = _rounded(demands_with_zeros(rng, (n, m), 0.05, 1))
+    counts = rng.integers(1, 4, k) if rng.random() < 0.3 else np.ones(k, int)
+    total = counts @ capacities
+    eligibility = rng.random((n, k)) < 0.6 if rng.random() < (0.5 if k > 1 else 0.1) else np.ones((n, k), bool)
+    orders = float(rng.choice([0.0, 1.0, 6.0]))
+    inner = float(rng.choice([0.0, 1.0, 6.0 - orders]))
+    nobody = rng.random() < 0.3  # weights of 0
+    several_tiers = rng.random() < 0.3
+    promises = float(rng.choice([0.0, 0.3, 0.6]))
+
+    names: list[str] = []
+    parents: list[str | None] = []
+    for top in range(int(rng.integers(1, 4))):
+        names.append(f"q{top}")
+        parents.append(None)
+        for middle in range(int(rng.integers(0, 3))):
+            names.append(f"q{top}{middle}")
+            parents.append(f"q{top}")
+            for low in range(int(rng.integers(0, 3))):
+                names.append(f"q{top}{middle}{low}")
+                parents.append(f"q{top}{middle}")
+    queue_of: list[str | None] = [None if rng.random() < 0.1 else names[int(rng.integers(len(names)))] for _ in range(n)]
+    above = {name: {q for q in names if name.startswith(q) and q != name} for name in names}
+    user_guarantees = np.zeros(n)
+    tasks = _rounded(np.where(rng.random(n) < 0.4, rng.uniform(0.1, 8, n), np.inf)) if rng.random() < 0.5 else np.full(n, np.inf)
+    if rng.random() < 0.4:
+        user_guarantees = _rounded(np.minimum(np.where(rng.random(n) < 0.3, rng.uniform(0.1, 4, n), 0), tasks))
+
+    weights = _spread(rng, len(names), orders)
+    guaranteed = {queue_of[u] for u in range(n) if user_guarantees[u] > 0}
+    guaranteed |= {q for name in guaranteed if name is not None for q in above[name]}
+    queues: list[fo.Queue] = []
+    for name, parent, weight in reversed(list(zip(names, parents, weights, strict=True))):
+        guarantee: dict[str, float] = {}
+        limit: dict[str, float] = {}
+        lending: dict[str, float] = {}
+        quotas: list[fo.Quota] = []
+        for r in range(m):
+            if total[r] == 0:
+                continue
+            amount = float(_rounded(rng.uniform(0.05, 0.5) * total[r]))
+            if rng.random() < promises:
+                guarantee[f"r{r}"] = amount
+                if rng.random() < 0.15:
+                    lending[f"r{r}"] = float(_rounded(rng.uniform(0, 1) * amount))
+            if rng.random() < 0.25:
+                limit[f"r{r}"] = float(_rounded(amount * rng.uniform(1.1, 3)))
+        if k > 1 and name not in guaranteed and rng.random() < 0.2:  # no guarantee below: else the stage would depend on placements
+            group = [f"s{i}" for i in np.flatnonzero(rng.random(k) < 0.5)]
+            free = [r for r in range(m) if f"r{r}" not in guarantee and total[r] > 0]
+            if group and free:
+                r = int(rng.choice(free))
+                there = sum(float(counts[i] * capacities[i, r]) for i in range(k) if f"s{i}" in group)
+                amount = float(_rounded(rng.uniform(0.1, 0.7) * there))
+                own = {f"r{r}": amount} if rng.random() < 0.6 and promises and amount else {}
+                most = {f"r{r}": float(_rounded(amount * rng.uniform(1.1, 2)))} if not own or rng.random() < 0.4 else {}
+                quotas.append(fo.Quota(group, own, most))
+        if guarantee or any(quota.guarantee for quota in quotas):
+            guaranteed |= above[name]
+        tier = int(rng.integers(-1, 3)) if several_tiers and rng.random() < 0.4 else 0
+        zero = nobody and rng.random() < 0.15
+        queues.insert(0, fo.Queue(name, parent, 0.0 if zero else float(weight), guarantee, limit, lending, tier, quotas))
+    user_weights = _spread(rng, n, inner)
+    if nobody:
+        user_weights[rng.random(n) < 0.1] = 0.0
+    return fo.Instance(
+        capacities,
+        demands,
+        weights=user_weights,
+        eligibility=None if eligibility.all() else eligibility,
+        counts=counts,
+        tasks=tasks,
+        guarantees=user_guarantees,
+        queues=queues,
+        queue_of=queue_of,
+        users=[f"u{u}" for u in range(n)],
+        servers=[f"s{i}" for i in range(k)],
+        resources=[f"r{r}" for r in range(m)],
+    )
+
+
+def random_pool(seed: int, quotas: bool = False) -> fo.Instance:
+    """One resource of one server. No node guarantees less than its children together, and all guarantees fit.
+
+    With ``quotas`` weights are guarantees, as in HTCondor, and some groups have their quota as their limit.
+    """
+    rng = np.random.default_rng(seed)
+    capacity = 100.0
+    queues: list[fo.Queue] = []
+    users: list[tuple[str | None, float, float, float]] = []  # queue, weight, guarantee, most
+
+    def fill(name: str | None, promised: float, depth: int) -> None:
+        children = int(rng.integers(0, 4)) if depth < 3 else 0
+        leaves = int(rng.integers(1, 3)) if not children or rng.random() < 0.5 else 0
+        cut = rng.dirichlet(np.ones(children + leaves + 1))[:-1] * promised
+        for child in range(children):
+            amount = float(cut[child]) if quotas or rng.random() < 0.7 else 0.0
+            below = "" if name is None else name
+            weight = amount if quotas else float(10 ** rng.uniform(-1, 1)) if rng.random() < 0.9 else 0.0
+            chance = rng.random()
+            most = amount if quotas and chance < 0.3 else amount + float(rng.uniform(1, 40)) if chance < 0.3 else np.inf
+            tier = int(rng.integers(0, 3)) if name is None and not quotas and seed % 3 == 0 else 0
+            queues.append(fo.Queue(f"{below}q{child}", name, weight, {"cpu": amount}, {"cpu": most} if np.isfinite(most) else {}, tier=tier))
+            fill(f"{below}q{child}", amount, depth + 1)
+        for leaf in range(leaves):
+            amount = float(cut[children + leaf]) if quotas or rng.random() < 0.5 else 0.0
+            weight = amount if quotas else float(10 ** rng.uniform(-1, 1)) if rng.random() < 0.9 else 0.0
+            users.append((name, weight, amount, amount + float(rng.uniform(0, 30)) if rng.random() < 0.6 else np.inf))
+
+    fill(None, capacity if quotas else float(rng.uniform(0.3, 1)) * capacity, 0)
+    users = users or [(None, 1.0, 0.0, np.inf)]
+    demands = rng.uniform(0.5, 2, len(users))
+    return fo.Instance(
+        [[capacity]],
+        demands[:, None],
+        weights=[weight for _, weight, _, _ in users],
+        tasks=[most / d for (_, _, _, most), d in zip(users, demands, strict=True)],
+        guarantees=[amount / d for (_, _, amount, _), d in zip(users, demands, strict=True)],
+        queues=queues,
+        queue_of=[name for name, _, _, _ in users],
+        resources=["cpu"],
+    )
+
+
+# Comparing -----------------------------------------------------------------------------------------------------------------------
+
+
+def difference(mine: Any, theirs: Any) -> float:
+    """Return the largest difference of shares, relative to the larger; absolute for those that are next to nothing."""
+    mine, theirs = np.asarray(mine, float), np.asarray(theirs, float)
+    scale = np.maximum(np.abs(mine), np.abs(theirs))
+    return float((np.abs(mine - theirs) / np.where(scale > 1e-12, scale, 1.0)).max(initial=0.0))
+
+
+def constructor(instance: fo.Instance) -> str:
+    """Return Python text that builds the instance."""
+    lists = {
+        "weights": instance.weights if (instance.weights != 1).any() else None,
+        "eligibility": instance.placement,
+        "counts": instance.counts if (instance.counts != 1).any() else None,
+        "tasks": instance.tasks if np.isfinite(instance.tasks).any() else None,
+        "guarantees": instance.guarantees if instance.guarantees.any() else None,
+    }
+    lines = [f"    {instance.capacities.tolist()},", f"    {instance.demands.tolist()},"]
+    lines += [f"    {name}={values.tolist()},".replace("inf", "np.inf") for name, values in lists.items() if values is not None]
+    if instance.queues:
+        lines.append("    queues=[")
+        for queue in instance.queues:
+            given = [repr(queue.name)]
+            given += [f"parent={queue.parent!r}"] * (queue.parent is not None) + [f"weight={queue.weight:g}"] * (queue.weight != 1)
+            given += [f"{what}={dict(value)}" for what in ("guarantee", "limit", "lending_limit") if (value := getattr(queue, what))]
+            given += [f"tier={queue.tier}"] * (queue.tier != 0)
+            if queue.quotas:
+                groups = [f"fo.Quota({list(q.servers)}, {dict(q.guarantee)}, {dict(q.limit)}, {dict(q.lending_limit)})" for q in queue.quotas]
+                given.append(f"quotas=[{', '.join(groups)}]")
+            lines.append(f"        fo.Queue({', '.join(given)}),")
+        lines += ["    ],", f"    queue_of={list(instance.queue_of)},"]
+    lines += [f"    users={list(instance.users)}, servers={list(instance.servers)}, resources={list(instance.resources)},"]
+    return "\n".join(["fo.Instance(", *lines, ")"])
+
+
+def _without_user(instance: fo.Instance, n: int) -> fo.Instance:
+    keep = [m for m in range(instance.n_users) if m != n]
+    placement = None if instance.placement is None else instance.placement[keep]
+    names = {name: [getattr(instance, name)[m] for m in keep] for name in ("queue_of", "users")}
+    arrays = {name: getattr(instance, name)[keep] for name in ("demands", "weights", "tasks", "parallelism", "guarantees")}
+    return instance.replace(**names, **arrays, eligibility=placement)
+
+
+def _steps(instance: fo.Instance) -> Iterator[Callable[[], fo.Instance]]:
+    """Yield ways to make an instance simpler."""
+    if instance.n_users > 1:
+        for n in range(instance.n_users):
+            yield lambda n=n: _without_user(instance, n)  # type: ignore[misc]
+    used = {queue.parent for queue in instance.queues} | set(instance.queue_of)
+    for k, queue in enumerate(instance.queues):
+        rest = [*instance.queues[:k], *instance.queues[k + 1 :]]
+        if queue.name not in used:
+            yield lambda rest=rest: instance.replace(queues=rest)  # type: ignore[misc]
+        plain: dict[str, Any] = {name: getattr(queue, name) for name in queue.__dataclass_fields__}
+        changes: list[dict[str, Any]] = [{"quotas": ()}, {"tier": 0}, {"weight": 1.0}, {"lending_limit": {}}]
+        changes += [{"guarantee": {}, "lending_limit": {}}, {"limit": {}}]
+        changes += [{"limit": {r: v for r, v in queue.limit.items() if r != name}} for name in queue.limit]
+        for change in changes:
+            if any(dict(plain[key]) != value if isinstance(value, dict) else plain[key] != value for key, value in change.items()):
+                other = fo.Queue(**(plain | change))
+                yield lambda k=k, other=other: instance.replace(queues=[*instance.queues[:k], other, *instance.queues[k + 1 :]])  # type: ignore[misc]
+    users = instance.n_users
+    whole: list[tuple[str, Any]] = [
+        *(("weights", np.ones(users)), ("tasks", np.full(users, np.inf)), ("eligibility", None)),
+        *(("guarantees", np.zeros(users)), ("counts", np.ones(instance.n_servers))),
+    ]
+    for name, value in whole:
+        if value is None or not np.array_equal(getattr(instance, name), value):
+            yield lambda name=name, value=value: instance.replace(**{name: value})  # type: ignore[misc]
+
+
+def smaller(instance: fo.Instance, fails: Callable[[fo.Instance], bool]) -> fo.Instance:
+    """Return a small instance that still fails: users, queues and data are left out one by one."""
+    again = True
+    while again:
+        again = False
+        for step in _steps(instance):
+            try:
+                candidate = step()
+                if candidate != instance and fails(candidate):
+                    instance, again = candidate, True
+                    break
+            except (fo.FairoptError, ValueError, ArithmeticError):
+                continue
+    return instance
+
+
+def ask(instance: fo.Instance, notion: str, guarantees: Guarantees, queue_share: QueueShare | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the shares by fairopt and by the oracle."""
+    allocation = fo.solve(instance, notion, guarantees=guarantees, queue_share=queue_share)
+    chosen = queue_share or ("dominant" if notion in ("drf", "drfh") else "sum")
+    per_task = share_per_task(instance, notion)
+    return allocation.tasks_per_user * per_task, shares(instance, per_task, guarantees=guarantees, queue_share=chosen)
+
+
+def main() -> int:
+    """Compare as many random trees as the command line asks for, and print the smallest instance of each failure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--instances", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0, help="of the first instance")
+    parser.add_argument("--notion", default="drfh")
+    parser.add_argument("--bound", type=float, default=1e-8, help="the largest relative difference of shares")
+    parser.add_argument("--failures", type=int, default=3, help="stop after so many")
+    arguments = parser.parse_args()
+    worst, failures, started = 0.0, 0, time.perf_counter()
+    for seed in range(arguments.seed, arguments.seed + arguments.instances):
+        guarantees: Guarantees = "clamp" if seed % 3 == 1 else "surplus"
+        queue_share: QueueShare | None = "sum" if seed % 4 == 3 else None
+        instance = random_tree(seed)
+
+        def gap(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
+            try:
+                return difference(*ask(candidate, *options))
+            except fo.FairoptError as error:
+                print(f"    {type(error).__name__}: {str(error)[:150]}", file=sys.stderr)
+                return float("inf")
+
+        found = gap(instance)
+        worst = max(worst, found)
+        if found > arguments.bound:
+            failures += 1
+            small = smaller(instance, lambda candidate, gap=gap: gap(candidate) > arguments.bound)  # type: ignore[misc]
+            print(f"seed {seed}, {arguments.notion}, guarantees={guarantees!r}, queue_share={queue_share!r}: {found:.1e}")
+            print(constructor(small))
+            try:
+                mine, theirs = ask(small, arguments.notion, guarantees, queue_share)
+                print(f"fairopt {mine.tolist()}\noracle  {theirs.tolist()}\n", flush=True)
+            except fo.FairoptError as error:
+                print(f"{type(error).__name__}: {error}\n", flush=True)
+            if failures >= arguments.failures:
+                break
+    print(f"{failures} failures, largest difference {worst:.1e}, {time.perf_counter() - started:.0f} s")
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
