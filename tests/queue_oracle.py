@@ -14,8 +14,8 @@ user who rises stops at this level if no allocation gives it more while all othe
 `shares` uses floats, and `exact_shares` fractions. The latter takes one server only: every limit is then a row over the tasks of the
 users, all others keep their shares by standing still, and a level is the smallest ratio of what a limit has left to what rises within it.
 
-`nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from the
-bottom up, as these systems describe it; they share no code with the rest.
+`nested` is the other reading of a tree. `by_yarn`, `by_kai` and `by_htcondor` divide one resource of one server from the top down or from
+the bottom up, as these systems describe it; they share no code with the rest.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ QueueShare = Literal["dominant", "sum"]
 
 _BLOCKED = 1e-8  # a user stops if it could rise by a smaller part of what it could have alone
 _CAUGHT_UP = 1e-9  # two shares over weights that differ by a smaller part are equal
-_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+_OPTIONS: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 # The tree as plain lists ---------------------------------------------------------------------------------------------------------
@@ -123,12 +123,13 @@ class Cluster:
         self.number = number
         kind = object if number is Fraction else float
         self.demands = np.array([[number(v) for v in row] for row in instance.demands], kind)
-        self.capacity = np.array([[number(q) * number(v) for v in row] for q, row in zip(instance.counts, instance.capacities)], kind)
+        rows = zip(instance.counts, instance.capacities, strict=True)
+        self.capacity = np.array([[number(count) * number(v) for v in row] for count, row in rows], kind)
         self.total = self.capacity.sum(axis=0)
         share = np.asarray(share)
         self.same_everywhere = share.ndim == 1
         wide = np.broadcast_to(share[:, None] if share.ndim == 1 else share, (instance.n_users, instance.n_servers))
-        self.share = np.array([[number(v) if ok else number(0) for v, ok in zip(*pair)] for pair in zip(wide, instance.eligibility)], kind)
+        self.share = np.array([[number(v) for v in row] for row in np.where(instance.eligibility, wide, 0.0)], kind)
         self.able = [n for n in range(instance.n_users) if instance.eligibility[n].any()]
         everybody, everywhere = range(instance.n_users), range(instance.n_servers)
         self.rows = [self.row(everybody, r, [i], self.capacity[i, r]) for i in everywhere for r in range(instance.n_resources)]
@@ -210,13 +211,14 @@ class LinearPrograms:
 
     def _maximise(self, goal: Any, matrix: Any, bounds: Any) -> Any:
         for presolve in (True, False):
-            found = linprog(-np.asarray(goal), A_ub=np.array(matrix), b_ub=np.array(bounds), options={**_OPTIONS, "presolve": presolve})
+            options: Any = {**_OPTIONS, "presolve": presolve}
+            found: Any = linprog(-np.asarray(goal), A_ub=np.array(matrix), b_ub=np.array(bounds), options=options)
             if found.status == 0:
                 return found
         raise ArithmeticError(found.message)
 
     def rise(
-        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number | None
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
     ) -> tuple[Number, dict[int, Number], set[int]]:
         """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
         limits, bounds = self._limits(extra)
@@ -234,10 +236,10 @@ class LinearPrograms:
         tau = max(-found.fun, 0.0) / fastest
         if most is not None and tau >= most * (1 - 1e-12):
             return most, {n: share[n] + rate * most for n, rate in rates.items()}, set()
-        reached = {n: share[n] + rate * tau for n, rate in rates.items()}
+        reached: Any = {n: share[n] + rate * tau for n, rate in rates.items()}
         levels = np.array([-reached.get(n, share[n]) / self.scale[n] for n in self.cluster.able])
         still = [[*row[:-1], 0.0] for row in rows]
-        gains = {}
+        gains: dict[int, float] = {}
         for n in rates:
             others = [k for k, m in enumerate(self.cluster.able) if m != n]
             goal = np.array([*np.where(self.users == n, self.worth, 0.0), 0.0])
@@ -261,7 +263,7 @@ class OneServer:
         self.cluster = cluster
 
     def rise(
-        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number | None
+        self, share: Sequence[Number], rates: dict[int, Number], extra: Sequence[Row], most: Number
     ) -> tuple[Number, dict[int, Number], set[int]]:
         """Return tau, at most ``most``, the shares of the users who rise, and those of them who stop there."""
         worth, able = self.cluster.share[:, 0], self.cluster.able
@@ -284,7 +286,10 @@ class OneServer:
 
 
 class Oracle:
-    """Shares of a tree, stage by stage and level by level. ``history`` tells each level: stage, tau, who rose at which rate, who stopped."""
+    """Shares of a tree, stage by stage and level by level.
+
+    ``history`` has an entry for each level: the stage, tau, the rates of the users who rose, and the users who stopped.
+    """
 
     def __init__(
         self,
@@ -465,7 +470,10 @@ def shares(
     guarantees: Guarantees = "surplus",
     queue_share: QueueShare = "dominant",
 ) -> np.ndarray:
-    """Return the shares of the users, sum_i share[n, i] x[n, i], of a tree that is filled. ``notion_share_per_task``: (users,) or (users, servers)."""
+    """Return the shares of the users, sum_i share[n, i] x[n, i], of a tree that is filled.
+
+    ``notion_share_per_task`` is the share of one task, not divided by a weight, (users,) or (users, servers).
+    """
     return np.array(Oracle(instance, notion_share_per_task, guarantees=guarantees, queue_share=queue_share).solve(), float)
 
 
@@ -484,11 +492,11 @@ def share_per_task(instance: fo.Instance, notion: str) -> np.ndarray:
     """Return the share of one task of each user, not divided by its weight: drfh, drf, asset, tsf, cdrf, or max-min (1)."""
     total = instance.counts @ instance.capacities
     demanded = instance.demands > 0
-    parts = np.divide(instance.demands, total, out=np.zeros_like(instance.demands), where=demanded & (total > 0))
+    parts: np.ndarray = np.divide(instance.demands, total, out=np.zeros_like(instance.demands), where=demanded & (total > 0))
     if notion in ("drf", "drfh"):
-        return parts.max(axis=1)
+        return np.asarray(parts.max(axis=1))
     if notion == "asset":
-        return parts.sum(axis=1)
+        return np.asarray(parts.sum(axis=1))
     if notion == "max-min":
         return np.ones(instance.n_users)
     alone = np.zeros(instance.n_users)
@@ -529,8 +537,8 @@ def leximin(instance: fo.Instance, share: Any, groups: Sequence[Sequence[int]], 
         gains = {}
         for g in active:
             rows = [*floors, *held, *((sums(groups[h], 0.0), -reached[h] * (1 - 1e-12)) for h in active if h != g)]
-            goal = -np.array(sums(groups[g], 0.0))
-            asked = programs._maximise(goal, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
+            own = -np.array(sums(groups[g], 0.0))
+            asked = programs._maximise(own, [*limits, *(row for row, _ in rows)], [*bounds, *(bound for _, bound in rows)])
             gains[g] = -asked.fun - reached[g]
         stopped = [g for g, gain in gains.items() if gain <= _BLOCKED] or [min(gains, key=gains.__getitem__)]
         level |= {g: reached[g] * scale for g in stopped}
@@ -595,7 +603,9 @@ def group_of(instance: fo.Instance) -> Group:
     def users(name: str | None) -> list[Group]:
         return [
             Group(float(weight), float(promised * d), min(float(tasks * d), float(capacity)), 0, [], n)
-            for n, (weight, promised, tasks, d) in enumerate(zip(instance.weights, instance.guarantees, instance.tasks, demands, strict=True))
+            for n, (weight, promised, tasks, d) in enumerate(
+                zip(instance.weights, instance.guarantees, instance.tasks, demands, strict=True)
+            )
             if instance.queue_of[n] == name
         ]
 
@@ -680,8 +690,8 @@ def by_htcondor(instance: fo.Instance) -> np.ndarray:
 
     def wants(group: Group) -> float:
         if group.user is not None:
-            return group.limit - given[group.user]
-        held = sum(given[n] for n in _users(group))
+            return float(group.limit - given[group.user])
+        held = float(sum(given[n] for n in _users(group)))
         return min(group.limit - held, sum(wants(child) for child in group.children))
 
     def add(group: Group, amount: float) -> None:
@@ -828,7 +838,9 @@ def random_pool(seed: int, quotas: bool = False) -> fo.Instance:
             chance = rng.random()
             most = amount if quotas and chance < 0.3 else amount + float(rng.uniform(1, 40)) if chance < 0.3 else np.inf
             tier = int(rng.integers(0, 3)) if name is None and not quotas and seed % 3 == 0 else 0
-            queues.append(fo.Queue(f"{below}q{child}", name, weight, {"cpu": amount}, {"cpu": most} if np.isfinite(most) else {}, tier=tier))
+            queues.append(
+                fo.Queue(f"{below}q{child}", name, weight, {"cpu": amount}, {"cpu": most} if np.isfinite(most) else {}, tier=tier)
+            )
             fill(f"{below}q{child}", amount, depth + 1)
         for leaf in range(leaves):
             amount = float(cut[children + leaf]) if quotas or rng.random() < 0.5 else 0.0
@@ -879,7 +891,9 @@ def constructor(instance: fo.Instance) -> str:
             given += [f"{what}={dict(value)}" for what in ("guarantee", "limit", "lending_limit") if (value := getattr(queue, what))]
             given += [f"tier={queue.tier}"] * (queue.tier != 0)
             if queue.quotas:
-                groups = [f"fo.Quota({list(q.servers)}, {dict(q.guarantee)}, {dict(q.limit)}, {dict(q.lending_limit)})" for q in queue.quotas]
+                groups = [
+                    f"fo.Quota({list(q.servers)}, {dict(q.guarantee)}, {dict(q.limit)}, {dict(q.lending_limit)})" for q in queue.quotas
+                ]
                 given.append(f"quotas=[{', '.join(groups)}]")
             lines.append(f"        fo.Queue({', '.join(given)}),")
         lines += ["    ],", f"    queue_of={list(instance.queue_of)},"]

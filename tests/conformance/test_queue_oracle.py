@@ -1,0 +1,77 @@
+"""Is the oracle of trees right? Its LPs against its fractions, against water-fillings of other systems, against an exact leximin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from instances import instance_of_extremes
+from queue_oracle import (
+    by_htcondor,
+    by_kai,
+    by_yarn,
+    difference,
+    exact_shares,
+    nested,
+    random_pool,
+    random_tree,
+    share_per_task,
+    shares,
+)
+from reference import exact
+
+import fairopt as fo
+
+SAMPLE = range(0, 60, 4)
+
+
+@pytest.mark.parametrize("seed", SAMPLE)
+def test_lps_and_fractions_agree(seed: int) -> None:
+    """On one server, with both meanings of a guarantee and both shares of a queue."""
+    instance = random_tree(seed, servers=1)
+    per_task = share_per_task(instance, "drfh")
+    for guarantees in ("surplus", "clamp"):
+        for queue_share in ("dominant", "sum"):
+            expected = exact_shares(instance, per_task, guarantees=guarantees, queue_share=queue_share)
+            actual = shares(instance, per_task, guarantees=guarantees, queue_share=queue_share)
+            assert difference(actual, expected) <= 1e-11
+
+
+@pytest.mark.parametrize("seed", SAMPLE)
+def test_one_resource_of_one_server_is_divided_as_kai_does(seed: int) -> None:
+    """Guarantees first, then the rest by weights, node by node."""
+    instance = random_pool(seed)
+    assert difference(by_kai(instance) / 100, exact_shares(instance, share_per_task(instance, "drfh"))) <= 1e-11
+
+
+@pytest.mark.parametrize("seed", [seed for seed in SAMPLE if seed % 3])
+def test_one_resource_of_one_server_is_divided_as_yarn_does(seed: int) -> None:
+    """Clamp(w t, minimum, maximum), node by node; YARN has no tiers."""
+    instance = random_pool(seed)
+    assert difference(by_yarn(instance) / 100, exact_shares(instance, share_per_task(instance, "drfh"), guarantees="clamp")) <= 1e-11
+
+
+@pytest.mark.parametrize("seed", SAMPLE)
+def test_one_resource_of_one_server_is_divided_as_htcondor_does(seed: int) -> None:
+    """Quotas from the bottom up, surplus by quotas; some groups accept no surplus."""
+    instance = random_pool(seed, quotas=True)
+    assert difference(by_htcondor(instance) / 100, exact_shares(instance, share_per_task(instance, "drfh"))) <= 1e-11
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6, 8, 9])
+@pytest.mark.parametrize("notion", ["drfh", "cdrf"])
+def test_a_flat_tree_is_the_leximin(seed: int, notion: str) -> None:
+    """The exact leximin on several servers, weights over six orders of magnitude."""
+    instance = instance_of_extremes(seed)
+    if instance.n_users * instance.n_servers > 24:
+        instance = instance.replace(counts=np.where(np.arange(instance.n_servers) < 2, instance.counts, 0))
+    per_task = share_per_task(instance, notion)
+    expected = per_task * np.array(exact.leximin(instance, notion), float)
+    for queue_share in ("dominant", "sum"):
+        assert difference(shares(instance, per_task, queue_share=queue_share), expected) <= 1e-10
+    assert difference(nested(instance, per_task), expected) <= 1e-10
+
+
+def test_what_the_fractions_refuse() -> None:
+    """Several servers."""
+    with pytest.raises(ValueError, match="one server"):
+        exact_shares(fo.Instance([[1], [1]], [[1]]), [1.0])
