@@ -2,7 +2,7 @@
 
 ```{file-schema}
 ```
-    a table for the document, one for a server and one for a user.
+    a table for the document, and one for each kind of entry: a server, a queue, a quota, a user.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from fairopt.formats import schema
 
-_TITLES = {"Server": "A server", "User": "A user"}
+_TITLES = {"Server": "A server", "User": "A user", "Queue": "A queue", "Quota": "One of the quotas of a queue"}
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -30,7 +30,7 @@ class FileSchema(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Write tables as Markdown."""
         whole = schema()
-        parts = [("The document", whole), *((_TITLES.get(name, name), part) for name, part in whole["$defs"].items())]
+        parts = [("The document", whole), *((title, whole["$defs"][name]) for name, title in _TITLES.items())]
         return self.parse_text_to_nodes("\n\n".join(f"**{title}**\n\n{table(part)}" for title, part in parts))
 
 

@@ -1,11 +1,11 @@
 """Instances in files: one schema in YAML or JSON, or a folder of CSV tables.
 
-===========================  ==================================================================================
+===========================  ==================================================================================================
 ``cluster.yaml``, ``.yml``   one document, for people: :mod:`fairopt.formats.document` describes it
 ``cluster.json``             the same document, for programs
-``cluster/``                 ``servers.csv`` and ``users.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
+``cluster/``                 ``servers.csv``, ``users.csv`` and ``queues.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
 ``jobs.csv``, ``.parquet``   a trace, a row per job, for simulations: :mod:`fairopt.formats.traces`; `load_trace` reads it
-===========================  ==================================================================================
+===========================  ==================================================================================================
 
 ``save`` is the inverse of ``load``: ``load(path) == instance`` after ``save(instance, path)``, to the last bit of every number.
 
@@ -52,7 +52,8 @@ def load(path: str | os.PathLike[str]) -> Instance:
     Parameters
     ----------
     path : str or path
-        ``*.yaml``, ``*.yml`` or ``*.json``, or a folder that holds ``servers.csv`` and ``users.csv``.
+        ``*.yaml``, ``*.yml`` or ``*.json``, or a folder that holds ``servers.csv`` and ``users.csv``, and where
+        users are in queues ``queues.csv``.
 
     Raises
     ------
@@ -121,7 +122,8 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
         When the format cannot hold the instance (the message names one that can) or the file cannot be written.
     """
     path = Path(path)
-    for label in (*instance.users, *instance.servers, *instance.resources):
+    queues = [name for queue in instance.queues for name in (queue.name, *(quota.name for quota in queue.quotas))]
+    for label in (*instance.users, *instance.servers, *instance.resources, *queues):
         if not label.isascii() and label != label.encode(errors="replace").decode():
             raise InvalidInstance(f"{path}: the label {label!a} is not text that a file can hold (half of a surrogate pair); rename it")
     if path.suffix.lower() in DOCUMENTS:
@@ -140,7 +142,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of instance files, for editors and other programs.
 
     >>> sorted(schema()["properties"])
-    ['description', 'resources', 'servers', 'title', 'users']
+    ['description', 'queues', 'resources', 'servers', 'title', 'users']
     """
     from fairopt.formats import document
 

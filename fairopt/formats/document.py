@@ -14,9 +14,22 @@
         demand: {cpu: 1, memory: 2}       # of one task; a resource left out is 0
         weight: 2                         # optional; or {cpu: 1, memory: 2}, then for every user
         tasks: 100                        # optional; left out: no limit
+        queue: vision                     # optional: the queue that it is in; left out: the root
+        guarantee: 3                      # optional: tasks that it gets first
         servers: [A]                      # optional: the only servers that it may use
         requires: "gpu_model in V100|T4; cores >= 4"          # optional: see fairopt.formats.requirements
         rates: {A: 3}                     # optional, for all users or none: tasks on one server alone; left out: 0
+    queues:                               # optional: a tree; the order does not matter
+      - name: research
+        weight: 2                         # optional, among its siblings; 0: nothing beyond its guarantee
+        guarantee: {cpu: 8}               # optional: what it gets first, as far as it asks for it
+        limit: {cpu: 40}                  # optional: what its users hold together at most
+        lending_limit: {cpu: 4}           # optional: as much of its guarantee is lent while it is idle; left out: all
+        tier: 1                           # optional: the rest of the cluster goes to the highest tier first
+      - name: vision
+        parent: research                  # optional; left out: the root
+        quotas:                           # optional: guarantees and limits on groups of servers
+          - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
 
 Nothing is converted by guess: numbers must be numbers, and names must be text. An unknown key, resource, server or attribute is an error.
 JSON and the CSV tables are read through the same schema.
@@ -41,12 +54,14 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "bob", demand, cpus: 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -59,18 +74,27 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
+from fairopt import queues as tree
 from fairopt.errors import InvalidInstance
-from fairopt.formats.messages import Source, check_known, check_unique, refuse, refuse_invalid
+from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.queues import circle, circular, misfits
+from fairopt.wording import brief, contrast, did_you_mean, joined
 
-__all__ = ["Document", "Server", "User", "instance_from", "schema"]
+__all__ = ["Document", "Queue", "Quota", "Server", "User", "instance_from", "schema"]
 
 
 def _whole(value: float) -> float:
     if not value.is_integer():
         raise PydanticCustomError("not_whole", "not a whole number")
     return value
+
+
+def _integer(value: object) -> object:
+    if isinstance(value, float) and not value.is_integer():
+        raise PydanticCustomError("not_an_integer", "not a whole number")
+    return int(value) if isinstance(value, float) else value
 
 
 def _attribute(value: object) -> Value:
@@ -83,13 +107,16 @@ Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
 Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count: TypeAlias = Annotated[Amount, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
+Endless: TypeAlias = Annotated[float, Field(ge=0)]
+Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
 Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Weight: TypeAlias = Annotated[
-    Annotated[Positive, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
+    Annotated[Amount, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
     Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
 ]
 
 
+_Kind = TypeVar("_Kind", tree.Queue, tree.Quota)
 _MOST_UNKNOWN = 100  # keys
 
 
@@ -118,8 +145,12 @@ class User(_Entry):
     demand: dict[Name, Amount]
     """What one task needs of each resource; a resource left out is 0."""
     weight: Weight = 1.0
-    """Priority; a mapping gives one per resource, and then every user must give a mapping."""
-    tasks: Annotated[float, Field(ge=0)] = math.inf
+    """Priority among the users of its queue, 0: nothing beyond its guarantee. A mapping gives one per resource, then for every user."""
+    queue: Name | None = None
+    """The queue that it is in; left out: the root."""
+    guarantee: Amount = 0.0
+    """How many tasks it is guaranteed."""
+    tasks: Endless = math.inf
     """How many tasks it has; left out: no limit."""
     parallelism: Annotated[float, Field(gt=0)] = math.inf
     """How many servers it can use at once (parts of servers, or of their time, add up); left out: no limit."""
@@ -129,6 +160,46 @@ class User(_Entry):
     """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
     rates: dict[Name, Amount] | None = None
     """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
+
+
+class Quota(_Entry):
+    """What a queue is guaranteed and limited to on a group of servers."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["on"]}, {"required": ["servers"]}]})
+
+    on: str | None = None
+    """Conditions on the attributes of servers, such as "model = A100", in the language of "requires"."""
+    servers: list[str] | None = None
+    """The servers of the group by name; where "on" is there too, those of them that meet it."""
+    name: str = ""
+    """A word for the group in messages and tables; left out: what "on" says, or the servers."""
+    guarantee: dict[Name, Amount] = {}
+    """As of a queue, on these servers."""
+    limit: dict[Name, Endless] = {}
+    """As of a queue, on these servers."""
+    lending_limit: dict[Name, Amount] = {}
+    """As of a queue, on these servers."""
+
+
+class Queue(_Entry):
+    """A queue: users and other queues, with what they are guaranteed and limited to together."""
+
+    name: Name
+    """Its label, unique among the queues."""
+    parent: Name | None = None
+    """The queue that this one is in; left out: the root."""
+    weight: Amount = 1.0
+    """Priority among its siblings; 0: nothing beyond its guarantee."""
+    guarantee: dict[Name, Amount] = {}
+    """What it gets of each resource before anybody gets more than a guarantee, as far as its users ask for it."""
+    limit: dict[Name, Endless] = {}
+    """What the users below it hold of each resource at most, together; a resource left out is not limited."""
+    lending_limit: dict[Name, Amount] = {}
+    """How much of its guarantee others may use while it does not; a resource left out: all of it."""
+    tier: Tier = 0
+    """What is left after the guarantees goes to the highest tier first; 0: that of its parent."""
+    quotas: list[Quota] = []
+    """Guarantees and limits on groups of servers."""
 
 
 class Document(_Entry):
@@ -142,8 +213,13 @@ class Document(_Entry):
     """The resources in order; left out: those in the servers' capacities, in order of appearance."""
     servers: Annotated[list[Server], Field(min_length=1)]
     """What there is to share."""
+    queues: list[Queue] = []
+    """The tree of queues that the users are in, in any order."""
     users: Annotated[list[User], Field(min_length=1)]
     """Who shares it."""
+
+
+_ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues": Queue}
 
 
 def schema() -> dict[str, Any]:
@@ -173,10 +249,11 @@ def instance_from(source: Source) -> Instance:
     try:
         document = Document.model_validate(data)
     except ValidationError as error:
-        refuse_invalid(source, error, {"": Document, "servers": Server, "users": User}, left_out)
+        refuse_invalid(source, error, {"": Document, **_ENTRIES, "quotas": Quota}, left_out)
     servers, users = document.servers, document.users
     check_unique(source, ("servers",), (s.name for s in servers), ("name",))
     check_unique(source, ("users",), (u.name for u in users), ("name",))
+    check_unique(source, ("queues",), (q.name for q in document.queues), ("name",))
 
     resources = document.resources
     if resources is None:
@@ -203,7 +280,20 @@ def instance_from(source: Source) -> Instance:
                 "demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks",
             )
 
-    weights, rates, eligibility = _weights(source, users, resources), _rates(source, servers, users), _eligibility(source, servers, users)
+    attributes = Attributes([server.attributes for server in servers])
+    queues = _queues(source, document, column, attributes)
+    known = dict.fromkeys(queue.name for queue in queues)
+    for n, user in enumerate(users):
+        if user.queue is not None and user.queue not in known:
+            refuse(source, ("users", n, "queue"), _no_queue(user.queue, known))
+        if user.guarantee > user.tasks:
+            more, all_of_it = contrast(user.guarantee, user.tasks)
+            refuse(source, ("users", n, "guarantee"), f"{more} tasks are guaranteed, but it has {all_of_it}; raise or lower one")
+    weights, rates, eligibility = (
+        _weights(source, users, resources),
+        _rates(source, servers, users),
+        _eligibility(source, servers, users, attributes),
+    )
     try:
         return Instance(
             capacities,
@@ -214,6 +304,9 @@ def instance_from(source: Source) -> Instance:
             tasks=np.array([u.tasks for u in users], float),
             rates=rates,
             parallelism=np.array([u.parallelism for u in users], float),
+            guarantees=np.array([u.guarantee for u in users], float),
+            queues=queues,
+            queue_of=[u.queue for u in users],
             users=[u.name for u in users],
             servers=[s.name for s in servers],
             resources=resources,
@@ -234,16 +327,93 @@ def _few_unknown(data: object) -> tuple[object, int]:
         drop = set(unknown[room:])
         left_out += len(drop)
         room -= len(unknown) - len(drop)
+        if model is Queue and isinstance(quotas := entry.get("quotas"), list):
+            entry = entry | {"quotas": [few(quota, Quota) for quota in quotas]}
         return {key: value for key, value in entry.items() if key not in drop} if drop else entry
 
     if not isinstance(data, dict):
         return data, 0
     lists: dict[object, object] = {}
-    for name, model in (("servers", Server), ("users", User)):
+    for name, model in _ENTRIES.items():
         if isinstance(entries := data.get(name), list):
             lists[name] = [few(entry, model) for entry in entries]
     whole = few(data, Document)  # last: pydantic lists what is wrong inside before the keys that are unknown outside
     return ({**whole, **lists} if isinstance(whole, dict) and left_out else data), left_out
+
+
+def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes) -> list[tree.Queue]:
+    """Return the queues, whose parents make a tree."""
+    names = dict.fromkeys(queue.name for queue in document.queues)
+    servers = {server.name: i for i, server in enumerate(document.servers)}
+    for q, queue in enumerate(document.queues):
+        if queue.parent is not None and queue.parent not in names:
+            refuse(source, ("queues", q, "parent"), _no_queue(queue.parent, names))
+    way = circle({queue.name: queue.parent for queue in document.queues})
+    if way:
+        refuse(source, ("queues", list(names).index(way[0]), "parent"), f"the parents of queues {circular(way)}")
+    found = []
+    for q, queue in enumerate(document.queues):
+        path = ("queues", q)
+        given = _amounts(source, path, queue, resources)
+        quotas = []
+        for j, quota in enumerate(queue.quotas):
+            of_quota = (*path, "quotas", j)
+            rows = _rows(source, of_quota, quota, servers, attributes)
+            group = [document.servers[i].name for i in rows]
+            name = quota.name or (quota.on or "").strip()
+            quotas.append(_made(source, of_quota, tree.Quota, servers=group, name=name, **_amounts(source, of_quota, quota, resources)))
+        plain = {"name": queue.name, "parent": queue.parent, "weight": queue.weight, "tier": queue.tier}
+        found.append(_made(source, path, tree.Queue, **plain, quotas=quotas, **given))
+    return found
+
+
+def _amounts(source: Source, path: Path, entry: Queue | Quota, resources: dict[str, int]) -> dict[str, dict[str, float]]:
+    """Return the guarantee, the limit and the lending limit, which are about resources and fit together."""
+    given = {"guarantee": entry.guarantee, "limit": entry.limit, "lending_limit": entry.lending_limit}
+    for word, amounts in given.items():
+        check_known(source, (*path, word), amounts, resources, "resource")
+    for word, resource, message in misfits(**given):
+        refuse(source, (*path, word, resource), message)
+    return given
+
+
+def _rows(source: Source, path: Path, quota: Quota, servers: dict[str, int], attributes: Attributes) -> list[int]:
+    """Return the rows of servers that a quota is on."""
+    if quota.on is None and quota.servers is None:
+        refuse(source, path, "names no servers; add on: model = A100, or servers: [A], or give the queue itself a guarantee or a limit")
+    chosen = np.ones(len(servers), bool)
+    if quota.servers is not None:
+        check_known(source, (*path, "servers"), quota.servers, servers, "server")
+        check_unique(source, (*path, "servers"), quota.servers)
+        chosen[:] = False
+        chosen[[servers[name] for name in quota.servers]] = True
+    if quota.on is not None:
+        try:
+            chosen &= attributes.where(quota.on)
+        except InvalidInstance as error:
+            refuse(source, (*path, "on"), str(error))
+    if not chosen.any():
+        where = (*path, "servers") if quota.on is None else (*path, "on")
+        refuse(source, where, "no server is in this group; compare it with the attributes of the servers, or remove the quota")
+    if quota.on is None and quota.servers is not None:
+        return [servers[name] for name in quota.servers]  # in the order that is given
+    return [int(i) for i in np.flatnonzero(chosen)]
+
+
+def _made(source: Source, path: Path, kind: type[_Kind], **values: Any) -> _Kind:
+    try:
+        return kind(**values)
+    except InvalidInstance as error:  # what nothing above has refused: numbers that are too large or too small
+        refuse(source, path, str(error).removeprefix(f'queue "{values["name"]}": ').removeprefix(f"the quota on {values['name']}: "))
+
+
+def _no_queue(name: str, known: Sequence[str] | dict[str, None]) -> str:
+    there = (
+        f"the queues are {joined([brief(each) for each in known], 8)}"
+        if known
+        else 'there are no queues; add it under "queues:", or in queues.csv'
+    )
+    return f'there is no queue "{brief(name)}"{did_you_mean(name, known) or f"; {there}"}; leave it out for the root'
 
 
 def _weights(source: Source, users: list[User], resources: list[str]) -> FloatArray:
@@ -282,12 +452,11 @@ def _rates(source: Source, servers: list[Server], users: list[User]) -> FloatArr
     return rates
 
 
-def _eligibility(source: Source, servers: list[Server], users: list[User]) -> BoolArray | None:
+def _eligibility(source: Source, servers: list[Server], users: list[User], attributes: Attributes) -> BoolArray | None:
     """Return where users may run by "servers" and "requires", or None when nobody is restricted."""
     if all(u.servers is None and u.requires is None for u in users):
         return None
     column = {server.name: i for i, server in enumerate(servers)}
-    attributes = Attributes([server.attributes for server in servers])
     allowed = np.ones((len(users), len(servers)), bool)
     for n, user in enumerate(users):
         if user.servers is not None:

@@ -29,7 +29,11 @@ EXAMPLES = {
     "attributes": "{gpu_model: V100, cores: 4}",
     "capacity": "{cpu: 9, memory: 12}",
     "demand": "{cpu: 1, memory: 2}",
+    "guarantee": "{cpu: 4}",
+    "lending_limit": "{cpu: 2}",
+    "limit": "{cpu: 8}",
     "name": "A",
+    "quotas": "[{on: model = A100, limit: {gpu: 8}}]",
     "rates": "{A: 3, B: 1.5}",
     "resources": "[cpu, memory]",
     "servers": "[A, B]",
@@ -77,8 +81,8 @@ def check_known(source: Source, path: Path, names: Iterable[str], known: Collect
 def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, type[BaseModel]], left_out: int = 0) -> NoReturn:
     """Raise InvalidInstance for the first of pydantic's errors.
 
-    ``models`` are those of the entries of the lists "servers" and "users", and of "" for the whole; ``left_out`` is the number of
-    errors that pydantic was not shown.
+    ``models`` are those of the entries of the lists "servers", "users", "queues" and "quotas", and of "" for the whole; ``left_out`` is
+    the number of errors that pydantic was not shown.
     """
     errors = error.errors(include_url=False)
     # An unknown key explains a missing one: with "demnd" there is no "demand".
@@ -88,7 +92,8 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
         path = (*path[:3], *path[4:])  # pydantic names the branch of the union: "number" or "mapping"
     kind = first["type"]
     if kind in ("extra_forbidden", "invalid_key"):
-        known = models[str(path[0]) if len(path) > 1 else ""].model_fields
+        entries = "quotas" if path[2:3] == ("quotas",) and len(path) > 4 else str(path[0]) if len(path) > 1 else ""
+        known = models[entries].model_fields
         hint = did_you_mean(str(path[-1]), known) or f"; the keys here are {', '.join(known)}"
         message = f'unknown key "{brief(str(path[-1]))}"{hint}'
     elif kind == "missing":
@@ -119,6 +124,8 @@ def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tup
         return "text, a finite number, true or false", "give it such a value or leave the key out"
     if kind == "not_whole":
         return "a whole number >= 0", ""
+    if kind in ("not_an_integer", "int_type"):
+        return "a whole number", ""
     if kind == "greater_than":
         return f"a number > {context['gt']:g}", ""
     if kind == "greater_than_equal":
@@ -137,7 +144,7 @@ def _words(data: object, path: Path) -> str:
     words = []
     for depth, step in enumerate(path):
         above = path[depth - 1] if depth else None
-        if depth == 1 and above in ("users", "servers") and isinstance(step, int):
+        if depth == 1 and above in ("users", "servers", "queues") and isinstance(step, int):
             name = _at(data, (above, step, "name"))
             kind = str(above)[:-1]
             words = [f'{kind} "{brief(name)}"' if isinstance(name, str) else f"{kind} {step + 1}"]

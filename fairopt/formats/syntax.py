@@ -236,7 +236,7 @@ def to_yaml(document: dict[str, Any]) -> str:
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """Return a document as JSON, one line for each server and user.
+    """Return a document as JSON, one line for each server, queue and user.
 
     >>> print(to_json({"resources": ["cpu"], "servers": [{"name": "A", "capacity": {"cpu": 2.0}}], "users": []}))
     {

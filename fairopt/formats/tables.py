@@ -2,8 +2,9 @@
 
 ===================  ==============================================================================================================
 ``servers.csv``      ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
-``users.csv``        ``name``, a column per resource, optional ``weight``, ``tasks`` and ``parallelism`` (empty or inf: no
-                     limit), ``requires``, and ``servers`` (names separated by ``|``; empty: all)
+``users.csv``        ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``guarantee`` (tasks), ``tasks`` and
+                     ``parallelism`` (empty or inf: no limit), ``requires``, and ``servers`` (names separated by ``|``; empty: all)
+``queues.csv``       optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
 ``eligibility.csv``  optional: ``user``, a column per server, 1 where the user may run and 0 where not
 ``rates.csv``        optional: ``user``, a column per server, tasks on one server alone
 ``weights.csv``      optional: ``user``, a column per resource
@@ -31,15 +32,15 @@ from fairopt.files import write_files
 from fairopt.formats.cells import read_table, to_csv
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
+from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
 from fairopt.instance import Instance
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["folder_source", "read", "write"]
 
 OF_SERVERS = ("name", "count")
-OF_USERS = ("name", "weight", "tasks", "parallelism", "requires", "servers")
+OF_USERS = ("name", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers")
 MATRICES = ("eligibility.csv", "rates.csv", "weights.csv")
-LONGEST_CELL = 100_000  # Python's csv module stops reading at 131,072 characters
 
 
 class _Folder:
@@ -56,15 +57,19 @@ class _Folder:
         self._users = read_table(folder / "users.csv", "name")
         self._matrices = {name: read_table(folder / name, "user") for name in MATRICES if (folder / name).exists()}
         self._resources = self._common_resources()
-        names = [row[self._servers.columns.index("name")] for row in self._servers.rows]
+        self._queues = QueueTable(folder / "queues.csv", self._resources) if (folder / "queues.csv").exists() else None
+        names = raw(self._servers, "name")
         self.data: object = {
             "resources": self._resources,
             "servers": self._server_entries(names),
+            **({} if self._queues is None else {"queues": self._queues.entries}),
             "users": self._user_entries(names),
         }
 
     def place(self, path: tuple[Any, ...]) -> str:
         """Return the file, line and column."""
+        if path[:1] == ("queues",) and self._queues is not None:
+            return self._queues.place(path)
         if len(path) < 2 or path[0] not in ("servers", "users"):
             return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._folder)
         kind, row, *rest = path
@@ -111,20 +116,28 @@ class _Folder:
 
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
-        names = [row[table.columns.index("name")] for row in table.rows]
+        names = raw(table, "name")
         demands = zip(*(table.numbers(r) for r in self._resources), strict=True)
         weights, endless = table.numbers("weight", empty=1.0), float("inf")
         tasks, at_once = table.numbers("tasks", empty=endless), table.numbers("parallelism", empty=endless)
+        guarantees = table.numbers("guarantee", empty=0.0)
         entries: list[dict[str, Any]] = [
             {
                 "name": name,
                 "demand": dict(zip(self._resources, demand, strict=True)),
                 "weight": weight,
+                "guarantee": guarantee,
                 "tasks": number,
                 "parallelism": servers_at_once,
             }
-            for name, demand, weight, number, servers_at_once in zip(names, demands, weights, tasks, at_once, strict=True)
+            for name, demand, weight, guarantee, number, servers_at_once in zip(
+                names, demands, weights, guarantees, tasks, at_once, strict=True
+            )
         ]
+        queues = {entry["name"] for entry in self._queues.entries} if self._queues is not None else set()
+        for entry, queue in zip(entries, raw(table, "queue"), strict=True):
+            if queue.strip():
+                entry["queue"] = known(queue, queues)
         for entry, requires, confined in zip(entries, table.cells("requires"), table.cells("servers"), strict=True):
             if requires:
                 entry["requires"] = requires
@@ -169,14 +182,16 @@ def folder_source(folder: Path) -> Source:
 
 
 def write(instance: Instance, folder: Path) -> None:
-    """Write an instance as a folder of CSV tables, and remove the matrices of an earlier instance that it does not need.
+    """Write an instance as a folder of CSV tables, and remove the tables of an earlier instance that it does not need.
 
     Raises
     ------
     InvalidInstance
         These tables cannot hold a label, such as a resource called "weight"; YAML can hold any.
     """
-    for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users)):
+    check(instance, folder)
+    queues = [queue.name for queue in instance.queues]
+    for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
             if kind == "resource" and label in (*OF_SERVERS, *OF_USERS):
                 raise InvalidInstance(
@@ -204,12 +219,16 @@ def write(instance: Instance, folder: Path) -> None:
                 "name": [user["name"] for user in users],
                 **{r: [user["demand"][r] for user in users] for r in instance.resources},
                 **_optional("weight", [] if per_resource else [user.get("weight", "") for user in users]),
+                **_optional("queue", [user.get("queue", "") for user in users]),
+                **_optional("guarantee", [user.get("guarantee", "") for user in users]),
                 **_optional("tasks", [user.get("tasks", "") for user in users]),
                 **_optional("parallelism", [user.get("parallelism", "") for user in users]),
                 **_optional("servers", ["|".join(names or ()) for names in confined] if by_name else []),
             }
         ),
     }
+    if instance.queues:
+        texts["queues.csv"] = _by_column(columns_of(document["queues"], instance.resources))
     for name, needed, labels, matrix in (
         ("eligibility.csv", not by_name, instance.servers, instance.eligibility.astype(int)),
         ("rates.csv", rates is not None, instance.servers, rates),
@@ -227,7 +246,7 @@ def write(instance: Instance, folder: Path) -> None:
             reason = f"there is no folder {folder.parent}; make it first"
         raise InvalidInstance(f"{folder} cannot be made a folder: {reason}") from None
     write_files({folder / name: text for name, text in texts.items()})
-    for name in set(MATRICES) - set(texts):
+    for name in {*MATRICES, "queues.csv"} - set(texts):
         (folder / name).unlink(missing_ok=True)
 
 

@@ -232,7 +232,8 @@ USERS = [
     ("{name: a, demnd: {cpu: 1}}", 'user "a", demnd: unknown key "demnd" (did you mean "demand"?) (and 1 more error in the file)'),
     (
         "{name: a, demand: {cpu: 1}, 3: 4}",
-        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, tasks, parallelism, servers, requires, rates',
+        'user "a", 3: unknown key "3"; the keys here are name, demand, weight, queue, guarantee, tasks, parallelism, servers, requires, '
+        "rates",
     ),
     ("{name: a}", 'user "a": "demand" is missing; add demand: {cpu: 1, memory: 2}'),
     ("{name: a, demand: 3}", 'user "a", demand: expected a mapping such as {cpu: 1, memory: 2}, found 3'),
@@ -258,7 +259,8 @@ USERS = [
         "{name: a, demand: {cpu: 0}}",
         'user "a": demands nothing and has no task limit, so it could run any number of tasks; give it a demand > 0 or a number of tasks',
     ),
-    ("{name: a, demand: {cpu: 1}, weight: 0}", 'user "a", weight: expected a number > 0, found 0'),
+    ("{name: a, demand: {cpu: 1}, weight: -1}", 'user "a", weight: expected a number >= 0, found -1'),
+    ("{name: a, demand: {cpu: 1}, weight: .nan}", 'user "a", weight: expected a finite number, found nan'),
     ("{name: a, demand: {cpu: 1}, weight: .inf}", 'user "a", weight: expected a finite number, found inf'),
     ("{name: a, demand: {cpu: 1}, weight: [1]}", 'user "a", weight: expected a number, found a list'),
     ("{name: a, demand: {cpu: 1}, weight: {cpu: 0, memory: 1}}", 'user "a", weight, cpu: expected a number > 0, found 0'),
@@ -590,7 +592,8 @@ def test_the_schema_is_json_and_describes_every_key() -> None:
         ("{servers: [{name: A, capacity: {x: 1}, count: 1.5}], users: [{name: a, demand: {x: 1}}]}", False),
         ("{servers: [{name: 1, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}}]}", False),
         ("{servers: [{name: A, capacity: {x: 1}, size: 1}], users: [{name: a, demand: {x: 1}}]}", False),
-        ("{servers: [{name: A, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}, weight: 0}]}", False),
+        ("{servers: [{name: A, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}, weight: 0}]}", True),
+        ("{servers: [{name: A, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}, weight: -1}]}", False),
         ("{servers: [{name: A, capacity: {x: 1}}], users: []}", False),
     ],
 )

@@ -156,8 +156,8 @@ REFUSED = [
         'lab/users.csv, line 2, column "cpu": user "alice", demand, cpu: expected a finite number, found nan',
     ),
     (
-        {"users.csv": USER + "alice,1,0,0,,,\n"},
-        'lab/users.csv, line 2, column "weight": user "alice", weight: expected a number > 0, found 0.0',
+        {"users.csv": USER + "alice,1,0,-1,,,\n"},
+        'lab/users.csv, line 2, column "weight": user "alice", weight: expected a number >= 0, found -1.0',
     ),
     (
         {"users.csv": USER + "alice,1,0,,-1,,\n"},
