@@ -577,9 +577,12 @@ def test_the_schema_is_json_and_describes_every_key() -> None:
     schema = json.loads(json.dumps(formats.schema()))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert schema["required"] == ["servers", "users"]
-    for entry in (schema, schema["$defs"]["Server"], schema["$defs"]["User"]):
+    for entry in (schema, *(schema["$defs"][name] for name in ("Server", "User", "Queue", "Quota"))):
         assert entry["additionalProperties"] is False
         assert all(value["description"] for value in entry["properties"].values())
+
+
+IN_QUEUES = "{servers: [{name: A, capacity: {x: 1}}], queues: [%s], users: [{name: a, queue: q, guarantee: 1, demand: {x: 1}}]}"
 
 
 @pytest.mark.parametrize(
@@ -595,6 +598,12 @@ def test_the_schema_is_json_and_describes_every_key() -> None:
         ("{servers: [{name: A, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}, weight: 0}]}", True),
         ("{servers: [{name: A, capacity: {x: 1}}], users: [{name: a, demand: {x: 1}, weight: -1}]}", False),
         ("{servers: [{name: A, capacity: {x: 1}}], users: []}", False),
+        (IN_QUEUES % "{name: q, limit: {x: .inf}, tier: 1, quotas: [{servers: [A], guarantee: {x: 1}}]}", True),
+        (IN_QUEUES % "{name: q, parent: , weight: 0}", True),
+        (IN_QUEUES % "{name: q, tier: 1.5}", False),
+        (IN_QUEUES % "{name: q, limit: {x: -1}}", False),
+        (IN_QUEUES % "{name: q, quotas: [{guarantee: {x: 1}}]}", False),
+        (IN_QUEUES % "{name: q, queue: p}", False),
     ],
 )
 def test_the_schema_agrees_with_load(document: str, valid: bool) -> None:

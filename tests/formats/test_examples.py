@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fairopt import formats
-from fairopt.formats.document import Document
+from fairopt.formats.document import Document, Queue
 from fairopt.formats.syntax import read
 from fairopt.papers import PAPERS
 from fairopt.papers import read as read_paper
+from fairopt.remarks import remarks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = sorted(EXAMPLES.glob("*.yaml"))
 ALL = [*DOCUMENTS, EXAMPLES / "gpu-lab"]
+OUR_OWN = {"research-queues"}
 
 
 def test_there_are_examples() -> None:
@@ -41,7 +44,10 @@ def test_examples_fit_the_schema_and_cite_their_source(path: Path) -> None:
     jsonschema.Draft202012Validator(formats.schema()).validate(parsed.data)
     document = Document.model_validate(parsed.data)
     assert document.title
-    assert " et al., " in document.description or "Wang, Li and Liang" in document.description
+    if path.stem in OUR_OWN:
+        assert document.description.startswith("Our own example: no real cluster is described.")
+    else:
+        assert " et al., " in document.description or "Wang, Li and Liang" in document.description
 
 
 PRINTED = {name: instance for paper in PAPERS for name, instance in read_paper(paper).instances.items()}
@@ -55,8 +61,19 @@ def test_instances_of_the_papers(path: Path) -> None:
 
 
 def test_examples_of_papers_are_compared() -> None:
-    """All but those of the Google cluster, whose users are ours."""
-    assert {path.stem for path in DOCUMENTS} - set(PRINTED) == {"google-cluster"}
+    """All but those of the Google cluster, whose users are ours, and of our own."""
+    assert {path.stem for path in DOCUMENTS} - set(PRINTED) == {"google-cluster", *OUR_OWN}
+
+
+def test_the_research_lab_shows_every_key_of_queues() -> None:
+    """Three levels, and nothing in it that must be said."""
+    data: Any = read(EXAMPLES / "research-queues.yaml").data
+    assert {key for queue in data["queues"] for key in queue} == set(Queue.model_fields)
+    assert {key for user in data["users"] for key in user} >= {"queue", "guarantee"}
+    instance = formats.load(EXAMPLES / "research-queues.yaml")
+    assert instance.tree.depth.max() == 3
+    assert remarks(instance) == ()
+    assert not instance.unservable
 
 
 def test_the_google_cluster() -> None:

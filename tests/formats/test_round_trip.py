@@ -21,6 +21,7 @@ from fairopt import files, formats
 from fairopt.errors import InvalidInstance
 from fairopt.formats import syntax
 from fairopt.instance import Instance
+from fairopt.queues import Queue, Quota
 
 FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance"]
 
@@ -47,7 +48,7 @@ ODD = [
     ),
     *("user", "weights", "a" * 300, "word " * 60 + "end"),
 ]
-RESERVED = {"name", "count", "weight", "tasks", "requires", "servers"}  # columns of the CSV tables
+RESERVED = {"name", "count", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers"}  # columns of the CSV tables
 
 labels = (st.sampled_from(ODD) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)).filter(
     lambda s: s.strip() != ""
@@ -56,6 +57,28 @@ csv_labels = labels.filter(lambda s: "\0" not in s and s not in RESERVED)
 amounts = st.floats(1e-59, 9e59) | st.sampled_from([0.0, -0.0, 1.0, 0.1, 1e15, 1e16, 1e22, 1e-6])
 positive = amounts.filter(lambda x: x > 0)
 counts = st.sampled_from([0.0, 1.0, 8.0, 12583.0, 2.0**53])
+
+
+@st.composite
+def trees(draw: st.DrawFn, labels: st.SearchStrategy[str], servers: list[str], resources: list[str]) -> list[Queue]:
+    """Queues with every feature, parents before or after their children."""
+
+    def given() -> dict[str, dict[str, float]]:
+        some = st.dictionaries(st.sampled_from(resources), amounts, max_size=3)
+        guarantee, limit = draw(some), draw(some)
+        lent = {resource: draw(amounts) for resource in guarantee if draw(st.booleans())}
+        return {"guarantee": guarantee, "limit": {r: max(a, guarantee.get(r, 0.0)) for r, a in limit.items()}, "lending_limit": lent}
+
+    plain = [server for server in servers if "|" not in server and server == server.strip()]  # any others need YAML
+    queues: list[Queue] = []
+    for name in draw(st.lists(labels, max_size=4, unique=True)):
+        quotas = [
+            Quota(draw(st.lists(st.sampled_from(plain), min_size=1, unique=True)), **given(), name=draw(st.just("") | labels))
+            for _ in range(draw(st.integers(0, 2)) if plain else 0)
+        ]
+        parent = draw(st.sampled_from([None, *(queue.name for queue in queues)]))
+        queues.append(Queue(name, parent, draw(amounts), **given(), tier=draw(st.integers(-3, 3)), quotas=quotas))
+    return draw(st.permutations(queues))
 
 
 @st.composite
@@ -78,23 +101,31 @@ def instances(draw: st.DrawFn, labels: st.SearchStrategy[str] = labels) -> Insta
         demands[(demands == 0).all(axis=1), 0] = 1.0  # a user who demands nothing must have finitely many tasks
     elif rates is None and tasks is not None:
         tasks[(demands == 0).all(axis=1) & np.isinf(tasks)] = 3.0
-    weights = maybe(*draw(st.sampled_from([(n,), (n, m)])), of=positive)
+    weights = maybe(n, m, of=positive) if draw(st.booleans()) else maybe(n)
+    servers, resources = names(k), names(m)
+    queues = draw(trees(labels, servers, resources))
+    guarantees = maybe(n)
+    if guarantees is not None and tasks is not None:
+        guarantees = np.minimum(guarantees, tasks)
     return Instance(
         *(array(k, m), demands, weights),
         eligibility=maybe(n, k, of=st.booleans()),
         counts=maybe(k, of=counts),
         tasks=tasks,
         rates=rates,
+        guarantees=guarantees,
+        queues=queues,
+        queue_of=[draw(st.sampled_from([None, *(queue.name for queue in queues)])) for _ in range(n)],
         users=names(n),
-        servers=names(k),
-        resources=names(m),
+        servers=servers,
+        resources=resources,
     )
 
 
 def assert_identical(mine: Instance, theirs: Instance) -> None:
     """Compare bit by bit."""
     assert theirs == mine
-    for name in ("capacities", "demands", "weights", "eligibility", "counts", "tasks", "rates_per_server"):
+    for name in ("capacities", "demands", "weights", "eligibility", "counts", "tasks", "rates_per_server", "guarantees"):
         a, b = getattr(mine, name), getattr(theirs, name)
         assert (a is None and b is None) or a.tobytes() == b.tobytes(), name
 
@@ -172,7 +203,7 @@ def test_json_is_plain_json(tmp_path: Path) -> None:
 
 
 def test_tables_hold_only_the_columns_that_say_something(tmp_path: Path) -> None:
-    """No column of ones, no matrix."""
+    """No column of ones, no matrix, no table of queues."""
     formats.save(Instance([[9, 12]], [[1, 2]], resources=["cpu", "memory"]), tmp_path / "cluster")
     assert {path.name: path.read_text() for path in (tmp_path / "cluster").iterdir()} == {
         "servers.csv": "name,cpu,memory\nserver-1,9,12\n",
