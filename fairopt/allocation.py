@@ -42,18 +42,22 @@ class Level:
     Attributes
     ----------
     value : float
-        The common share U[n] / phi[n].
+        The common share U[n] / phi[n]. Of a tree of queues that is filled, the time of the ``part``: how far a child of the root of weight 1
+        has risen in it.
     users : tuple of str
     prices : array (servers, resources) or (servers, 1), or None
         Dual prices that prove the level. One more unit of a resource (or, under time division, of the time of every server of the row)
         raises the level by at most its price, and by exactly that if the prices are unique. ``interior-point`` proves levels above the
         first with the lower levels fixed (`fairopt.certificate.levels`): their prices hold only while those stay as they are, and may be
-        negative for limits that these fill. None for whole tasks.
+        negative for limits that these fill. None for whole tasks, and where users stop because they have all their tasks.
+    part : str
+        Of a tree of queues: the guarantees of a depth, or the surplus; else "".
     """
 
     value: float
     users: tuple[str, ...]
     prices: FloatArray | None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

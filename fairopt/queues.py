@@ -312,6 +312,11 @@ class Tree:
         return names.index(name) + 1
 
     @cached_property
+    def order(self) -> list[int]:
+        """The nodes but for the root, children before parents."""
+        return [v for v in self.upwards() if v]
+
+    @cached_property
     def weights(self) -> FloatArray:
         """Weight of each node among its siblings, (nodes,); 1 of the root."""
         return np.array([1.0, *(queue.weight for queue in self.queues)])

@@ -23,11 +23,12 @@ from fairopt.models.notion import Notion, Property, ShareNotion, Sharing, defaul
 from fairopt.models.per_server_drf import PerServerDRF
 from fairopt.models.proportional import Proportional
 from fairopt.models.psdsf import PSDSF
+from fairopt.models.queue_tree import OPTIONS_OF_TREES
 from fairopt.models.rpsdsf import ResidualPSDSF
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
 
-__all__ = ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
+__all__ = ["CRITERIA", "NOTIONS", "OPTIONS_OF_TREES", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
 NOTIONS: dict[str, type[Notion]] = {
     notion.name: notion

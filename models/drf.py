@@ -51,6 +51,7 @@ class DRF(ShareNotion):
     conditions = frozenset({Condition.RESOURCES, Condition.POSITIVE, Condition.ENDLESS})
     weights_per_resource = True
     share_is_part = True
+    default_queue_share: ClassVar = "dominant"
 
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation; for the sharing incentive only if the weights have the same sum for every resource."""

@@ -63,6 +63,7 @@ class DRFH(ShareNotion):
     conditions = frozenset({Condition.RESOURCES, Condition.EVERYWHERE, Condition.POSITIVE, Condition.ENDLESS})
     weights_per_resource = True
     share_is_part = True
+    default_queue_share: ClassVar = "dominant"
 
     def __post_init__(self) -> None:
         if self.formulation not in ("leximin", "equalize"):

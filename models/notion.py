@@ -22,19 +22,21 @@ A max-min notion declares only the share of one task (`ShareNotion.share_per_tas
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.program import Equalize, Goal, Leximin, Program
+from fairopt.models.queue_tree import Guarantees, QueueShare, check_limits_alone, check_no_queues, tree_filling
+from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Program, Total, Tradeoff
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.filling import Criterion
+from fairopt.program.queue_limits import queue_limits
 from fairopt.wording import figure, joined, named, percent
 
 __all__ = [
@@ -130,7 +132,14 @@ class Notion(ABC):
             return self
         rows = self.utility if users is None else self.utility[users]
         columns = rows if servers is None or rows.shape[1] == 1 else rows[:, servers]
-        return dataclasses.replace(self, utility=columns) if columns is not self.utility else self  # type: ignore[type-var]
+        return self.changed(utility=columns) if columns is not self.utility else self
+
+    def changed(self, **values: object) -> Self:
+        """Return a copy with other values of some attributes."""
+        changed = copy.copy(self)
+        for name, value in values.items():
+            object.__setattr__(changed, name, value)
+        return changed
 
     def merges(self, instance: Instance) -> bool:
         """Can identical rows of this instance be merged without changing the answer? True for a notion that treats them alike."""
@@ -153,11 +162,21 @@ class Notion(ABC):
                 "the instance gives rates, so its servers can only be shared by time, and sharing='rdm' has no meaning for it; "
                 "leave sharing out or use sharing='tdm'"
             )
+        self.check_queues(instance)
         if instance.weights.ndim == 2 and not self.weights_per_resource:
             raise Unsupported(
                 f'the notion "{self.name}" takes one weight per user, but the instance has one per user and resource; '
                 'give weights of shape (users,), or use "drf" or "drfh"'
             )
+
+    def check_queues(self, instance: Instance) -> None:
+        """Refuse queues, guarantees and weights of 0. A notion that knows what to do with them overrides this method.
+
+        Raises
+        ------
+        Unsupported
+        """
+        check_no_queues(self.name, instance)
 
     @abstractmethod
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
@@ -202,7 +221,38 @@ class Notion(ABC):
 
 
 class ShareNotion(Notion):
-    """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]."""
+    """Leximin of weighted shares, U[n] = sum_i share_per_task[n] x[n,i]; in a tree of queues its filling.
+
+    Every such notion takes the options ``guarantees`` and ``queue_share`` (`fairopt.models.queue_tree`). They are attributes of the
+    notion, not arguments of its class: `fairopt.solving.notion_of` sets them.
+    """
+
+    guarantees: Guarantees = "surplus"
+    queue_share: QueueShare | None = None
+    """The share of a queue; None: ``default_queue_share``."""
+
+    default_queue_share: ClassVar[QueueShare] = "sum"
+
+    def check_queues(self, instance: Instance) -> None:
+        """Take a tree where the goal is a leximin, the limits of queues where it is a sum, and nothing of queues elsewhere."""
+        if self.guarantees not in get_args(Guarantees):
+            raise Unsupported(f'there is no meaning "{self.guarantees}" of guarantees; use "surplus" or "clamp"')
+        if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
+            raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
+        if not instance.is_tree:
+            return
+        goal = self.goal(np.ones(instance.n_users))
+        if isinstance(goal, Total | AlphaFair | Tradeoff):
+            check_limits_alone(self.name, instance)
+        elif not isinstance(goal, Leximin):
+            check_no_queues(self.name, instance)
+        elif self._queue_share() == "dominant" and self.share_per_task(instance).ndim == 2:
+            raise Unsupported(
+                f'the share of a task under "{self.name}" depends on the server, so a queue has no dominant share; use queue_share="sum"'
+            )
+
+    def _queue_share(self) -> QueueShare:
+        return self.queue_share or self.default_queue_share
 
     @abstractmethod
     def share_per_task(self, instance: Instance) -> FloatArray:
@@ -240,6 +290,10 @@ class ShareNotion(Notion):
                 f'a task of user "{instance.users[n]}" on "{instance.servers[i]}" is worth a share of {utilities[valueless[0]]:g} under '
                 f'"{self.name}", but shares must be > 0; give the user a demand > 0, or use "max-min" with a utility of your own'
             )
+        goal = self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users))
+        if instance.is_tree and isinstance(goal, Leximin):
+            goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
+        of_queues, names = queue_limits(instance, users, servers)
         return Program(
             name=self.name,
             title=self.title,
@@ -249,9 +303,10 @@ class ShareNotion(Notion):
             pair_users=users,
             pair_servers=servers,
             utilities=utilities,
-            limits=sharing_limits(instance, users, servers, sharing),
-            goal=self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)),
+            limits=Limits.stack([sharing_limits(instance, users, servers, sharing), of_queues]),
+            goal=goal,
             integral=integral,
+            queue_limits=names,
         )
 
 

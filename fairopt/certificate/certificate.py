@@ -35,10 +35,12 @@ import numpy as np
 
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
 from fairopt.certificate.levels import level_gaps
+from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff, TreeFilling
 from fairopt.program.parallelism import servers_at_once
+from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast, joined
 
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
@@ -118,12 +120,18 @@ def certify(program: Program, solution: Solution) -> Certificate:
     Parameters
     ----------
     program : Program
-        Its goal is Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate, pass its ``part`` of each
+        Its goal is TreeFilling, Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate, pass its ``part`` of each
         server.
     solution : Solution
         If it holds a number that is not finite, all residuals are infinite.
     """
-    numbers = [solution.x, *(stage.prices for stage in solution.stages), [stage.value for stage in solution.stages], solution.prices]
+    numbers = [
+        solution.x,
+        *solution.parts,
+        *(stage.prices for stage in solution.stages),
+        [stage.value for stage in solution.stages],
+        solution.prices,
+    ]
     if not all(np.isfinite(array).all() for array in numbers if array is not None):
         return Certificate(float("inf"), float("inf"), float("inf"))
     feasibility = _excess(program, solution.x)
@@ -146,6 +154,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
             float("inf") if solution.gap is None else solution.gap,
             clause_violation(program.goal, solution.x, solution.auxiliary),
         )
+    if isinstance(program.goal, TreeFilling):
+        return Certificate(feasibility, *tree_gaps(program, program.goal, solution))
     assert isinstance(program.goal, Leximin | Equalize)
     optimality, fairness = level_gaps(program, program.goal, solution)
     return Certificate(feasibility, optimality, fairness)
@@ -161,6 +171,9 @@ def allocation_excess(instance: Instance, tasks: FloatArray, sharing: str) -> fl
     some = np.flatnonzero(instance.limited)
     if some.size:
         worst = max(worst, _relative(servers_at_once(instance, tasks)[some], instance.parallelism[some]))
+    for row in limit_rows(instance):
+        used = (tasks[row.users][:, row.servers].sum(axis=1) * instance.demands[row.users, row.resource]).sum()
+        worst = max(worst, _relative(np.array([used]), np.array([row.bound])))
     if sharing == "tdm":
         rates = instance.rates
         used = np.divide(tasks, rates, out=np.zeros_like(tasks), where=(rates > 0) & np.isfinite(rates)).sum(axis=0)

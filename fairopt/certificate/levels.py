@@ -64,11 +64,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 
-__all__ = ["level_gaps"]
+__all__ = ["LevelProofs", "level_gaps"]
 
 _NOISE = 1e-13  # a smaller fraction of all spending proves nothing
 _DIGITS = 1e-14  # relative precision to which limits are taken to be known
@@ -102,10 +102,10 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
 
     optimality, fairness = unequal, 0.0
     doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
-    proof = _Proof(program, per_level, solution.x, levels, value, doubt)
+    proof = LevelProofs(program, per_level, solution.x, levels, value, doubt)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
         with np.errstate(over="ignore", invalid="ignore"):  # an overflow proves nothing
-            missing, rise = proof.of(stage)
+            missing, rise = proof.of_leximin(stage)
         if np.isnan(missing) or np.isnan(rise):
             missing = rise = float("inf")
         optimality = max(optimality, missing)
@@ -116,7 +116,7 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
     return optimality, fairness
 
 
-class _Proof:
+class LevelProofs:
     """The proofs of the levels in ascending order, and the bounds that they imply on each pair, free limit and surplus of a user."""
 
     def __init__(
@@ -129,45 +129,72 @@ class _Proof:
         self.left = self.limits.bounds - self.limits.matrix @ x
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
         self.most = [np.full(size, np.inf) for size in (x.size, self.left.size, levels.size)]
+        self.most[0][self.largest <= 0] = 0.0
         self.by = [np.full(most.size, -1) for most in self.most]
         self.totals: list[float] = []  # g of each level, at least its rounding
         self.real: list[float] = []  # g of each level, 0 if it is only rounding
         self.doubt = doubt  # d: possible shortfall or surplus of each settled user
         self.settled_at = np.full(levels.size, -1)  # number of the level that settled each user; -1: none, or a cap
 
-    def of(self, stage: Stage) -> tuple[float, float]:
-        """Return the residuals of optimality and fairness of a level."""
+    def of_leximin(self, stage: Stage) -> tuple[float, float]:
+        """Return the residuals of optimality and fairness of a level of a leximin: all who rise rise together from 0."""
         if stage.prices is None:
             return float("inf"), float("inf")
+        # R: users settled at this level or later. A user at its cap below this level was settled before.
+        rising = self.value >= stage.value
+        rising[stage.users] = True
+        reached = float(self.levels[rising].min())
+        if reached <= 0:  # a user at level 0 with room left
+            return float("inf"), float("inf")
+        target = np.where(rising, reached, self.levels)
+        missing, rise = self.of(stage.prices, stage.users, rising, target, rising.astype(np.float64), target)
+        own = self.levels[stage.users]
+        told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
+        return max(missing, told), rise
+
+    def of(
+        self, proof: FloatArray, settled: IntArray, rising: BoolArray, target: FloatArray, rate: FloatArray, size: FloatArray
+    ) -> tuple[float, float]:
+        """Return the residuals of optimality and fairness of a level.
+
+        Parameters
+        ----------
+        proof : array (limits,)
+            Its prices.
+        settled : int array
+            Users who are settled at it.
+        rising : bool array (users,)
+            R, who rises to it.
+        target, rate : arrays (users,)
+            Their shares at this level, and how fast these rise.
+        size : array (users,)
+            What a residual is relative to; ``target``, unless that is 0.
+        """
         bounds, per_level, levels, users = self.limits.bounds, self.per_level, self.levels, self.users
         most_of_pairs, most_left, most_above = self.most
-        prices = stage.prices / max(float(np.abs(stage.prices).max(initial=0.0)), _TINY)  # the unit does not matter
+        prices = proof / max(float(np.abs(proof).max(initial=0.0)), _TINY)  # the unit does not matter
         prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
         closed = most_of_pairs * per_level <= _CLOSED * levels[users]
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, users[~closed], (cost / per_level)[~closed])
         q[np.isinf(q)] = 0.0
-        # R: users settled at this level or later. A user at its cap below this level was settled before.
-        rising = self.value >= stage.value
-        rising[stage.users] = True
         q = np.where(rising | (most_above > _CLOSED * levels), np.maximum(q, 0.0), q)
-        reached = float(levels[rising].min())
-        sigma = float(q[rising].sum())
-        if not 0 < sigma < np.inf or reached <= 0:  # no proof, or a user at level 0 with room left
+        sigma, held = float(q[rising] @ rate[rising]), float(q[rising] @ size[rising])
+        if not 0 < sigma < np.inf or not held > 0:  # no proof
             return float("inf"), float("inf")
         worth = q[users] * per_level
         spent = float(np.abs(prices) @ bounds)
-        bound = (float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising])) / sigma
+        beyond = float(prices @ bounds) - spent * _DIGITS - float(q[~rising] @ levels[~rising]) - float(q[rising] @ target[rising])
         # The same difference is a sum of terms >= 0: free limits, pairs that cost more than they are worth, users above the level. Summed
         # directly, small terms are not lost in the rounding of the bound.
         free = np.maximum(self.left - bounds * _DIGITS, 0.0)
         paid = np.asarray(self.by_column @ np.abs(prices))
         dear = np.maximum(cost - paid * _DIGITS - worth, 0.0)
-        above = np.maximum(levels[rising] - reached * (1 + _DIGITS), 0.0)
+        above = np.maximum(levels[rising] - target[rising] * (1 + _DIGITS), 0.0)
         small = float(np.maximum(prices, 0.0) @ free + dear @ np.maximum(self.x, 0.0) + q[rising] @ above)
         below_price = [np.maximum(worth - cost, 0.0) * closed, np.maximum(-prices, 0.0), np.maximum(-q, 0.0)]
-        own_gap = max(bound - reached, small / sigma, 0.0)
+        own_gap = max(beyond, small, 0.0) / sigma
         dearest = np.abs(q)  # cost of a shortfall on the most expensive open pair
         np.maximum.at(dearest, users[~closed], (cost / per_level)[~closed])
         dearest[rising] = 0.0
@@ -182,19 +209,16 @@ class _Proof:
         gap = own_gap + (float(charges @ self.totals) + unbounded) / sigma
         rounding = _ROUNDING * spent
         real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
-        least = float(q[stage.users].min())
-        self.doubt[stage.users] = real / np.maximum(q[stage.users], _TINY)
-        self.settled_at[stage.users] = len(self.totals)
-        settled = ~rising
-        settled[stage.users] = True
+        self.doubt[settled] = real / np.maximum(q[settled], _TINY)
+        self.settled_at[settled] = len(self.totals)
+        stay = ~rising
+        stay[settled] = True
         dear[dear <= _CLEAR * paid] = 0.0
-        self._learn(real, rounding, [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * settled])
+        self._learn(real, rounding, [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * stay])
 
-        own = levels[stage.users]
-        told = float(np.abs(stage.value / own - 1).max(initial=0.0)) if (own > 0).all() else float("inf")
-        proves = bool((q[stage.users] * own > _NOISE * spent).all())
-        rise = (sigma * gap + excess) / (least * reached) if proves else float("inf")
-        return max(gap / reached, told), max(rise, taken / (sigma * reached))
+        paid_by = q[settled] * size[settled]
+        rise = (sigma * gap + excess) / float(paid_by.min()) if (paid_by > _NOISE * spent).all() else float("inf")
+        return sigma * gap / held, max(rise, taken / held)
 
     def _taken(self, price: FloatArray) -> float:
         """Return the cost, at these prices, of the possible shortfalls of users settled before: the largest of each level, summed."""

@@ -4,6 +4,8 @@
 ``program``         `Program`, `Solution` and `Stage`
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
+``tree_filling``    the goal of a tree of queues: who rises how fast
+``queue_limits``    limits and guarantees of queues as rows
 ``cluster_limits``  the columns and limits that all notions share
 ``scaling``         a program in scaled units, and the way back
 ``text``            a program as text: what ``print(program)`` shows
@@ -20,6 +22,7 @@ from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize,
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Feature, Program, Solution, Stage
 from fairopt.program.scaling import ScaledColumns
+from fairopt.program.tree_filling import TreeFilling
 
 __all__ = [
     "AlphaFair",
@@ -39,4 +42,5 @@ __all__ = [
     "Stage",
     "Total",
     "Tradeoff",
+    "TreeFilling",
 ]

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.program.tree_filling import TreeFilling
 
 __all__ = ["AlphaFair", "Alternative", "Disjunctive", "Equalize", "Equilibrium", "Goal", "Leximin", "Separate", "Total", "Tradeoff"]
 
@@ -126,4 +127,4 @@ class Separate:
     goal: Leximin
 
 
-Goal: TypeAlias = Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
+Goal: TypeAlias = TreeFilling | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive

@@ -23,6 +23,9 @@ class LimitKind(IntEnum):
     TASKS = 2  # (user, -1): tasks that the user has
     SLICE = 3  # (user, server): the part of a server reserved for a user
     PARALLELISM = 4  # (user, -1): sum of x[n,i] / rho[n,i], the number of servers that the user is on at once
+    QUEUE = (
+        5  # (position in Program.queue_limits, -1): what the users below a queue hold of a resource, or all others, on a group of servers
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,7 @@ from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium,
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.text import limit_name, lines_of
+from fairopt.program.tree_filling import TreeFilling
 
 __all__ = ["Feature", "Program", "Solution", "Stage"]
 
@@ -43,10 +44,12 @@ class Feature(Enum):
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
     INTEGRAL = "whole tasks"
+    TREE = "a tree of queues to fill"
     SEVERAL_SERVERS = "users who may run on several servers"
 
 
 _FEATURE_OF_GOAL = {
+    TreeFilling: Feature.TREE,
     Leximin: Feature.LEXIMIN,
     Equalize: Feature.EQUALIZE,
     Total: Feature.TOTAL,
@@ -79,6 +82,8 @@ class Program:
         Its weights are (users,). Users without a column are not in the goal.
     integral : bool
         Whether x must be integral: whole tasks only.
+    queue_limits : tuple of str
+        Names of the limits of queues, by their keys.
     """
 
     name: str
@@ -92,6 +97,7 @@ class Program:
     limits: Limits
     goal: Goal
     integral: bool = False
+    queue_limits: tuple[str, ...] = ()
     _largest: FloatArray | None = field(default=None, init=False, repr=False)  # cache of `largest`; `replace` returns a program without it
 
     @property
@@ -105,7 +111,7 @@ class Program:
         return self.pair_users[np.diff(self.pair_users, prepend=-1) > 0]
 
     @property
-    def inner_goal(self) -> Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
+    def inner_goal(self) -> TreeFilling | Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
         """The goal; of `Separate`, the goal of each server."""
         return self.goal.goal if isinstance(self.goal, Separate) else self.goal
 
@@ -200,11 +206,15 @@ class Stage:
     """One level of a leximin: U[n] / weights[n] of these users cannot exceed ``value`` without lowering a user at or below it.
 
     ``prices`` (limits,) are the dual prices that prove it (``fairopt.certificate.levels``); None for whole tasks.
+
+    Of a tree that is filled, ``value`` is the time t of its ``part``, and the prices are those of the limits with the part's extra ones
+    behind them. None: the rates change there without a limit, as these users, if there are any, have all their tasks.
     """
 
     value: float
     users: IntArray
     prices: FloatArray | None
+    part: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,6 +239,8 @@ class Solution:
         Values of the auxiliary columns of Disjunctive
     trace : object
         A record of the iterations, from engines that keep one
+    parts : tuple of arrays (pairs,)
+        Of a tree that is filled: a point at the end of each part, within its extra limits
     seconds : mapping
         Parts of the engine's time that it reports separately, such as ``compile``
     """
@@ -242,4 +254,5 @@ class Solution:
     programs_solved: int = 1
     auxiliary: FloatArray | None = None
     trace: Any = None
+    parts: tuple[FloatArray, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)

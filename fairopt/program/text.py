@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind
+from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def limit_name(program: Program, row: int) -> str:
         return f"tasks of {program.users[first]}"
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
+    if kind is LimitKind.QUEUE:
+        return program.queue_limits[first]
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 
@@ -37,7 +40,10 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     """Yield the lines of the text, with at most ``lines`` lines in a block and ``terms`` terms in a sum (None: all)."""
     yield f"{program.name}: {program.title}"
     yield ""
-    yield f"maximise    {_goal_text(program)}"
+    if isinstance(program.goal, TreeFilling):
+        yield from _tree_text(program, program.goal, lines)
+    else:
+        yield f"maximise    {_goal_text(program)}"
     yield "where"
     columns = np.split(np.arange(program.n_pairs), np.flatnonzero(np.diff(program.pair_users)) + 1) if program.n_pairs else []
     rows = [(f"U[{program.users[n]}]", own) for n, own in zip(program.members, columns, strict=True)]
@@ -63,6 +69,40 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     whole = ", whole numbers" if program.integral else ""
     pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
     yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(program.servers), 'server')}"
+
+
+def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterator[str]:
+    """Yield the filling of a tree: its levels, its rates, its parts, and the tree itself with weights."""
+    yield "fill        the tree of queues: level by level, maximise t such that U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
+    same = "the sum of w[c]" if goal.takes is None else "max_r of the sum of w[c] e[c,r]"
+    yield f"  rate      w[c] of a child c of the root, R w[c] / m of a child c of a node of rate R, m = {same} over its rising children"
+    if goal.takes is not None:
+        yield "            e[n,r] = the part of resource r that a unit of U[n] takes; of a node the sum of w[c] e[c,r] / m"
+    if goal.clamp:
+        yield "            of the children of a node only those with the smallest share / w rise (clamp)"
+    yield f"  parts     {'; '.join(part.title for part in goal.parts)}"
+    rows = [f"{'  ' * int(depth - 1)}{line}" for depth, line in _nodes(program, goal)]
+    for place, row in enumerate(rows[:lines]):
+        yield f"  {'tree' if place == 0 else '':<9} {row}"
+    yield from _more(len(rows), lines, "queues and users")
+    for part in goal.parts:
+        if part.extra is not None and len(part.extra):
+            bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in zip(part.names[:lines], part.extra.bounds[:lines], strict=False))
+            yield f"  {part.title}: {bounds}"
+
+
+def _nodes(program: Program, goal: TreeFilling) -> Iterator[tuple[int, str]]:
+    """Yield the depth and the text of every queue and user, depth first."""
+    tree = goal.tree
+
+    def below(node: int) -> Iterator[tuple[int, str]]:
+        for child in tree.children(node):
+            yield int(tree.depth[child]), f"{tree.name(int(child))}, w = {tree.weights[child]:.6g}"
+            yield from below(int(child))
+        for n in tree.users_of(node):
+            yield int(tree.depth[node]) + 1, f"U[{program.users[n]}], w = {goal.weights[n]:.6g}"
+
+    return below(0)
 
 
 def _goal_text(program: Program) -> str:

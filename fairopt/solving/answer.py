@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.aggregation import Merging
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 
 __all__ = ["levels_of", "prices_of", "shares_of", "table_of", "unexpanded"]
 
@@ -38,10 +38,10 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
     users, servers = program.pair_users, program.pair_servers
     weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
     counted = pairs[users, servers]
-    per_pair = program.utilities * counted / weights[users]
-    if isinstance(goal, Total | AlphaFair | Tradeoff):  # a sum has no common level: the share is what a user's tasks are worth
+    if isinstance(goal, Total | AlphaFair | Tradeoff | TreeFilling):  # no common level: the share is what a user's tasks are worth
         worth = program.per_user(program.utilities * counted)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
+    per_pair = program.utilities * counted / weights[users]
     if not isinstance(program.goal, Separate):
         shares = program.per_user(per_pair)
         return shares if merging is None else shares[merging.user_group]
@@ -78,15 +78,18 @@ def prices_of(program: Program, solution: Solution, merging: Merging | None, sha
 def levels_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
     levels: list[Level] = []
-    for stage in solution.stages:
+    for stage in (stage for stage in solution.stages if stage.users.size):
+        title = program.goal.parts[stage.part].title if isinstance(program.goal, TreeFilling) else ""
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members))
-        if levels and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value:  # proved in two steps, one level all the same
+        if (
+            levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value
+        ):  # proved in two steps, one level all the same
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users)
             continue
-        prices = None if stage.prices is None else _spread_prices(program, stage.prices, merging, sharing)
-        levels.append(Level(float(stage.value), users, prices))
+        prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
+        levels.append(Level(float(stage.value), users, prices, title))
     return tuple(levels)

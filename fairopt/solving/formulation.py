@@ -8,7 +8,7 @@ from typing import Any
 from fairopt.aggregation import expand
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, require_instance
-from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.models import NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion, Sharing, default_sharing
 from fairopt.program import Program
 from fairopt.solvers import to_model
 from fairopt.wording import did_you_mean, figure
@@ -38,11 +38,13 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
 
 def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
     known: list[str] = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
-    for word in options:
+    rules = {word: options[word] for word in OPTIONS_OF_TREES if word in options and word not in known and issubclass(kind, ShareNotion)}
+    for word in set(options) - set(rules):
         if word not in known:
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
             raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
-    return kind(**options)
+    notion = kind(**{word: value for word, value in options.items() if word not in rules})
+    return notion.changed(**rules) if rules else notion
 
 
 def formulate(
@@ -154,7 +156,7 @@ def _sharing(instance: Instance, sharing: Sharing | None) -> Sharing:
 
 def with_utility(notion: Notion, utility: FloatArray | None) -> Notion:
     """Return the notion with another utility, the notion itself where it has none."""
-    return notion if utility is None else dataclasses.replace(notion, utility=utility)  # type: ignore[type-var]
+    return notion if utility is None else notion.changed(utility=utility)
 
 
 def columns(utility: FloatArray, row: IntArray) -> FloatArray:

@@ -55,6 +55,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 NOISE = 1e-13  # a smaller part of all spending proves nothing
+_GAIN = 1e-11  # a smaller part of a level is none
 DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
@@ -74,11 +75,15 @@ class Course:
     rising : bool array (users,)
         Users who still rise. The others are settled: their rate is 0.
     start, rate : arrays (users,)
+        A user who rises at rate 0 waits: it has not been stopped.
+    least : array (users,) or 0
+        A lower level is judged as if it were this: by how much a user at level 0 could rise has no other measure.
     """
 
     rising: BoolArray
     start: FloatArray
     rate: FloatArray
+    least: FloatArray | float = 0.0
 
     @classmethod
     def together(cls, rising: BoolArray) -> Course:
@@ -89,11 +94,15 @@ class Course:
         """Return the levels at t, (users,)."""
         return np.asarray(self.start + self.rate * t)
 
+    def size(self, t: float) -> FloatArray:
+        """Return the levels at t by which errors are judged, (users,)."""
+        return np.maximum(self.at(t), self.least)
+
     def settled(self, users: IntArray, levels: FloatArray) -> Course:
         """Return the course on which these users keep these levels."""
         rising, start, rate = self.rising.copy(), self.start.copy(), self.rate.copy()
         rising[users], start[users], rate[users] = False, levels, 0.0
-        return Course(rising, start, rate)
+        return replace(self, rising=rising, start=start, rate=rate)
 
     def lowered(self, levels: FloatArray) -> Course:
         """Return the course on which settled users owe no more than the levels that a point gives them.
@@ -112,13 +121,20 @@ class LevelGoal(Protocol):
     def equal(self) -> bool:
         """Does everybody stop at the first level?"""
 
+    @property
+    def now(self) -> float:
+        """The t of the last level."""
+
     def begin(self) -> Course:
         """Return the course to the first level."""
+
+    def event(self, course: Course) -> tuple[float, IntArray]:
+        """Return the t at which rates change next without a limit, and who is settled there; inf where none do."""
 
     def renew(self, course: Course, t: float) -> Course:
         """Return the course to the next level; some users have just been settled at t, and the others are at ``course.at(t)``.
 
-        It is not asked where users stop at caps of their own: a goal whose rates depend on who rises needs these limits as rows.
+        It is not asked where an engine settles users at caps of their own: a goal whose rates depend on who rises knows these as events.
         """
 
 
@@ -128,10 +144,15 @@ class Together:
 
     members: BoolArray
     equal: bool = False
+    now: float = 0.0
 
     def begin(self) -> Course:
         """From 0."""
         return Course.together(self.members)
+
+    def event(self, course: Course) -> tuple[float, IntArray]:
+        """Never."""
+        return np.inf, np.empty(0, np.int64)
 
     def renew(self, course: Course, t: float) -> Course:
         """The others rise on as before."""
@@ -202,7 +223,7 @@ class Proof:
 
     def stops(self, course: Course, t: float) -> BoolArray:
         """Say of each user who rises whether what it pays at t is more than noise in these prices."""
-        return np.asarray(self.q[course.rising] * course.at(t)[course.rising] > NOISE * self.spent)
+        return np.asarray(self.q[course.rising] * course.size(t)[course.rising] > NOISE * self.spent)
 
     def rises(self, course: Course, t: float) -> FloatArray:
         """Return by how much t each user who rises could rise above its course at t at most; inf where the prices do not tell."""
@@ -272,23 +293,40 @@ def solve_levels(program: Program, per_level: FloatArray, solver: LevelSolver, g
     settle_at : float
         Who can rise by less, relative to t, is settled.
     """
-    course, stages = goal.begin(), list[Stage]()
-    x = np.zeros(program.n_pairs)
+    x, course, stages = raise_levels(np.zeros(program.n_pairs), solver, goal, settle_at, ())
+    return Solution(exactly(program, per_level, x, course.start), stages)
+
+
+def raise_levels(
+    x: FloatArray, solver: LevelSolver, goal: LevelGoal, settle_at: float, known: tuple[Stage, ...], part: int = 0
+) -> tuple[FloatArray, Course, tuple[Stage, ...]]:
+    """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``."""
+    course, stages = goal.begin(), list(known)
+    point: FloatArray | None = None  # the levels of x
     while course.rising.any():
-        step = solver.step(course, stages)
-        x = step.x
+        change, users = goal.event(course)
+        known_to_be_reached = point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all()
+        if not known_to_be_reached:
+            step = solver.step(course, stages)
+            x, point = step.x, step.levels
+        if known_to_be_reached or change < step.t:
+            stages.append(Stage(change, users, None, part))
+            course = goal.renew(course.settled(users, course.at(change)[users]), change)
+            continue
         course = course if step.levels is None else course.lowered(step.levels)
         if step.at_cap.size:
             stages.extend(step.cap_stages)
             course = course.settled(step.at_cap, step.caps)
         if step.proof is None or not course.rising.any():
             continue
+        assert step.proof is not None
+        step = replace(step, t=_not_noise(course, step.t, goal.now))
         users = np.flatnonzero(course.rising) if goal.equal else _stopped(course, step, step.proof, settle_at)
-        stages.append(Stage(step.t, users, step.proof.prices))
+        stages.append(Stage(step.t, users, step.proof.prices, part))
         course = course.settled(users, course.at(step.t)[users])
         log.info("level %d: %.6g, %d users left", len(stages), step.t, int(course.rising.sum()))
         course = goal.renew(course, step.t)
-    return Solution(exactly(program, per_level, x, course.start), tuple(stages))
+    return x, course, tuple(stages)
 
 
 def settle_below(tolerance: float) -> float:
@@ -296,14 +334,23 @@ def settle_below(tolerance: float) -> float:
     return min(0.1 * tolerance, 1e-9)
 
 
+def _not_noise(course: Course, t: float, now: float) -> float:
+    """Return the t of a level, or that of the last one where nobody has gained more since than rounding: nobody falls."""
+    gained = course.rate * (t - now)
+    return t if (gained > _GAIN * course.size(max(t, now))).any() else now
+
+
 def _stopped(course: Course, step: Step, proof: Proof, settle_at: float) -> IntArray:
     """Return the users who are proved to be stopped at the level of a step."""
     if step.stopped is not None:
         return step.stopped
-    could = proof.rises(course, step.t)
-    stopped = could <= settle_at * step.t
+    rising = course.rising
+    with np.errstate(invalid="ignore"):
+        could = proof.rises(course, step.t) * course.rate[rising] / course.size(step.t)[rising]  # nan: who waits
+    could[np.isnan(could)] = np.inf
+    stopped = could <= settle_at
     if not stopped.any():  # the best proof there is; the certificate will judge it
-        stopped = could <= could.min()
+        stopped = (could <= could.min()) & (course.rate[rising] > 0)
     return np.flatnonzero(course.rising)[stopped]
 
 

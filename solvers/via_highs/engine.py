@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total
+from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.via_highs.levels import solve_levels
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
+from fairopt.solvers.via_highs.tree import solve_filling
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
 
 __all__ = ["HiGHS"]
@@ -29,7 +30,7 @@ class HiGHS(Backend):
 
     name = "highs"
     title = "HiGHS: warm-started LPs, MILP stages for whole tasks"
-    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
+    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.TREE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
     package = "highspy"
     requirement = "pip install highspy"
 
@@ -49,6 +50,8 @@ class HiGHS(Backend):
             return solve_whole(program, deadline)
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
+        if isinstance(program.goal, TreeFilling):
+            return solve_filling(program, program.goal, tolerance, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
         return solve_levels(program, program.goal, tolerance, deadline)
 

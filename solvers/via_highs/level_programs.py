@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Equalize, Leximin, Program, Stage
+from fairopt.program import Equalize, Leximin, Program, Stage, TreeFilling
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
@@ -43,6 +43,7 @@ _SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user w
 _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e4  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
+_STUCK = 1e-8  # a smaller part of its unit, where users begin with what they have, is no level in another unit but none
 _VANISHING = 1e-6  # part of a user's level
 
 
@@ -82,9 +83,9 @@ class LevelProblem:
     members: BoolArray
 
     @classmethod
-    def of(cls, program: Program, goal: Leximin | Equalize) -> LevelProblem:
+    def of(cls, program: Program, goal: Leximin | Equalize | TreeFilling) -> LevelProblem:
         """Return the problem of a program."""
-        per_level = program.utilities / goal.weights[program.pair_users]
+        per_level = program.utilities if isinstance(goal, TreeFilling) else program.utilities / goal.weights[program.pair_users]
         own, largest, equal = OwnLimits(program, per_level), program.largest(), isinstance(goal, Equalize)
         needed = program.limits.bounds > 0
         if not equal and own.rows.size:
@@ -155,7 +156,8 @@ class LevelPrograms:
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        unit = np.where(course.rising, np.minimum(problem.reach, course.start + wanted), np.where(course.start > 0, course.start, 1.0))
+        level = course.start + np.where(course.rising, wanted, 0.0)
+        unit = np.where(level > 0, np.where(course.rising, np.minimum(problem.reach, level), level), 1.0)
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
         per_level = problem.per_level[columns]
         scale = np.minimum(unit[users] / per_level, problem.largest)
@@ -310,6 +312,8 @@ class LevelPrograms:
         """Go on from the same basis in other units, where those of the model were wrong by orders of magnitude; say whether they were."""
         t = float(outcome.x[-1])
         off = t > 0 and not 1 / _OFF < t < _OFF
+        if course.start.any():  # what users have already is a measure of its own
+            off = t > _OFF or (off and t > _STUCK)
         if off:
             self._restart(course, self.t_unit * t, None, self._now.highs.basis)
         return off
@@ -365,8 +369,8 @@ class LevelPrograms:
         y /= max(1.0, float((model.use @ y).max(initial=0.0)))
         x = np.zeros(problem.program.n_pairs)
         x[problem.columns] = y * model.scale
-        levels, rising = self._levels(y), course.rising
-        part = float(((levels[rising] - course.start[rising]) / model.wanted[rising]).min())
+        levels, up = self._levels(y), course.rising & (model.wanted > 0)
+        part = float(((levels[up] - course.start[up]) / model.wanted[up]).min())
         return Point(x, levels, part, model.t_unit, outcome)
 
     def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:

@@ -60,6 +60,11 @@ class Rates:
     first: tuple[float, ...]
     later: tuple[float, ...]
     equal: bool = False
+    now: float = 0.0  # t starts anew with each course
+
+    def event(self, course: Course) -> tuple[float, np.ndarray]:
+        """Never."""
+        return np.inf, np.empty(0, np.int64)
 
     def begin(self) -> Course:
         """From 0."""

@@ -1,0 +1,86 @@
+"""Proof of the filling of a tree of queues: the course is run again from what the answer reports, and each level proved by its prices.
+
+The rates of the tree are part of the definition (`fairopt.program.tree_filling`), and computed anew here, with whoever the answer says was
+stopped. What is proved at each level is the inequality of `fairopt.certificate.levels` with the shares of the course in place of t: for
+prices p >= 0, with S + rate t the shares of users who rise and S those of the others,
+
+    p.b - sum over all users of q S  -  t sum over users who rise of q rate  >=  0,
+
+and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point that
+the answer reports for the end of the part; this point shows that the shares can be reached.
+
+Without prices, rates may change only where somebody has all its tasks, or where a user under a clamp has caught up.
+
+A share of 0 is judged in parts of what its user could have alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fairopt.certificate.levels import LevelProofs
+from fairopt.instance import FloatArray
+from fairopt.program import Limits, Program, Solution, TreeFilling
+from fairopt.program.own_limits import OwnLimits
+from fairopt.program.tree_filling import TreeCourse
+
+__all__ = ["tree_gaps"]
+
+_NEVER = (float("inf"), float("inf"))
+_SAME_TIME = 1e-9  # relative
+_FULL = 1e-9  # a user within this relative distance of its cap has all its tasks
+
+
+def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
+    """Return the worst optimality and fairness residuals over all levels of all parts."""
+    per_level = program.utilities
+    most = program.per_user(program.largest() * per_level)
+    own = OwnLimits(program, per_level)
+    even, cap = own.even_caps(), own.caps()[0]
+    if len(solution.parts) != len(goal.parts):
+        return _NEVER
+    optimality = fairness = 0.0
+    shares, before = goal.nothing(), None
+    for number, part in enumerate(goal.parts):
+        x = solution.parts[number]
+        extra = part.limits(before)
+        limits = program.limits if extra is None else Limits.stack([program.limits, extra])
+        of_part = replace(program, limits=limits)
+        way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, even)
+        levels = program.per_user(x * per_level)
+        proofs = LevelProofs(of_part, per_level, x, levels, levels, np.zeros(levels.size))
+        for stage in (stage for stage in solution.stages if stage.part == number):
+            change, users = way.event()
+            late = _SAME_TIME * max(change, way.t) if np.isfinite(change) else 0.0
+            if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
+                return _NEVER
+            if stage.prices is None:
+                if stage.value < change - late or not (way.at(stage.value).users[stage.users] >= cap[stage.users] * (1 - _FULL)).all():
+                    return _NEVER
+            else:
+                missing, rise = _level(proofs, way, stage.value, stage.prices, stage.users)
+                optimality, fairness = max(optimality, missing), max(fairness, rise)
+            way.advance(stage.value)
+            way.stop(stage.users)
+        if way.rising.any():
+            return _NEVER
+        shares, before = way.shares, x
+        over = limits.matrix @ x - limits.bounds
+        broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
+        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, most))
+    return max(optimality, _distance(program.per_user(solution.x * per_level), shares.users, most)), fairness
+
+
+def _level(proofs: LevelProofs, way: TreeCourse, t: float, prices: FloatArray, users: np.ndarray) -> tuple[float, float]:
+    target = way.at(t).users
+    with np.errstate(over="ignore", invalid="ignore"):
+        missing, rise = proofs.of(prices, users, way.rising, target, way.rate, np.maximum(target, way.least))
+    return _NEVER if np.isnan(missing) or np.isnan(rise) else (missing, rise)
+
+
+def _distance(levels: FloatArray, claimed: FloatArray, most: FloatArray) -> float:
+    """Return by what part levels differ from those claimed; a claim of 0 is judged in parts of the most that the user could have."""
+    size = np.where(claimed > 0, claimed, np.where(most > 0, most, 1.0))
+    return float((np.abs(levels - claimed) / size).max(initial=0.0))

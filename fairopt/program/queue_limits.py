@@ -1,0 +1,99 @@
+"""The limits of queues as rows, and their guarantees as the extra rows of the parts of a filling.
+
+sum over users n below the queue, servers i in the group, of d[n,r] x[n,i] <= L            limit of resource r
+sum over all other users, servers i in the group, of d[n,r] x[n,i] <= C - (G - lent)       lending limit: the rest of G is kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.program.limits import LimitKind, Limits
+from fairopt.queues import Queue, Quota
+
+__all__ = ["Row", "guarantee_rows", "limit_rows", "queue_limits", "stack_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A limit of a queue: its users, its servers, its resource, its bound."""
+
+    name: str
+    users: BoolArray
+    servers: BoolArray
+    resource: int
+    bound: float
+
+
+def limit_rows(instance: Instance) -> Iterator[Row]:
+    """Yield the limits and the lending limits of all queues."""
+    if not instance.queues:
+        return
+    tree = instance.tree
+    for node, queue in enumerate(tree.queues, 1):
+        users = tree.below[node]
+        for quota, servers, where in _groups(instance, queue):
+            capacity = instance.row_capacity[servers].sum(axis=0)
+            for r, limit in _by_resource(instance, quota.limit):
+                yield Row(f"{instance.resources[r]} of {queue.name}{where}", users, servers, r, limit)
+            for r, lent in _by_resource(instance, quota.lending_limit):
+                kept = max(quota.guarantee[instance.resources[r]] - lent, 0.0)
+                left = max(float(capacity[r]) - kept, 0.0)
+                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left)
+
+
+def guarantee_rows(instance: Instance, node: int) -> Iterator[Row]:
+    """Yield the guarantees of a queue as limits, and 0 for servers outside the groups that have a guarantee of a resource."""
+    tree = instance.tree
+    queue, users = tree.queues[node - 1], tree.below[node]
+    elsewhere: dict[int, BoolArray] = {}
+    for quota, servers, where in _groups(instance, queue):
+        for r, amount in _by_resource(instance, quota.guarantee):
+            yield Row(f"guaranteed {instance.resources[r]} of {queue.name}{where}", users, servers, r, amount)
+            elsewhere[r] = elsewhere.get(r, np.ones(instance.n_servers, bool)) & ~servers
+    for r, servers in elsewhere.items():
+        if servers.any():
+            yield Row(f"{instance.resources[r]} of {queue.name} beyond its guaranteed servers", users, servers, r, 0.0)
+
+
+def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tuple[Limits, tuple[str, ...]]:
+    """Return the limits of queues over these pairs, and the names that their keys number."""
+    rows = list(limit_rows(instance))
+    return stack_rows(instance, rows, users, servers), tuple(row.name for row in rows)
+
+
+def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: IntArray) -> Limits:
+    """Return rows as limits over these pairs; the key of each is its position."""
+    if not rows:
+        return Limits.of(LimitKind.QUEUE, sp.csr_array((0, users.size)), np.zeros(0), np.zeros(0, np.int64))
+    entries: list[tuple[FloatArray, IntArray]] = []
+    for row in rows:
+        pairs = np.flatnonzero(row.users[users] & row.servers[servers] & (instance.demands[users, row.resource] > 0))
+        entries.append((instance.demands[users[pairs], row.resource], pairs))
+    lengths = [pairs.size for _, pairs in entries]
+    matrix = sp.csr_array(
+        (
+            np.concatenate([values for values, _ in entries]),
+            np.concatenate([pairs for _, pairs in entries]),
+            np.concatenate([[0], np.cumsum(lengths)]),
+        ),
+        shape=(len(rows), users.size),
+    )
+    return Limits.of(LimitKind.QUEUE, matrix, np.array([row.bound for row in rows]), np.arange(len(rows)))
+
+
+def _groups(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
+    """Yield a queue for the whole cluster and its quotas, each with its servers and their name."""
+    yield queue, np.ones(instance.n_servers, bool), ""
+    for quota in queue.quotas:
+        yield quota, np.isin(instance.servers, quota.servers), f" on {quota.name}"
+
+
+def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:
+    for name, amount in given.items():
+        yield instance.resources.index(name), amount

@@ -1,0 +1,272 @@
+r"""Filling a tree of queues: who rises how fast, and how that changes when somebody stops.
+
+Let s[n] = U[n] be the share of user n, not divided by its weight. Shares rise together, in parts one after the other. Each part begins
+with the shares S that the parts before it gave. At each moment the users who rise do so at the rates of the tree:
+
+    root:                  a rising child c rises at rate w[c]
+    node v with rate R:    its rising children c rise at R w[c] / m[v]
+
+    queue_share="sum"         m[v] = sum of w[c] over rising children
+    queue_share="dominant"    m[v] = max_r V[r],   V = sum of w[c] e[c] over rising children,   e[v] = V / m[v],
+                              e[n] = parts of the cluster that a unit of n's share takes                (Bhattacharya et al. 2013, H-DRF)
+
+A node rises while a user below it does. With one resource both are the same.
+
+*One level:* maximise t such that a feasible x has s[n] >= S[n] + rate[n] t for users who rise and s[n] >= S[n] for the others. The prices of
+this program say who is stopped there. Who is stopped stays stopped in this part; the rates of the others are computed anew. A user with all
+its tasks stops, too.
+
+*Guarantees* are parts of their own, the deepest nodes first. In the part of a depth every guaranteed node has its guarantee as an extra
+limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met in
+the same part. Inside, weights hold. The extra limits end with the part. *The surplus* comes after them, tier by tier, the highest first.
+
+*Clamp:* in the surplus, of the children of a node only those rise whose share / weight is the smallest; the others wait until these have
+caught up. The share of a node is what its rates add up to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program.limits import Limits
+from fairopt.queues import Tree
+
+__all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
+
+_SAME = 1e-12  # shares that differ by a smaller part are the same
+_CAUGHT = 1e-9  # who has caught up but for this part has caught up
+_LEAST = 1e-9  # part of what a user could have alone: a smaller share is judged as if it were this large
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A part of the filling: the guarantees of one depth, or the surplus of one tier.
+
+    Attributes
+    ----------
+    title : str
+    users : bool array (users,)
+        Who rises at its beginning.
+    node_rates : array (nodes,)
+        Of guaranteed nodes, the rate at which they rise; 0 of others. None in the surplus, where the tree gives the rates.
+    user_rates : array (users,)
+        The same of users with a guarantee of their own.
+    extra : Limits or None
+        The guarantees as limits. Where earlier parts gave more than a guarantee, that is the limit.
+    names : tuple of str
+        Of the extra limits.
+    """
+
+    title: str
+    users: BoolArray
+    node_rates: FloatArray | None = None
+    user_rates: FloatArray | None = None
+    extra: Limits | None = None
+    names: tuple[str, ...] = ()
+
+    def limits(self, x: FloatArray | None) -> Limits | None:
+        """Return the extra limits after a part that ended at x, (pairs,); None where there are none."""
+        if self.extra is None or not len(self.extra):
+            return None
+        given = self.extra.bounds if x is None else np.maximum(self.extra.bounds, (self.extra.matrix @ x) * (1 + _SAME))
+        return replace(self.extra, bounds=given)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shares:
+    """What users, (users,), and nodes, (nodes,), have."""
+
+    users: FloatArray
+    nodes: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeFilling:
+    """Fill a tree of queues.
+
+    Attributes
+    ----------
+    weights : array (users,)
+        Among the users of a queue.
+    tree : Tree
+    takes : array (users, resources) or None
+        e[n]; None for ``queue_share="sum"``.
+    clamp : bool
+    parts : tuple of Part
+        The guarantees from the deepest nodes up, then the tiers of the surplus from the highest down.
+    """
+
+    weights: FloatArray
+    tree: Tree
+    takes: FloatArray | None
+    clamp: bool
+    parts: tuple[Part, ...]
+
+    def nothing(self) -> Shares:
+        """Return the shares before the first part."""
+        return Shares(np.zeros(self.weights.size), np.zeros(self.tree.n_nodes))
+
+    def active(self, users: BoolArray) -> BoolArray:
+        """Return which nodes have one of these users below, (nodes,)."""
+        active = np.zeros(self.tree.n_nodes, bool)
+        active[self.tree.user_node[users]] = True
+        for v in self.tree.order:
+            if active[v]:
+                active[self.tree.parent[v]] = True
+        return active
+
+    def rates(self, part: Part, users: BoolArray, nodes: BoolArray) -> FloatArray:
+        """Return the rate of each user, (users,), where these users and nodes rise."""
+        tree = self.tree
+        node, parent = tree.user_node, tree.parent
+        own = part.user_rates if part.user_rates is not None else np.zeros(users.size)
+        mine = self.weights * (users & (own == 0))
+        sums = self._gathered(mine)
+        size = np.ones(tree.n_nodes)
+        for v in tree.order:
+            total = float(sums[v] if self.takes is None else sums[v].max())
+            if total > 0:
+                size[v] = total
+                if nodes[v]:
+                    sums[parent[v]] += tree.weights[v] if self.takes is None else tree.weights[v] * sums[v] / total
+        total = float(sums[0] if self.takes is None else sums[0].max())
+        size[0] = total if total > 0 else 1.0
+        rate = np.zeros(tree.n_nodes)
+        if part.node_rates is None:
+            rate[0] = size[0]
+        for v in tree.order[::-1]:
+            if part.node_rates is not None and part.node_rates[v] > 0:
+                rate[v] = part.node_rates[v]
+            elif nodes[v]:
+                rate[v] = rate[parent[v]] * tree.weights[v] / size[parent[v]]
+        return np.where(users & (own > 0), own, rate[node] * mine / size[node])
+
+    def _gathered(self, of_users: FloatArray) -> FloatArray:
+        """Return the sums of values of the users right below each node, (nodes,); of what they take, (nodes, resources)."""
+        tree = self.tree
+        if self.takes is None:
+            return np.bincount(tree.user_node, weights=of_users, minlength=tree.n_nodes).astype(np.float64)
+        sums = np.zeros((tree.n_nodes, self.takes.shape[1]))
+        np.add.at(sums, tree.user_node, of_users[:, None] * self.takes)
+        return sums
+
+    def node_rates(self, rates: FloatArray) -> FloatArray:
+        """Return how fast the shares of nodes grow at these rates of users, (nodes,)."""
+        tree, sums = self.tree, self._gathered(rates)
+        for v in tree.order:
+            sums[tree.parent[v]] += sums[v]
+        return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0.0))
+
+    def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, caps: FloatArray) -> TreeCourse:
+        """Return the way through a part that begins with these shares.
+
+        Parameters
+        ----------
+        members : bool array (users,)
+            Who can have anything.
+        most : array (users,)
+            The share that each user could have alone.
+        caps : array (users,)
+            The share at which each user has all its tasks; inf where that is not known, or a limit of the program.
+        """
+        rising = part.users & members & (shares.users < caps * (1 - _SAME))
+        return TreeCourse(self, part, shares, rising, _LEAST * most, caps)
+
+
+class TreeCourse:
+    """The way through a part: time t, the shares at t, who rises how fast. It moves on when it is told to (`advance`, `stop`)."""
+
+    def __init__(self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, caps: FloatArray) -> None:
+        self.goal, self.part, self.least, self.caps = goal, part, least, caps
+        self.t = 0.0
+        self.shares, self.rising = shares, rising.copy()
+        self.clamped = goal.clamp and part.node_rates is None
+        # Under a clamp: who rises, or would, did its queue not wait.
+        self.first_users, self.first_nodes = np.zeros(rising.size, bool), np.zeros(goal.tree.n_nodes, bool)
+        self.renew(caught_up=False)
+
+    def renew(self, caught_up: bool) -> None:
+        """Compute the rates of those who rise now; with ``caught_up`` those whom their siblings have reached rise with them."""
+        goal = self.goal
+        active = goal.active(self.rising)
+        if self.clamped:
+            self._join(active, caught_up)
+            self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
+        else:
+            self.rate = goal.rates(self.part, self.rising, active)
+        self.node_rate = goal.node_rates(self.rate)
+
+    def _join(self, active: BoolArray, caught_up: bool) -> None:
+        """Under a clamp, let the children of a node with the smallest share / weight rise where none does, and those who are reached."""
+        goal, tree = self.goal, self.goal.tree
+        self.first_users &= self.rising
+        self.first_nodes &= active
+        level_users, level_nodes = self._levels()
+        nodes = np.flatnonzero(active[1:]) + 1
+        users = np.flatnonzero(self.rising)
+        of_nodes, of_users = tree.parent[nodes], tree.user_node[users]
+        reached = np.full(tree.n_nodes, -np.inf)  # by those who rise already
+        np.maximum.at(reached, tree.user_node[self.first_users], level_users[self.first_users])
+        np.maximum.at(reached, tree.parent[self.first_nodes], level_nodes[self.first_nodes])
+        least = np.full(tree.n_nodes, np.inf)
+        np.minimum.at(least, of_users, level_users[users])
+        np.minimum.at(least, of_nodes, level_nodes[nodes])
+        up_to = np.where(np.isinf(reached), least * (1 + _SAME), reached * (1 + _CAUGHT) if caught_up else -np.inf)
+        self.first_users[users] |= level_users[users] <= up_to[of_users]
+        self.first_nodes[nodes] |= level_nodes[nodes] <= up_to[of_nodes]
+
+    def _levels(self) -> tuple[FloatArray, FloatArray]:
+        """Return the share / weight of users and nodes; inf for weights of 0."""
+        weights, of_nodes = self.goal.weights, self.goal.tree.weights
+        users = np.divide(self.shares.users, weights, out=np.full(weights.size, np.inf), where=weights > 0)
+        return users, np.divide(self.shares.nodes, of_nodes, out=np.full(of_nodes.size, np.inf), where=of_nodes > 0)
+
+    def at(self, t: float) -> Shares:
+        """Return the shares at t, which is not before now."""
+        past = t - self.t
+        return Shares(self.shares.users + self.rate * past, self.shares.nodes + self.node_rate * past)
+
+    def event(self) -> tuple[float, IntArray]:
+        """Return when, without a limit, the rates change next, and who has all its tasks then."""
+        up = np.flatnonzero(self.rate > 0)
+        to_cap = (self.caps[up] - self.shares.users[up]) / self.rate[up]
+        first = max(float(to_cap.min(initial=np.inf)), 0.0)
+        caught = self._until_caught_up() if self.clamped else np.inf
+        if caught < first * (1 - _SAME):
+            return self.t + caught, up[:0]
+        return self.t + first, up[to_cap <= first * (1 + _SAME)] if np.isfinite(first) else up[:0]
+
+    def _until_caught_up(self) -> float:
+        """Return how long it takes until somebody who rises under a clamp has caught up with a sibling who waits; inf if nobody waits."""
+        goal, tree = self.goal, self.goal.tree
+        level_users, level_nodes = self._levels()
+        active = goal.active(self.rising)
+        waiting_users, waiting_nodes = self.rising & ~self.first_users, active & ~self.first_nodes
+        waiting_nodes[0] = False
+        if not waiting_users.any() and not waiting_nodes.any():
+            return np.inf
+        next_level = np.full(tree.n_nodes, np.inf)
+        np.minimum.at(next_level, tree.user_node[waiting_users], level_users[waiting_users])
+        np.minimum.at(next_level, tree.parent[waiting_nodes], level_nodes[waiting_nodes])
+        soonest = np.inf
+        for level, rate, weight, above in (
+            (level_users, self.rate, goal.weights, tree.user_node),
+            (level_nodes[1:], self.node_rate[1:], tree.weights[1:], tree.parent[1:]),
+        ):
+            going = np.flatnonzero((rate > 0) & np.isfinite(next_level[above]) & (weight > 0))
+            if going.size:
+                gap = np.maximum(next_level[above[going]] - level[going], 0.0)
+                soonest = min(soonest, float((gap * weight[going] / rate[going]).min()))
+        return soonest
+
+    def advance(self, t: float) -> None:
+        """Go on to t."""
+        self.shares, self.t = self.at(t), t
+
+    def stop(self, users: IntArray) -> None:
+        """Stop users where they are, and renew the rates of the others. Where nobody stops, somebody has caught up."""
+        self.rising[users] = False
+        self.renew(caught_up=users.size == 0)

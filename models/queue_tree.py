@@ -1,0 +1,141 @@
+"""How a notion follows a tree of queues: which rules it takes, and the goal that its leximin becomes.
+
+The rules of a tree are options of every notion that equalises a share:
+
+* ``guarantees="surplus"``: what is left after the guarantees is divided by weights, on top of them (KAI, Kueue). ``"clamp"``: whoever has
+  more than its part by weight already, by a guarantee, waits until the others have caught up (YARN's fair scheduler).
+* ``queue_share="dominant"``: the share of a queue is the dominant share of what its users hold together, as in H-DRF; ``"sum"``: the sum of
+  their shares. The default is "dominant" for drf and drfh and "sum" for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
+from fairopt.program.tree_filling import Part, TreeFilling
+
+__all__ = ["OPTIONS_OF_TREES", "Guarantees", "QueueShare", "check_limits_alone", "check_no_queues", "tree_filling"]
+
+Guarantees: TypeAlias = Literal["surplus", "clamp"]
+QueueShare: TypeAlias = Literal["dominant", "sum"]
+OPTIONS_OF_TREES = ("guarantees", "queue_share")
+
+
+def check_no_queues(name: str, instance: Instance) -> None:
+    """Refuse queues, guarantees and weights of 0 for a notion that knows none of them."""
+    if instance.queues:
+        raise Unsupported(
+            f'"{name}" knows no queues, and the instance has {len(instance.queues)}; use "drfh", "tsf" or another notion that equalises a '
+            "share, or leave the queues out"
+        )
+    check_limits_alone(name, instance)
+
+
+def check_limits_alone(name: str, instance: Instance) -> None:
+    """Refuse what is more than limits of queues, for a notion that equalises no share: guarantees, weights of queues, tiers."""
+    use = 'use "drfh", "tsf" or another notion that equalises a share'
+    promised = np.flatnonzero(instance.guarantees > 0)
+    if promised.size:
+        raise Unsupported(f'"{name}" knows no guarantees, and user "{instance.users[promised[0]]}" has one; {use}')
+    if (instance.weights == 0).any():
+        user = instance.users[int(np.flatnonzero(instance.weights == 0)[0])]
+        raise Unsupported(f'"{name}" needs weights > 0, and that of user "{user}" is 0; {use}, or leave the user out')
+    for queue in instance.queues:
+        if queue.guarantee or any(quota.guarantee for quota in queue.quotas):
+            raise Unsupported(f'"{name}" takes the limits of queues, but no guarantees, and queue "{queue.name}" has one; {use}')
+        if queue.weight != 1 or queue.tier:
+            what = "tiers" if queue.tier else "weights"
+            raise Unsupported(f'"{name}" takes the limits of queues, but not their {what}, and queue "{queue.name}" has one; {use}')
+
+
+def tree_filling(
+    instance: Instance, share: FloatArray, users: IntArray, servers: IntArray, guarantees: Guarantees, queue_share: QueueShare
+) -> TreeFilling:
+    """Return the goal of filling the tree of an instance.
+
+    Parameters
+    ----------
+    share : array (users,) or (users, servers)
+        Of one task. With ``queue_share="dominant"`` it must not depend on the server.
+    users, servers : int arrays (pairs,)
+    """
+    tree = instance.tree
+    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
+    takes = None
+    if queue_share == "dominant":
+        takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), share[:, None])
+        takes[~np.isfinite(takes)] = 0.0
+    open_to = _open(tree.parent, tree.weights, list(tree.downwards()))
+    parts = [
+        part
+        for depth in range(int(tree.depth.max()) + 1, 0, -1)
+        if (part := _guarantees(instance, weights, depth, users, servers)) is not None
+    ]
+    tiers = tree.tiers[tree.user_node]
+    surplus = (weights > 0) & open_to[tree.user_node]
+    for tier in sorted(set(tiers[surplus].tolist()), reverse=True):
+        title = "the surplus" if (tiers == tier).all() else f"the surplus of tier {tier}"
+        parts.append(Part(title, surplus & (tiers == tier)))
+    return TreeFilling(weights, tree, takes, guarantees == "clamp", tuple(parts))
+
+
+def _open(parent: IntArray, weights: FloatArray, downwards: list[int]) -> BoolArray:
+    """Return which nodes have weights > 0 all the way from the root, (nodes,)."""
+    open_to = weights > 0
+    for v in downwards:
+        if v:
+            open_to[v] &= open_to[parent[v]]
+    return open_to
+
+
+def _guarantees(instance: Instance, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
+    """Return the part in which the guarantees of a depth are met, None where there are none."""
+    tree, total = instance.tree, instance.total_capacity
+    node_rates, rising, rows = np.zeros(tree.n_nodes), np.zeros(instance.n_users, bool), list[Row]()
+    everywhere = np.ones(instance.n_servers, bool)
+    own = (instance.guarantees > 0) & (tree.depth[tree.user_node] + 1 == depth)
+    user_rates = np.where(own, (instance.guarantees[:, None] * safe_ratio(instance.demands, total)).max(axis=1), 0.0)
+    for n in np.flatnonzero(own):
+        mine = np.zeros(instance.n_users, bool)
+        mine[n] = True
+        rows += [
+            Row(f"guaranteed {instance.resources[r]} of {instance.users[n]}", mine, everywhere, int(r), float(need))
+            for r, need in enumerate(instance.guarantees[n] * instance.demands[n])
+            if need > 0
+        ]
+    rising |= own
+    for node in np.flatnonzero(tree.depth == depth):
+        queue = tree.queues[node - 1]
+        amount = np.zeros(instance.n_resources)
+        named = np.zeros(instance.n_resources, bool)
+        for quota in (queue, *queue.quotas):
+            for name, value in quota.guarantee.items():
+                r = instance.resources.index(name)
+                amount[r] += value
+                named[r] |= value > 0
+        node_rates[node] = safe_ratio(amount, total)[total > 0].max(initial=0.0)
+        if not node_rates[node] > 0:
+            continue
+        inside = _inside(tree.parent, tree.weights, list(tree.downwards()), int(node))
+        rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
+        rows += guarantee_rows(instance, int(node))
+    if not rising.any():
+        return None
+    limits = stack_rows(instance, rows, users, servers)
+    names = tuple(rows[key].name for key in limits.keys[:, 0])
+    return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, names)
+
+
+def _inside(parent: IntArray, weights: FloatArray, downwards: list[int], top: int) -> BoolArray:
+    """Return which nodes are a node or below it with weights > 0 all the way from it, (nodes,)."""
+    inside = np.zeros(parent.size, bool)
+    inside[top] = True
+    for v in downwards:
+        if v and v != top and inside[parent[v]]:
+            inside[v] = weights[v] > 0
+    return inside
