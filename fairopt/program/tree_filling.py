@@ -37,7 +37,6 @@ from fairopt.queues import Tree
 __all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
 
 _SAME = 1e-12  # shares that differ by a smaller part are the same
-_CAUGHT = 1e-9  # who has caught up but for this part has caught up
 _LEAST = 1e-9  # part of what a user could have alone: a smaller share is judged as if it were this large
 
 
@@ -192,6 +191,7 @@ class TreeCourse:
         """Compute the rates of those who rise now; with ``caught_up`` those whom their siblings have reached rise with them."""
         goal = self.goal
         active = goal.active(self.rising)
+        active[0] = False
         if self.clamped:
             self._join(active, caught_up)
             self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
@@ -205,16 +205,21 @@ class TreeCourse:
         self.first_users &= self.rising
         self.first_nodes &= active
         level_users, level_nodes = self._levels()
-        nodes = np.flatnonzero(active[1:]) + 1
+        nodes = np.flatnonzero(active)
         users = np.flatnonzero(self.rising)
         of_nodes, of_users = tree.parent[nodes], tree.user_node[users]
-        reached = np.full(tree.n_nodes, -np.inf)  # by those who rise already
-        np.maximum.at(reached, tree.user_node[self.first_users], level_users[self.first_users])
-        np.maximum.at(reached, tree.parent[self.first_nodes], level_nodes[self.first_nodes])
+        up_to = np.full(tree.n_nodes, -np.inf)
+        if caught_up:
+            wait, next_level = self._until_caught_up()
+            soon = wait <= wait.min() + _SAME * max(self.t, wait.min())
+            up_to[soon] = next_level[soon] * (1 + _SAME)
+        led = np.zeros(tree.n_nodes, bool)  # nodes where somebody rises already
+        led[tree.user_node[self.first_users]] = True
+        led[tree.parent[self.first_nodes]] = True
         least = np.full(tree.n_nodes, np.inf)
         np.minimum.at(least, of_users, level_users[users])
         np.minimum.at(least, of_nodes, level_nodes[nodes])
-        up_to = np.where(np.isinf(reached), least * (1 + _SAME), reached * (1 + _CAUGHT) if caught_up else -np.inf)
+        up_to[~led] = least[~led] * (1 + _SAME)
         self.first_users[users] |= level_users[users] <= up_to[of_users]
         self.first_nodes[nodes] |= level_nodes[nodes] <= up_to[of_nodes]
 
@@ -234,33 +239,31 @@ class TreeCourse:
         up = np.flatnonzero(self.rate > 0)
         to_cap = (self.caps[up] - self.shares.users[up]) / self.rate[up]
         first = max(float(to_cap.min(initial=np.inf)), 0.0)
-        caught = self._until_caught_up() if self.clamped else np.inf
+        caught = float(self._until_caught_up()[0].min()) if self.clamped else np.inf
         if caught < first * (1 - _SAME):
             return self.t + caught, up[:0]
         return self.t + first, up[to_cap <= first * (1 + _SAME)] if np.isfinite(first) else up[:0]
 
-    def _until_caught_up(self) -> float:
-        """Return how long it takes until somebody who rises under a clamp has caught up with a sibling who waits; inf if nobody waits."""
+    def _until_caught_up(self) -> tuple[FloatArray, FloatArray]:
+        """Return how long it takes until a child of each node has caught up with a sibling who waits, and the level of that sibling.
+
+        Both have shape (nodes,) and are inf where nobody waits.
+        """
         goal, tree = self.goal, self.goal.tree
         level_users, level_nodes = self._levels()
-        active = goal.active(self.rising)
-        waiting_users, waiting_nodes = self.rising & ~self.first_users, active & ~self.first_nodes
+        waiting_users, waiting_nodes = self.rising & ~self.first_users, goal.active(self.rising) & ~self.first_nodes
         waiting_nodes[0] = False
-        if not waiting_users.any() and not waiting_nodes.any():
-            return np.inf
-        next_level = np.full(tree.n_nodes, np.inf)
+        next_level, wait = np.full(tree.n_nodes, np.inf), np.full(tree.n_nodes, np.inf)
         np.minimum.at(next_level, tree.user_node[waiting_users], level_users[waiting_users])
         np.minimum.at(next_level, tree.parent[waiting_nodes], level_nodes[waiting_nodes])
-        soonest = np.inf
         for level, rate, weight, above in (
             (level_users, self.rate, goal.weights, tree.user_node),
             (level_nodes[1:], self.node_rate[1:], tree.weights[1:], tree.parent[1:]),
         ):
             going = np.flatnonzero((rate > 0) & np.isfinite(next_level[above]) & (weight > 0))
-            if going.size:
-                gap = np.maximum(next_level[above[going]] - level[going], 0.0)
-                soonest = min(soonest, float((gap * weight[going] / rate[going]).min()))
-        return soonest
+            gap = np.maximum(next_level[above[going]] - level[going], 0.0)
+            np.minimum.at(wait, above[going], gap * weight[going] / rate[going])
+        return wait, next_level
 
     def advance(self, t: float) -> None:
         """Go on to t."""
