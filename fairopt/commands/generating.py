@@ -8,11 +8,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import check_instance, work
 from fairopt.commands.tables import simple_table
+from fairopt.generators.trees import OPTIONS
 
 __all__ = ["generate"]
 
@@ -60,3 +62,6 @@ def _list(console: Console) -> None:
         what = (inspect.getdoc(draw) or "").partition("\n")[0].replace("`", "")
         table.add_row(Text(name, "bold"), Text(what), Text(", ".join(named + more)))
     console.print(table)
+    of_trees = ", ".join(f"{word}={value}" for word, value in OPTIONS.items() if word != "queues")
+    text = f"All of them also take queues=N, a random tree of N queues over the users, and then {of_trees}."
+    console.print(Padding(Text(text), (1, 0, 0, 2)))

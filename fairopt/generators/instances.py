@@ -3,7 +3,8 @@
 A generator is a function of sizes, of its own parameters and of ``seed``. The seed is an argument of `numpy.random.default_rng`; a numpy
 Generator is used as it is and advanced. `GENERATORS` maps names to generators. `generate` draws one instance. `generator` returns a
 function of the seed alone, which `fairopt.study` calls. In every instance, each user may run on at least one server. Weights are 1, or
-U[1, ``weights``] if ``weights`` > 1.
+U[1, ``weights``] if ``weights`` > 1. Every generator also takes ``queues`` and the other options of :mod:`fairopt.generators.trees`, and
+then puts the users of the same draw into a random tree of queues.
 
 >>> generate("uniform", users=3, servers=2, seed=1)
 Instance(3 users, 2 servers, 2 resources: 7.90383 resource-1, 19.092 resource-2)
@@ -12,6 +13,8 @@ Instance(3 users, 2 servers, 2 resources: 7.90383 resource-1, 19.092 resource-2)
 (True, False)
 >>> print(draw)
 constrained:of=google:users=20:servers=100:rate=0.2
+>>> generate("uniform", users=8, queues=5, depth=3, guarantees=0.4, seed=1)
+Instance(8 users, 5 servers, 2 resources: 26.106 resource-1, 29.8328 resource-2; 5 queues of 3 levels)
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fairopt.errors import Unsupported
+from fairopt.generators import trees
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.validation import check_whole_number, is_number
@@ -235,8 +239,15 @@ class Generator:
 
     def __call__(self, seed: Seed) -> Instance:
         """Draw the instance of a seed."""
+        options = dict(self.options)
+        tree = {word: options.pop(word) for word in _words_of_trees(self.kind) if word in options}
         try:
-            return GENERATORS[self.kind](seed=seed, **dict(self.options))
+            if not tree:
+                return GENERATORS[self.kind](seed=seed, **options)
+            trees.check_options(**tree)
+            rng = np.random.default_rng(seed)
+            instance = GENERATORS[self.kind](seed=rng, **options)
+            return trees.in_queues(instance, **tree, weights=options.get("weights", 1.0), seed=rng)
         except MemoryError:
             raise Unsupported(f'"{self}" does not fit into memory; ask for fewer users or servers') from None
 
@@ -257,6 +268,9 @@ def generator(kind: str, **options: Any) -> Generator:
     fairopt.errors.Unsupported: there is no generator "gogle" (did you mean "google"?); there are google, uniform, correlated, ...
     """
     _check_words(kind, options)
+    tree = [word for word in options if word in _words_of_trees(kind)]
+    if tree and "queues" not in tree:
+        raise Unsupported(f'"{tree[0]}" is about queues; give their number too, such as queues=6')
     return Generator(kind, tuple(options.items()))
 
 
@@ -270,7 +284,10 @@ def generate(kind: str, *, seed: Seed = 0, **options: Any) -> Instance:
     seed : int, list of int or numpy Generator
         Equal seeds draw equal instances.
     **options
-        Parameters of the generator: ``users``, ``servers``, ``weights``, and the parameters in its docstring.
+        Parameters of the generator: ``users``, ``servers``, ``weights``, and the parameters in its docstring. All of them also take
+        ``queues``, the number of queues of a random tree (default 0), and with it ``depth``, the number of levels (2), ``guarantees``,
+        the part of the cluster that is guaranteed (0.5), ``limits``, the part of the rest that a queue may hold (1, all: no limits),
+        and ``tiers``, the number of tiers (1).
 
     Raises
     ------
@@ -289,6 +306,7 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
         raise Unsupported(f'there is no generator "{kind}"{hint}; there are {", ".join(GENERATORS)}')
     parameters = inspect.signature(GENERATORS[kind]).parameters.values()
     known = [each.name for each in parameters if each.name != "seed" and each.kind is not each.VAR_KEYWORD]
+    known += [word for word in trees.OPTIONS if word not in known]
     rest = {word: value for word, value in options.items() if word not in known}
     if any(each.kind is each.VAR_KEYWORD for each in parameters) and "seed" not in rest:
         _check_words(options.get("of", "uniform"), rest)  # options of the inner generator
@@ -296,6 +314,11 @@ def _check_words(kind: str, options: dict[str, Any]) -> None:
     for word in rest:
         hint = "; the seed is given apart" if word == "seed" else did_you_mean(word, known)
         raise Unsupported(f'the generator "{kind}" takes no parameter "{word}"{hint}; it takes {", ".join(known)}')
+
+
+def _words_of_trees(kind: str) -> list[str]:
+    """Return the options that are about queues; a generator may have a parameter of the same name."""
+    return [word for word in trees.OPTIONS if word not in inspect.signature(GENERATORS[kind]).parameters]
 
 
 def _check(**given: Any) -> None:
