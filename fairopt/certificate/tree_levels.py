@@ -24,7 +24,7 @@ from fairopt.certificate.levels import LevelProofs
 from fairopt.instance import FloatArray
 from fairopt.program import Limits, Program, Solution, TreeFilling
 from fairopt.program.own_limits import OwnLimits
-from fairopt.program.tree_filling import TreeCourse
+from fairopt.program.tree_filling import LEAST_PART, TreeCourse
 
 __all__ = ["tree_gaps"]
 
@@ -69,8 +69,9 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         shares, before = way.shares, x
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
-        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, most))
-    return max(optimality, _distance(program.per_user(solution.x * per_level), shares.users, most)), fairness
+        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, way.least))
+    least = LEAST_PART * most
+    return max(optimality, _distance(program.per_user(solution.x * per_level), shares.users, least)), fairness
 
 
 def _level(proofs: LevelProofs, way: TreeCourse, t: float, prices: FloatArray, users: np.ndarray) -> tuple[float, float]:
@@ -80,7 +81,7 @@ def _level(proofs: LevelProofs, way: TreeCourse, t: float, prices: FloatArray, u
     return _NEVER if np.isnan(missing) or np.isnan(rise) else (missing, rise)
 
 
-def _distance(levels: FloatArray, claimed: FloatArray, most: FloatArray) -> float:
-    """Return by what part levels differ from those claimed; a claim of 0 is judged in parts of the most that the user could have."""
-    size = np.where(claimed > 0, claimed, np.where(most > 0, most, 1.0))
-    return float((np.abs(levels - claimed) / size).max(initial=0.0))
+def _distance(levels: FloatArray, claimed: FloatArray, least: FloatArray) -> float:
+    """Return by what part levels differ from those claimed; claims below ``least`` are judged as if they were this."""
+    size = np.maximum(claimed, least)
+    return float(np.divide(np.abs(levels - claimed), size, out=np.zeros(size.size), where=size > 0).max(initial=0.0))

@@ -156,8 +156,10 @@ class LevelPrograms:
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        level = course.start + np.where(course.rising, wanted, 0.0)
-        unit = np.where(level > 0, np.where(course.rising, np.minimum(problem.reach, level), level), 1.0)
+        # That of a user who waits is not known yet, and may be all that it can have alone.
+        level = np.where(course.rising & (wanted <= 0), problem.reach, course.start + np.where(course.rising, wanted, 0.0))
+        level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
+        unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
         per_level = problem.per_level[columns]
         scale = np.minimum(unit[users] / per_level, problem.largest)
@@ -209,7 +211,10 @@ class LevelPrograms:
         if self.model is None:
             self._start(course, t_unit, cap)
         elif cap is None and not self.model.capped:
-            self._write(course)
+            if (course.rate * self.model.t_unit > _OFF * self.model.unit).any():  # somebody rises much faster than before
+                self._restart(course, self.model.t_unit, None, self.model.highs.basis)
+            else:
+                self._write(course)
         else:
             self._restart(course, t_unit, cap, self.model.highs.basis)
 
