@@ -22,7 +22,7 @@ import numpy as np
 
 from fairopt.certificate.levels import LevelProofs
 from fairopt.instance import FloatArray
-from fairopt.program import Limits, Program, Solution, TreeFilling
+from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.own_limits import OwnLimits
 from fairopt.program.tree_filling import LEAST_PART, TreeCourse
 
@@ -42,6 +42,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
     if len(solution.parts) != len(goal.parts):
         return _NEVER
     optimality = fairness = 0.0
+    final = program.per_user(solution.x * per_level)
     shares, before = goal.nothing(), None
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
@@ -60,7 +61,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
                 if stage.value < change - late or not (way.at(stage.value).users[stage.users] >= cap[stage.users] * (1 - _FULL)).all():
                     return _NEVER
             else:
-                missing, rise = _level(proofs, way, stage.value, stage.prices, stage.users)
+                missing, rise = _level(proofs, way, stage, final)
                 optimality, fairness = max(optimality, missing), max(fairness, rise)
             way.advance(stage.value)
             way.stop(stage.users)
@@ -69,15 +70,18 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         shares, before = way.shares, x
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
-        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, way.least))
+        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, np.maximum(final, way.least)))
     least = LEAST_PART * most
-    return max(optimality, _distance(program.per_user(solution.x * per_level), shares.users, least)), fairness
+    return max(optimality, _distance(final, shares.users, least)), fairness
 
 
-def _level(proofs: LevelProofs, way: TreeCourse, t: float, prices: FloatArray, users: np.ndarray) -> tuple[float, float]:
-    target = way.at(t).users
+def _level(proofs: LevelProofs, way: TreeCourse, stage: Stage, final: FloatArray) -> tuple[float, float]:
+    """Return the residuals of a level. What somebody lacks in an early part is judged by what it has in the end, if that is more."""
+    assert stage.prices is not None
+    target = way.at(stage.value).users
+    size = np.maximum(np.maximum(target, final), way.least)
     with np.errstate(over="ignore", invalid="ignore"):
-        missing, rise = proofs.of(prices, users, way.rising, target, way.rate, np.maximum(target, way.least))
+        missing, rise = proofs.of(stage.prices, stage.users, way.rising, target, way.rate, size)
     return _NEVER if np.isnan(missing) or np.isnan(rise) else (missing, rise)
 
 

@@ -20,8 +20,8 @@ its tasks stops, too.
 limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met in
 the same part. Inside, weights hold. The extra limits end with the part. *The surplus* comes after them, tier by tier, the highest first.
 
-*Clamp:* in the surplus, of the children of a node only those rise whose share / weight is the smallest; the others wait until these have
-caught up. The share of a node is what its rates add up to.
+*Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (Not
+guaranteed nodes themselves in the part of their guarantees.) The share of a node is what its rates add up to.
 """
 
 from __future__ import annotations
@@ -117,6 +117,17 @@ class TreeFilling:
                 active[self.tree.parent[v]] = True
         return active
 
+    def inside(self, part: Part) -> BoolArray:
+        """Return the nodes whose rates come from their parents, (nodes,): in the surplus all but the root, else those below guaranteed ones."""
+        inside = np.zeros(self.tree.n_nodes, bool)
+        if part.node_rates is None:
+            inside[1:] = True
+            return inside
+        for v in self.tree.order[::-1]:
+            above = self.tree.parent[v]
+            inside[v] = inside[above] or part.node_rates[above] > 0
+        return inside
+
     def rates(self, part: Part, users: BoolArray, nodes: BoolArray) -> FloatArray:
         """Return the rate of each user, (users,), where these users and nodes rise."""
         tree = self.tree
@@ -182,7 +193,7 @@ class TreeCourse:
         self.goal, self.part, self.least, self.caps = goal, part, least, caps
         self.t = 0.0
         self.shares, self.rising = shares, rising.copy()
-        self.clamped = goal.clamp and part.node_rates is None
+        self.inside = goal.inside(part)  # whose rates come from their parents
         # Under a clamp: who rises, or would, did its queue not wait.
         self.first_users, self.first_nodes = np.zeros(rising.size, bool), np.zeros(goal.tree.n_nodes, bool)
         self.renew(caught_up=False)
@@ -192,7 +203,7 @@ class TreeCourse:
         goal = self.goal
         active = goal.active(self.rising)
         active[0] = False
-        if self.clamped:
+        if goal.clamp:
             self._join(active, caught_up)
             self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
         else:
@@ -204,8 +215,9 @@ class TreeCourse:
         goal, tree = self.goal, self.goal.tree
         self.first_users &= self.rising
         self.first_nodes &= active
+        self.first_nodes |= active & ~self.inside
         level_users, level_nodes = self._levels()
-        nodes = np.flatnonzero(active)
+        nodes = np.flatnonzero(active & self.inside)
         users = np.flatnonzero(self.rising)
         of_nodes, of_users = tree.parent[nodes], tree.user_node[users]
         up_to = np.full(tree.n_nodes, -np.inf)
@@ -215,7 +227,7 @@ class TreeCourse:
             up_to[soon] = next_level[soon] * (1 + _SAME)
         led = np.zeros(tree.n_nodes, bool)  # nodes where somebody rises already
         led[tree.user_node[self.first_users]] = True
-        led[tree.parent[self.first_nodes]] = True
+        led[tree.parent[self.first_nodes & self.inside]] = True
         least = np.full(tree.n_nodes, np.inf)
         np.minimum.at(least, of_users, level_users[users])
         np.minimum.at(least, of_nodes, level_nodes[nodes])
@@ -239,7 +251,7 @@ class TreeCourse:
         up = np.flatnonzero(self.rate > 0)
         to_cap = (self.caps[up] - self.shares.users[up]) / self.rate[up]
         first = max(float(to_cap.min(initial=np.inf)), 0.0)
-        caught = float(self._until_caught_up()[0].min()) if self.clamped else np.inf
+        caught = float(self._until_caught_up()[0].min()) if self.goal.clamp else np.inf
         if caught < first * (1 - _SAME):
             return self.t + caught, up[:0]
         return self.t + first, up[to_cap <= first * (1 + _SAME)] if np.isfinite(first) else up[:0]
@@ -251,8 +263,7 @@ class TreeCourse:
         """
         goal, tree = self.goal, self.goal.tree
         level_users, level_nodes = self._levels()
-        waiting_users, waiting_nodes = self.rising & ~self.first_users, goal.active(self.rising) & ~self.first_nodes
-        waiting_nodes[0] = False
+        waiting_users, waiting_nodes = self.rising & ~self.first_users, goal.active(self.rising) & self.inside & ~self.first_nodes
         next_level, wait = np.full(tree.n_nodes, np.inf), np.full(tree.n_nodes, np.inf)
         np.minimum.at(next_level, tree.user_node[waiting_users], level_users[waiting_users])
         np.minimum.at(next_level, tree.parent[waiting_nodes], level_nodes[waiting_nodes])
