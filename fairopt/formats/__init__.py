@@ -144,9 +144,9 @@ def schema() -> dict[str, Any]:
     >>> sorted(schema()["properties"])
     ['description', 'queues', 'resources', 'servers', 'title', 'users']
     """
-    from fairopt.formats import document
+    from fairopt.formats import entries
 
-    return document.schema()
+    return entries.schema()
 
 
 def _refuse(path: Path, verb: str) -> NoReturn:

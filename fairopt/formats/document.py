@@ -54,183 +54,25 @@ fairopt.errors.InvalidInstance: cluster.yaml, line 7: user "bob", demand, cpus: 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainValidator,
-    StringConstraints,
-    Tag,
-    ValidationError,
-    WithJsonSchema,
-)
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ValidationError
 
 from fairopt import queues as tree
 from fairopt.errors import InvalidInstance
+from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
-from fairopt.formats.requirements import Attributes, Value
+from fairopt.formats.requirements import Attributes
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.queues import circle, circular, misfits
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
-__all__ = ["Document", "Queue", "Quota", "Server", "User", "instance_from", "schema"]
-
-
-def _whole(value: float) -> float:
-    if not value.is_integer():
-        raise PydanticCustomError("not_whole", "not a whole number")
-    return value
-
-
-def _integer(value: object) -> object:
-    if isinstance(value, float) and not value.is_integer():
-        raise PydanticCustomError("not_an_integer", "not a whole number")
-    return int(value) if isinstance(value, float) else value
-
-
-def _attribute(value: object) -> Value:
-    if not isinstance(value, (str, int, float)) or (isinstance(value, float) and not math.isfinite(value)):
-        raise PydanticCustomError("not_an_attribute", "neither text nor a finite number nor true or false")
-    return value
-
-
-Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
-Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[Amount, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
-Endless: TypeAlias = Annotated[float, Field(ge=0)]
-Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
-Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
-Weight: TypeAlias = Annotated[
-    Annotated[Amount, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
-    Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
-]
+__all__ = ["instance_from"]
 
 
 _Kind = TypeVar("_Kind", tree.Queue, tree.Quota)
 _MOST_UNKNOWN = 100  # keys
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
-
-
-class Server(_Entry):
-    """A server, or ``count`` identical ones."""
-
-    name: Name
-    """Its label, unique among the servers."""
-    capacity: dict[Name, Amount]
-    """What one server has of each resource; a resource left out is 0."""
-    count: Count = 1
-    """How many identical servers this entry stands for."""
-    attributes: dict[Name, Attribute] = {}
-    """What the users' "requires" can ask for."""
-
-
-class User(_Entry):
-    """A user and what one of its tasks needs."""
-
-    name: Name
-    """Its label, unique among the users."""
-    demand: dict[Name, Amount]
-    """What one task needs of each resource; a resource left out is 0."""
-    weight: Weight = 1.0
-    """Priority among the users of its queue, 0: nothing beyond its guarantee. A mapping gives one per resource, then for every user."""
-    queue: Name | None = None
-    """The queue that it is in; left out: the root."""
-    guarantee: Amount = 0.0
-    """How many tasks it is guaranteed."""
-    tasks: Endless = math.inf
-    """How many tasks it has; left out: no limit."""
-    parallelism: Annotated[float, Field(gt=0)] = math.inf
-    """How many servers it can use at once (parts of servers, or of their time, add up); left out: no limit."""
-    servers: list[str] | None = None
-    """The only servers that it may use; left out: all that have what it needs."""
-    requires: str | None = None
-    """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
-    rates: dict[Name, Amount] | None = None
-    """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
-
-
-class Quota(_Entry):
-    """What a queue is guaranteed and limited to on a group of servers."""
-
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["on"]}, {"required": ["servers"]}]})
-
-    on: str | None = None
-    """Conditions on the attributes of servers, such as "model = A100", in the language of "requires"."""
-    servers: list[str] | None = None
-    """The servers of the group by name; where "on" is there too, those of them that meet it."""
-    name: str = ""
-    """A word for the group in messages and tables; left out: what "on" says, or the servers."""
-    guarantee: dict[Name, Amount] = {}
-    """As of a queue, on these servers."""
-    limit: dict[Name, Endless] = {}
-    """As of a queue, on these servers."""
-    lending_limit: dict[Name, Amount] = {}
-    """As of a queue, on these servers."""
-
-
-class Queue(_Entry):
-    """A queue: users and other queues, with what they are guaranteed and limited to together."""
-
-    name: Name
-    """Its label, unique among the queues."""
-    parent: Name | None = None
-    """The queue that this one is in; left out: the root."""
-    weight: Amount = 1.0
-    """Priority among its siblings; 0: nothing beyond its guarantee."""
-    guarantee: dict[Name, Amount] = {}
-    """What it gets of each resource before anybody gets more than a guarantee, as far as its users ask for it."""
-    limit: dict[Name, Endless] = {}
-    """What the users below it hold of each resource at most, together; a resource left out is not limited."""
-    lending_limit: dict[Name, Amount] = {}
-    """How much of its guarantee others may use while it does not; a resource left out: all of it."""
-    tier: Tier = 0
-    """What is left after the guarantees goes to the highest tier first; 0: that of its parent."""
-    quotas: list[Quota] = []
-    """Guarantees and limits on groups of servers."""
-
-
-class Document(_Entry):
-    """A cluster and the users who share it."""
-
-    title: str = ""
-    """A line about the instance."""
-    description: str = ""
-    """More about it: where it comes from, what it shows."""
-    resources: list[Name] | None = None
-    """The resources in order; left out: those in the servers' capacities, in order of appearance."""
-    servers: Annotated[list[Server], Field(min_length=1)]
-    """What there is to share."""
-    queues: list[Queue] = []
-    """The tree of queues that the users are in, in any order."""
-    users: Annotated[list[User], Field(min_length=1)]
-    """Who shares it."""
-
-
-_ENTRIES: dict[str, type[BaseModel]] = {"servers": Server, "users": User, "queues": Queue}
-
-
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of a document."""
-
-    class Untitled(GenerateJsonSchema):
-        def field_title_should_be_set(self, schema: object) -> bool:
-            return False  # the title "Name" would add nothing to the key "name"
-
-    definition = Document.model_json_schema(schema_generator=Untitled)
-    return {"$schema": GenerateJsonSchema.schema_dialect, **definition, "title": "Instance of fair allocation"}
 
 
 def instance_from(source: Source) -> Instance:
@@ -249,7 +91,7 @@ def instance_from(source: Source) -> Instance:
     try:
         document = Document.model_validate(data)
     except ValidationError as error:
-        refuse_invalid(source, error, {"": Document, **_ENTRIES, "quotas": Quota}, left_out)
+        refuse_invalid(source, error, {"": Document, **ENTRIES, "quotas": Quota}, left_out)
     servers, users = document.servers, document.users
     check_unique(source, ("servers",), (s.name for s in servers), ("name",))
     check_unique(source, ("users",), (u.name for u in users), ("name",))
@@ -334,7 +176,7 @@ def _few_unknown(data: object) -> tuple[object, int]:
     if not isinstance(data, dict):
         return data, 0
     lists: dict[object, object] = {}
-    for name, model in _ENTRIES.items():
+    for name, model in ENTRIES.items():
         if isinstance(entries := data.get(name), list):
             lists[name] = [few(entry, model) for entry in entries]
     whole = few(data, Document)  # last: pydantic lists what is wrong inside before the keys that are unknown outside
@@ -407,7 +249,7 @@ def _made(source: Source, path: Path, kind: type[_Kind], **values: Any) -> _Kind
         refuse(source, path, str(error).removeprefix(f'queue "{values["name"]}": ').removeprefix(f"the quota on {values['name']}: "))
 
 
-def _no_queue(name: str, known: Sequence[str] | dict[str, None]) -> str:
+def _no_queue(name: str, known: dict[str, None]) -> str:
     there = (
         f"the queues are {joined([brief(each) for each in known], 8)}"
         if known

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairopt import formats
-from fairopt.formats.document import Document, Queue
+from fairopt.formats.entries import Document, Queue
 from fairopt.formats.syntax import read
 from fairopt.papers import PAPERS
 from fairopt.papers import read as read_paper
