@@ -39,6 +39,8 @@ PUBLIC = {
     "Notion",
     "Program",
     "Property",
+    "Queue",
+    "Quota",
     "Regret",
     "Report",
     "ShareNotion",
