@@ -11,7 +11,8 @@ the answer reports for the end of the part; this point shows that the shares can
 
 Without prices, rates may change only where somebody has all its tasks, or where a user under a clamp has caught up.
 
-A share of 0 is judged in parts of what its user could have alone.
+What a user lacks in an early part is judged by what it has in the end, if that is more. A user who ends with nothing, because others have
+all that it could use, is judged in parts of what it could have alone.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from fairopt.certificate.levels import LevelProofs
 from fairopt.instance import FloatArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.program.own_limits import OwnLimits
-from fairopt.program.tree_filling import LEAST_PART, TreeCourse
+from fairopt.program.tree_filling import TreeCourse
 
 __all__ = ["tree_gaps"]
 
 _NEVER = (float("inf"), float("inf"))
+_NOTHING = 1e-9  # of what a user could have alone
+_OF_ALL = 1e-3  # of it: the measure for those who end with nothing
 _SAME_TIME = 1e-9  # relative
 _FULL = 1e-9  # a user within this relative distance of its cap has all its tasks
 
@@ -43,6 +46,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         return _NEVER
     optimality = fairness = 0.0
     final = program.per_user(solution.x * per_level)
+    size = np.maximum(final, np.where(final <= _NOTHING * most, _OF_ALL * most, 0.0))
     shares, before = goal.nothing(), None
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
@@ -61,7 +65,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
                 if stage.value < change - late or not (way.at(stage.value).users[stage.users] >= cap[stage.users] * (1 - _FULL)).all():
                     return _NEVER
             else:
-                missing, rise = _level(proofs, way, stage, final)
+                missing, rise = _level(proofs, way, stage, size)
                 optimality, fairness = max(optimality, missing), max(fairness, rise)
             way.advance(stage.value)
             way.stop(stage.users)
@@ -70,18 +74,16 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         shares, before = way.shares, x
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
-        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, np.maximum(final, way.least)))
-    least = LEAST_PART * most
-    return max(optimality, _distance(final, shares.users, least)), fairness
+        optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, size))
+    return max(optimality, _distance(final, shares.users, size)), fairness
 
 
-def _level(proofs: LevelProofs, way: TreeCourse, stage: Stage, final: FloatArray) -> tuple[float, float]:
-    """Return the residuals of a level. What somebody lacks in an early part is judged by what it has in the end, if that is more."""
+def _level(proofs: LevelProofs, way: TreeCourse, stage: Stage, least: FloatArray) -> tuple[float, float]:
+    """Return the residuals of a level. Shares below ``least``, (users,), are judged as if they were this."""
     assert stage.prices is not None
     target = way.at(stage.value).users
-    size = np.maximum(np.maximum(target, final), way.least)
     with np.errstate(over="ignore", invalid="ignore"):
-        missing, rise = proofs.of(stage.prices, stage.users, way.rising, target, way.rate, size)
+        missing, rise = proofs.of(stage.prices, stage.users, way.rising, target, way.rate, np.maximum(target, least))
     return _NEVER if np.isnan(missing) or np.isnan(rise) else (missing, rise)
 
 

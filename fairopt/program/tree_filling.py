@@ -34,10 +34,10 @@ from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.limits import Limits
 from fairopt.queues import Tree
 
-__all__ = ["LEAST_PART", "Part", "Shares", "TreeCourse", "TreeFilling"]
+__all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
 
 _SAME = 1e-12  # shares that differ by a smaller part are the same
-LEAST_PART = 1e-9  # part of what a user could have alone: a smaller share is judged as if it were this large
+_LEAST = 1e-5  # part of what a user could have alone: whether a smaller share can rise is judged as if it were this large
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +183,7 @@ class TreeFilling:
             The share at which each user has all its tasks; inf where that is not known, or a limit of the program.
         """
         rising = part.users & members & (shares.users < caps * (1 - _SAME))
-        return TreeCourse(self, part, shares, rising, LEAST_PART * most, caps)
+        return TreeCourse(self, part, shares, rising, _LEAST * most, caps)
 
 
 class TreeCourse:

@@ -156,8 +156,7 @@ class LevelPrograms:
         members, columns, users, rows = problem.members, problem.columns, problem.users, problem.rows
         wanted = course.rate * t_unit if cap is None else np.where(course.rising, np.minimum(cap, t_unit), 0.0)
         # A user's unit of level is its order of magnitude: that at which it is settled, else that which t has now.
-        # That of a user who waits is not known yet, and may be all that it can have alone.
-        level = np.where(course.rising & (wanted <= 0), problem.reach, course.start + np.where(course.rising, wanted, 0.0))
+        level = course.start + np.where(course.rising, wanted, 0.0)
         level = np.where(course.rising & (level > 0), np.minimum(problem.reach, level), level)
         unit = np.where(level > 0, level, np.where(problem.reach > 0, problem.reach, 1.0) if course.start.any() else 1.0)
         # Tasks per unit of a column: neither its use of a limit nor its part of the user's level exceeds 1 by that unit.
