@@ -8,18 +8,19 @@ guaranteed together. A guarantee on a group of servers counts on this group and 
 >>> lab = Instance([[10]], [[1]], resources=["gpu"], queues=[research, Queue("guests", guarantee={"gpu": 4})], queue_of=["research"])
 >>> for sentence in remarks(lab):
 ...     print(sentence)
-guarantees of gpu exceed the cluster by 2: research 8 and guests 4, and there are 10; all of them will be met in part
+guarantees of gpu exceed the cluster by 2: research 8 and guests 4, and there are 10; not all of them can be met
 no user is in the queue guests or below it; it gets nothing, and what it is guaranteed goes to others
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
-from fairopt.queues import Queue, Quota, Tree
+from fairopt.queues import Quota, Tree
 from fairopt.wording import exactly, joined, named
 
 __all__ = ["remarks"]
@@ -38,10 +39,16 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     """
     if not instance.is_tree:
         return ()
-    found: list[str] = []
-    for name, rows in _groups(instance):
-        found.extend(_of_group(instance, name, rows))
-    tree = instance.tree
+    tree, row = instance.tree, {name: i for i, name in enumerate(instance.servers)}
+    quotas = [
+        _OnServers(node, frozenset(row[name] for name in quota.servers), quota)
+        for node, queue in enumerate(tree.queues, 1)
+        for quota in queue.quotas
+    ]
+    groups = {frozenset(row.values()): ""}  # with a name, the cluster first: its name is empty
+    for each in quotas:
+        groups.setdefault(each.rows, each.quota.name)
+    found = [sentence for rows, name in groups.items() for sentence in _of_group(instance, tree, quotas, name, rows)]
     empty = [named(tree.name(node)) for node in range(1, tree.n_nodes) if not tree.below[node].any()]
     if empty:
         one = len(empty) == 1
@@ -52,31 +59,27 @@ def remarks(instance: Instance) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _groups(instance: Instance) -> Iterator[tuple[str, frozenset[int]]]:
-    """Yield the groups of servers that quotas are on, each once, with a name, the cluster first: its name is empty."""
-    row = {name: i for i, name in enumerate(instance.servers)}
-    whole = frozenset(row.values())
-    groups = {whole: ""}
-    for queue in instance.queues:
-        for quota in queue.quotas:
-            groups.setdefault(frozenset(row[name] for name in quota.servers), quota.name)
-    for rows, name in groups.items():
-        yield name, rows
+class _OnServers(NamedTuple):
+    """A quota, the node that has it, and the rows of servers that it is on."""
+
+    node: int
+    rows: frozenset[int]
+    quota: Quota
 
 
-def _of_group(instance: Instance, group: str, rows: frozenset[int]) -> Iterator[str]:
-    """Yield what is to be said of guarantees in a group of servers."""
-    tree, row = instance.tree, {name: i for i, name in enumerate(instance.servers)}
-    sets = [[(frozenset(row[name] for name in quota.servers), quota) for quota in queue.quotas] for queue in instance.queues]
+def _of_group(instance: Instance, tree: Tree, quotas: list[_OnServers], group: str, rows: frozenset[int]) -> Iterator[str]:
+    """Yield what is to be said of guarantees in a group of servers, or in the cluster."""
+    inside, around = [each for each in quotas if each.rows <= rows], [each for each in quotas if each.rows >= rows]
     there = instance.row_capacity[sorted(rows)].sum(axis=0)
     on = f" on {group}" if group else ""
-    of_users = instance.guarantees[:, None] * instance.demands if not group else np.zeros_like(instance.demands)
+    of_users = np.zeros_like(instance.demands) if group else instance.guarantees[:, None] * instance.demands
     for r, resource in enumerate(instance.resources):
-        own = np.zeros(tree.n_nodes)
-        limit = np.full(tree.n_nodes, np.inf)
-        for node, queue in enumerate(instance.queues, 1):
-            own[node] = _own(queue, resource, rows, sets[node - 1], whole=not group)
-            limit[node] = _limit(queue, resource, rows, sets[node - 1], whole=not group)
+        own, limit = _guaranteed(inside, resource, tree.n_nodes), np.full(tree.n_nodes, np.inf)
+        for each in around:
+            limit[each.node] = min(limit[each.node], each.quota.limit.get(resource, np.inf))
+        for node, queue in enumerate(tree.queues if not group else (), 1):
+            own[node] = max(own[node], queue.guarantee.get(resource, 0.0))
+            limit[node] = min(limit[node], queue.limit.get(resource, np.inf))
         if not own.any() and not of_users[:, r].any():
             continue
         below = np.bincount(tree.user_node, of_users[:, r], tree.n_nodes).astype(float)
@@ -88,7 +91,7 @@ def _of_group(instance: Instance, group: str, rows: frozenset[int]) -> Iterator[
             whose = _whose(instance, tree, 0, owed, of_users[:, r])
             yield (
                 f"guarantees of {resource} exceed {group or 'the cluster'} by {_by(below[0], there[r])}: {whose}, "
-                f"and there are {_round(there[r])}; all of them will be met in part"
+                f"and there are {_round(there[r])}; not all of them can be met"
             )
         for node in tree.downwards():
             if not node:
@@ -115,19 +118,19 @@ def _whose(instance: Instance, tree: Tree, node: int, owed: FloatArray, of_users
     return joined([f"{named(name)} {_round(amount)}" for name, amount in parts], _MOST)
 
 
-def _own(queue: Queue, resource: str, rows: frozenset[int], sets: list[tuple[frozenset[int], Quota]], *, whole: bool) -> float:
-    """Return what a queue itself is guaranteed on a group: its quotas there add up where they are on different servers."""
-    parts = [(servers, quota.guarantee[resource]) for servers, quota in sets if resource in quota.guarantee and servers <= rows]
-    apart = sum(len(servers) for servers, _ in parts) == len(frozenset().union(*(servers for servers, _ in parts)))
-    amounts = [amount for _, amount in parts]
-    together = sum(amounts) if apart else max(amounts)
-    return max(together, queue.guarantee.get(resource, 0.0) if whole else 0.0)
-
-
-def _limit(queue: Queue, resource: str, rows: frozenset[int], sets: list[tuple[frozenset[int], Quota]], *, whole: bool) -> float:
-    """Return the limit of a queue on a group, inf if none is stated for the group or for more."""
-    limits = [quota.limit[resource] for servers, quota in sets if resource in quota.limit and rows <= servers]
-    return min([*limits, queue.limit.get(resource, np.inf)])
+def _guaranteed(quotas: list[_OnServers], resource: str, nodes: int) -> FloatArray:
+    """Return what the quotas guarantee each node: they add up where they are on different servers, else the largest counts."""
+    together, largest, size = np.zeros(nodes), np.zeros(nodes), np.zeros(nodes)
+    rows: dict[int, set[int]] = {}
+    for node, on, quota in quotas:
+        amount = quota.guarantee.get(resource)
+        if amount is not None:
+            together[node] += amount
+            largest[node] = max(largest[node], amount)
+            size[node] += len(on)
+            rows.setdefault(node, set()).update(on)
+    apart = np.array([size[node] == len(rows.get(node, ())) for node in range(nodes)])
+    return np.where(apart, together, largest)
 
 
 def _more(amount: float, than: float) -> bool:

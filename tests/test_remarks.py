@@ -36,7 +36,7 @@ def test_guarantees_that_exceed_the_cluster() -> None:
         guarantees=[0, 0, 3],
     )
     assert remarks(instance) == (
-        'guarantees of gpu exceed the cluster by 2.5: a 8, "the rest" 7.5 and u3 3, and there are 16; all of them will be met in part',
+        'guarantees of gpu exceed the cluster by 2.5: a 8, "the rest" 7.5 and u3 3, and there are 16; not all of them can be met',
     )
 
 
@@ -44,16 +44,14 @@ def test_guarantees_that_exceed_a_group_of_servers() -> None:
     """Although they fit into the cluster; a group is named as in its quota."""
     quota = fo.Quota(["A"], guarantee={"gpu": 5}, name="model = A100")
     instance = lab(fo.Queue("a", quotas=[quota]), fo.Queue("b", quotas=[quota]), queue_of=["a", "b"])
-    assert remarks(instance) == (
-        "guarantees of gpu exceed model = A100 by 2: a 5 and b 5, and there are 8; all of them will be met in part",
-    )
+    assert remarks(instance) == ("guarantees of gpu exceed model = A100 by 2: a 5 and b 5, and there are 8; not all of them can be met",)
 
 
 def test_guarantees_on_groups_count_in_the_cluster() -> None:
     """Those of different servers add up; of the same servers the larger one says all."""
     apart = [fo.Quota(["A"], guarantee={"gpu": 6}), fo.Quota(["B"], guarantee={"gpu": 6})]
     assert remarks(lab(fo.Queue("a", quotas=apart), fo.Queue("b", guarantee={"gpu": 5}), queue_of=["a", "b"])) == (
-        "guarantees of gpu exceed the cluster by 1: a 12 and b 5, and there are 16; all of them will be met in part",
+        "guarantees of gpu exceed the cluster by 1: a 12 and b 5, and there are 16; not all of them can be met",
     )
     same = [fo.Quota(["A"], guarantee={"gpu": 6}), fo.Quota(["A", "B"], guarantee={"gpu": 6})]
     assert remarks(lab(fo.Queue("a", quotas=same), fo.Queue("b", guarantee={"gpu": 10}), queue_of=["a", "b"])) == ()
@@ -70,7 +68,7 @@ def test_children_that_are_guaranteed_more_than_their_parent() -> None:
 
 
 def test_guarantees_beyond_a_limit() -> None:
-    """Of the children, and of a quota whose queue is limited to less."""
+    """Of the children, of a quota whose queue is limited to less, and of a child in a group of servers that its parent is limited on."""
     children = [fo.Queue("b", parent="a", guarantee={"gpu": 3}), fo.Queue("c", parent="a", guarantee={"gpu": 2})]
     assert remarks(lab(fo.Queue("a", limit={"gpu": 4}), *children, queue_of=["b", "c"])) == (
         "the queue a, with what is in it, is guaranteed 5 gpu (b 3 and c 2), but its limit is 4; "
@@ -80,7 +78,10 @@ def test_guarantees_beyond_a_limit() -> None:
     end = "but its limit is 4; what is guaranteed beyond the limit will not be met"
     assert remarks(lab(fo.Queue("a", limit={"gpu": 4}, quotas=[quota]), queue_of=["a"])) == (
         f"the queue a, with what is in it, is guaranteed 5 gpu, {end}",
-        f"the queue a, with what is in it, is guaranteed 5 gpu on A, {end}",
+    )
+    limited = fo.Queue("a", quotas=[fo.Quota(["A"], limit={"gpu": 4}, name="model = A100")])
+    assert remarks(lab(limited, fo.Queue("b", "a", quotas=[quota]), queue_of=["b"])) == (
+        f"the queue a, with what is in it, is guaranteed 5 gpu on model = A100 (b 5), {end}",
     )
 
 

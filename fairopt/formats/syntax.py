@@ -176,7 +176,7 @@ class Parsed:
         except InvalidInstance:
             raise
         except RecursionError:
-            self._refuse("lists or mappings are nested too deeply; an instance has 4 levels", None)
+            self._refuse("lists or mappings are nested too deeply; an instance has 6 levels", None)
         except ValueError:  # the limit of Python's int()
             self._refuse("a whole number has thousands of digits; give a smaller one", None)
 

@@ -24,7 +24,7 @@ except ImportError:  # pragma: no cover
 
 __all__ = ["SCALARS", "compose", "dump", "scalars"]
 
-MAX_DEPTH = 50  # an instance has 4 levels; at some ten thousand libyaml would overflow the stack of the process
+MAX_DEPTH = 50  # an instance has 6 levels; at some ten thousand libyaml would overflow the stack of the process
 
 # What unquoted text means, by its first characters: the core schema of YAML 1.2, section 10.3.2.
 RESOLVERS = (

@@ -365,7 +365,7 @@ JSON = """{
             '{"\\ud83d\\ude00": NaN}',
             'c.json: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
         ),
-        ("[" * 100_000, "c.json: lists or mappings are nested too deeply; an instance has 4 levels"),
+        ("[" * 100_000, "c.json: lists or mappings are nested too deeply; an instance has 6 levels"),
         (
             "[NaN, &a [*a]]",  # neither JSON nor, for the search of the line, a tree
             'c.json, line 1: NaN is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number',
