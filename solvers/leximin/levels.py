@@ -56,6 +56,7 @@ log = logging.getLogger(__name__)
 
 NOISE = 1e-13  # a smaller part of all spending proves nothing
 _GAIN = 1e-11  # a smaller part of a level is none
+_GAIN_OF_LEAST = 1e-7  # nor is a smaller part of the least by which levels are judged
 DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
@@ -337,7 +338,7 @@ def settle_below(tolerance: float) -> float:
 def _not_noise(course: Course, t: float, now: float) -> float:
     """Return the t of a level, or that of the last one where nobody has gained more since than rounding: nobody falls."""
     gained = course.rate * (t - now)
-    return t if (gained > _GAIN * course.size(max(t, now))).any() else now
+    return t if (gained > np.maximum(_GAIN * course.at(max(t, now)), _GAIN_OF_LEAST * course.least)).any() else now
 
 
 def _stopped(course: Course, step: Step, proof: Proof, settle_at: float) -> IntArray:
