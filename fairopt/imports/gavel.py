@@ -38,8 +38,8 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
-from fairopt.imports.assembly import check_weights
 from fairopt.imports.csv_export import Columns
+from fairopt.imports.queue_tree import weighted
 from fairopt.imports.result import Import
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean, plural
@@ -116,11 +116,11 @@ def import_gavel(
     if (scales > 1).any():
         account.note("a job on several accelerators needs them at the same time, which is left to the scheduler's rounds: a relaxation")
     owners = tuple(name for name, _ in asked)
-    check_weights(set(owners), weights or {})
+    given = weighted(weights or {}, {owner: (owner,) for owner in owners}, ())
     instance = Instance(
         np.ones((len(kinds), 1)),
         np.ones((len(asked), 1)),
-        weights=[(weights or {}).get(owner, own) for owner, own in zip(owners, phi, strict=True)],
+        weights=[given.get(owner, own) for owner, own in zip(owners, phi, strict=True)],
         counts=numbers,
         rates=np.where(too_large, 0.0, rates),
         parallelism=scales,

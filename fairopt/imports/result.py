@@ -48,7 +48,8 @@ class Import:
     kind : str
         "kubernetes", "slurm", "yarn", "openb", "google2011", "swf" or "gavel".
     instance : Instance
-        A user for each owner and shape of its tasks, named ``owner/shape`` (``owner`` where it has one shape), or one for each owner.
+        An owner is a queue, with a user for each shape of its tasks, ``owner/shape``. Without queues in the export, and if every owner has
+        one shape of task, each owner is a user and there is no tree.
     current : Allocation or None
         The tasks that run now, as a given allocation; None if the exports do not say where they run.
     owners : tuple of str
@@ -62,6 +63,8 @@ class Import:
     left_out : tuple of LeftOut
     notes : tuple of str
         Where the instance is an approximation or a relaxation of the cluster, and how.
+    queues : dict
+        Names of the queues of each owner, whose weights are its weight; empty if there is no tree.
     """
 
     kind: str
@@ -73,6 +76,15 @@ class Import:
     summary: dict[str, Any] = field(default_factory=dict)
     left_out: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
+    queues: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a guarantee means in this system, for ``fairopt.solve(imported.instance, "drfh", **imported.options)``.
+
+        ``{"guarantees": "surplus"}`` or ``{"guarantees": "clamp"}``; empty if nothing is guaranteed.
+        """
+        return {"guarantees": self.summary["guarantees"]} if "guarantees" in self.summary else {}
 
     @property
     def why_left_out(self) -> dict[tuple[str, str], tuple[float, str]]:
@@ -86,8 +98,8 @@ class Import:
     def to_frame(self, allocations: Mapping[str, Allocation] | None = None) -> pd.DataFrame:
         """Return one row per owner: weight, users, tasks, and the dominant shares of what it asks for, holds, and gets in allocations.
 
-        The dominant share of an owner is the largest part of any resource of the whole cluster that all its users take together. A notion
-        equalises the sum of the shares of an owner's shapes, which may be larger than this share if the owner has several shapes.
+        The weight of an owner is that of its queue among the queues beside it (of several queues: their sum). Its dominant share is the
+        largest part of any resource of the whole cluster that all its users take together.
 
         Parameters
         ----------
@@ -109,8 +121,9 @@ class Import:
             used = np.column_stack([of_owner(finite * demand) for demand in instance.demands.T])
             return np.asarray(safe_ratio(used, instance.total_capacity).max(axis=1))
 
+        weight = {queue.name: queue.weight for queue in instance.queues}
         columns: dict[str, Any] = {
-            "weight": of_owner(instance.weights),
+            "weight": [sum(weight[queue] for queue in self.queues[name]) for name in names] if self.queues else of_owner(instance.weights),
             "users": np.bincount(owner, minlength=len(names)),
             "tasks": of_owner(instance.tasks),
             "running": of_owner(self.held),

@@ -1,4 +1,4 @@
-"""The shapes of tasks in an export: groups of tasks with the same owner, demand and constraints."""
+"""The shapes of tasks in an export: groups of tasks with the same queue, demand and constraints."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class Tasks:
         How many tasks run on which node; `SOMEWHERE` if the node is unknown. All other tasks wait.
     placed : bool
         Whether the export says where tasks run at all.
+    queue : list of str, optional
+        Name of the queue that each group is in; default: a queue for each owner, with its name. All groups of a queue have one owner.
     """
 
     owner: list[str]
@@ -50,6 +52,7 @@ class Tasks:
     where: list[str]
     running: list[tuple[int, int, float]] = field(default_factory=list)
     placed: bool = True
+    queue: list[str] | None = None
 
 
 def natural(name: str) -> list[tuple[bool, int, str]]:
@@ -65,17 +68,19 @@ def natural(name: str) -> list[tuple[bool, int, str]]:
 
 
 class Shapes:
-    """Groups of tasks, merged if they have the same owner, demand and constraints."""
+    """Groups of tasks, merged if they have the same queue, demand and constraints."""
 
     def __init__(self, tasks: Tasks, rank: IntArray, order: IntArray) -> None:
         allowed = tasks.allowed[:, order]
         same_place = number_distinct([allowed])
-        number_of = {name: j for j, name in enumerate(dict.fromkeys(tasks.owner))}
-        who = np.array([number_of[name] for name in tasks.owner], int)
+        queue = tasks.owner if tasks.queue is None else tasks.queue
+        number_of = {name: j for j, name in enumerate(dict.fromkeys(queue))}
+        which = np.array([number_of[name] for name in queue], int)
         place = same_place[tasks.place]
-        group = number_distinct([who[:, None], tasks.demands, place[:, None]]) if tasks.owner else np.empty(0, int)
+        group = number_distinct([which[:, None], tasks.demands, place[:, None]]) if queue else np.empty(0, int)
         first = np.unique(group, return_index=True)[1]
-        self.owner = [tasks.owner[j] for j in first]
+        self.queue = [queue[j] for j in first]
+        self.owner_of = dict(zip(queue, tasks.owner, strict=True))
         self.where = [tasks.where[j] for j in first]
         self.demands = tasks.demands[first]
         self.number: FloatArray = np.asarray(np.bincount(group, weights=tasks.number, minlength=first.size), float)
@@ -94,15 +99,15 @@ class Shapes:
         for n in np.flatnonzero(bad):
             account.leave_out(what, self.where[n], why, float(self.number[n]))
         keep = np.flatnonzero(~bad)
-        self.owner, self.where = [self.owner[n] for n in keep], [self.where[n] for n in keep]
+        self.queue, self.where = [self.queue[n] for n in keep], [self.where[n] for n in keep]
         for name in ("demands", "number", "eligibility", "held", "somewhere"):
             setattr(self, name, getattr(self, name)[keep])
 
     def sequence(self, names: Sequence[str]) -> list[int]:
-        """Return an order that depends only on the shapes: by owner, then by demand (largest first), then by where they may run."""
+        """Return an order that depends only on the shapes: by queue, then by demand (largest first), then by where they may run."""
         demands = (-self.demands).tolist()
         where = [tuple(np.flatnonzero(~row)) for row in self.eligibility]
-        return sorted(range(len(self.owner)), key=lambda n: (natural(self.owner[n]), self.owner[n], demands[n], where[n]))
+        return sorted(range(len(self.queue)), key=lambda n: (natural(self.queue[n]), self.queue[n], demands[n], where[n]))
 
     def fits(self, capacities: FloatArray) -> BoolArray:
         """Return which shapes have a server that is large enough for one task, or run already, (shapes,)."""
@@ -117,34 +122,34 @@ class Shapes:
 
 
 def means_of(shapes: Shapes) -> tuple[list[str], FloatArray, FloatArray, BoolArray, FloatArray, FloatArray]:
-    """Return one user per owner: the mean of its tasks, which may run where any of them may."""
-    owners = sorted(set(shapes.owner), key=natural)
-    position = {name: j for j, name in enumerate(owners)}
-    belongs = np.zeros((len(owners), len(shapes.owner)))
-    belongs[[position[name] for name in shapes.owner], np.arange(len(shapes.owner))] = 1.0
+    """Return one user per queue: the mean of its tasks, which may run where any of them may."""
+    queues = sorted(set(shapes.queue), key=natural)
+    position = {name: j for j, name in enumerate(queues)}
+    belongs = np.zeros((len(queues), len(shapes.queue)))
+    belongs[[position[name] for name in shapes.queue], np.arange(len(shapes.queue))] = 1.0
     number = belongs @ shapes.number
     demands = (belongs * shapes.number) @ shapes.demands / number[:, None]
-    return owners, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
+    return queues, demands, number, (belongs @ shapes.eligibility) > 0, belongs @ shapes.held, belongs @ shapes.somewhere
 
 
-def labels_of(owners: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
-    """Return ``owner``, or ``owner/shape`` if it has several; the same shape under other constraints gets a number."""
-    of_owner: dict[str, list[int]] = {}
-    for n, owner in enumerate(owners):
-        of_owner.setdefault(owner, []).append(n)
-    labels, taken = [""] * len(owners), set(owners)
+def labels_of(queues: list[str], demands: FloatArray, resources: list[str]) -> list[str]:
+    """Return ``queue``, or ``queue/shape`` if it has several; the same shape under other constraints gets a number."""
+    of_queue: dict[str, list[int]] = {}
+    for n, queue in enumerate(queues):
+        of_queue.setdefault(queue, []).append(n)
+    labels, taken = [""] * len(queues), set(queues)
     last: dict[str, int] = {}  # the number of the last label of each base
-    for owner, users in of_owner.items():
+    for queue, users in of_queue.items():
         if len(users) == 1:
-            labels[users[0]] = owner
+            labels[users[0]] = queue
             continue
-        # A resource that every shape of the owner asks for in the same amount does not distinguish them.
+        # A resource that every shape of the queue asks for in the same amount does not distinguish them.
         differs = (demands[users] != demands[users[0]]).any(axis=0)
         for n in users:
             asked = [
                 (f"{value:.4g} {name}", tells) for value, name, tells in zip(demands[n].tolist(), resources, differs, strict=True) if value
             ]
-            label = base = f"{owner}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
+            label = base = f"{queue}/{' '.join([text for text, tells in asked if tells] or [text for text, _ in asked])}"
             while label in taken:
                 last[base] = last.get(base, 1) + 1
                 label = f"{base} ({last[base]})"

@@ -13,9 +13,9 @@ optimum is a relaxation for them.
 **Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that a newer answer lists), its features with ``&``,
 ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
 
-**Weights** are ``shares_raw`` of the associations. At every level of the tree of accounts below the first, the weight of an account is
-divided among those of its users and accounts that have jobs here, in proportion to their shares. For accounts directly below the root
-the weight is ``shares_raw`` itself.
+**Queues.** With the associations, every account is a queue in the account above it, every user of an account is a queue in it
+(``account/user``), and the shapes of its jobs are users of the instance. ``shares_raw`` is the weight of a queue among the queues beside
+it, ``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.imports.slurm_queues import queue_of, queues_of
 from fairopt.imports.slurm_records import HOLDS, Job, Node, parsed, read_job, read_node, read_records, split_job
 from fairopt.imports.slurm_syntax import Features, features, hosts
-from fairopt.imports.slurm_weights import weights_of
 from fairopt.instance import BoolArray
 from fairopt.wording import plural
 
@@ -60,15 +60,15 @@ def import_slurm(
     nodes, jobs : path
         ``scontrol show nodes --json`` and ``squeue --json``, or what slurmrestd answers.
     associations : path, optional
-        Their ``shares_raw`` are weights; without them all weights are 1.
+        The tree of accounts and users, their ``shares_raw`` (weights) and ``GrpTRES`` (limits); without them all weights are 1.
     partitions : path, optional
         The nodes of each partition, where the nodes do not say.
     users : {"account", "user"}
-        The owner of a job.
+        The owner of a job. The tree of the associations is the same for both.
     weights : mapping, optional
         Weight by owner, instead of shares.
     demand : {"shapes", "mean"}
-        A user for each owner and shape (exact), or one for each owner with the mean of its tasks (approximate).
+        A user for each queue and shape (exact), or one for each queue with the mean of its tasks (approximate).
     lenient : bool
         Leave bad records out and count them, instead of refusing the export.
 
@@ -155,10 +155,11 @@ def import_slurm(
             place=np.array([row[job.constraints] for job in kept], int),
             where=[job.where for job in kept],
             running=running,
+            queue=[queue_of(job) for job in kept] if associations is not None else None,
         ),
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in resources},
-        weights=weights_of(associations, kept, users, account) if associations is not None else None,
+        forest=queues_of(associations, kept, users, offered, account) if associations is not None else None,
         own_weights=weights,
         demand=demand,
         what="job",

@@ -1,0 +1,197 @@
+"""The queues of an import: from the queues that an export gives to the tree of an instance.
+
+An importer names the queue of each task, and hands over the queues above: plain `fairopt.Queue`, whose quotas name *nodes*. Here the
+queues in which tasks are join them (in the root, unless the importer gives them), quotas name the rows of servers instead of nodes, and
+amounts of resources that nobody has are left out.
+
+If no queue is given and every owner has one shape of task, the tree is left out: each owner is a user in the root, with its weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.imports.account import Account
+from fairopt.imports.shapes import natural
+from fairopt.instance import BoolArray, Instance
+from fairopt.queues import Queue, Quota
+from fairopt.wording import did_you_mean, figure, joined
+
+__all__ = ["Forest", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]
+
+_MEANINGS = {
+    "surplus": "each queue gets its guarantee first, and what is left is divided by weights",
+    "clamp": "shares rise by weights, and a queue whose guarantee is more than its share waits until the others have caught up",
+}
+_MORE = 1 + 1e-9  # guarantees may exceed what there is by this factor, which is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The queues that an export gives.
+
+    Attributes
+    ----------
+    queues : tuple of Queue
+        The servers of their quotas are nodes.
+    meaning : str
+        What a guarantee means: "surplus" or "clamp", an option of `fairopt.solve`.
+    system : str
+        Whose queues they are, for notes.
+    of_owner : mapping
+        The queues whose weight is the weight of an owner; default: the queues that its tasks are in.
+    """
+
+    queues: tuple[Queue, ...] = ()
+    meaning: str = "surplus"
+    system: str = ""
+    of_owner: Mapping[str, tuple[str, ...]] | None = None
+
+
+def plant(forest: Forest, owner_of: Mapping[str, str], several: bool) -> tuple[list[Queue], dict[str, tuple[str, ...]]]:
+    """Return the queues, with those in which tasks are, and the queues of each owner.
+
+    Parameters
+    ----------
+    owner_of : mapping
+        The owner of each queue in which tasks are.
+    several : bool
+        Whether a queue has several users. If not, and if the forest is empty, the tree is left out.
+    """
+    if not (several or forest.queues):
+        return [], {}
+    given = {queue.name for queue in forest.queues}
+    queues = _sorted([*forest.queues, *(Queue(name) for name in owner_of if name not in given)])
+    of_owner: dict[str, tuple[str, ...]] = {}
+    for name, owner in owner_of.items():
+        of_owner[owner] = (*of_owner.get(owner, ()), name)
+    return queues, of_owner | {owner: names for owner, names in (forest.of_owner or {}).items() if owner in of_owner}
+
+
+def _sorted(queues: Sequence[Queue]) -> list[Queue]:
+    """Return the queues in an order that depends only on the tree: each before those in it, siblings by name."""
+    names = {queue.name for queue in queues}
+    children: dict[str | None, list[Queue]] = {}
+    for queue in sorted(queues, key=lambda queue: (natural(queue.name), queue.name), reverse=True):
+        children.setdefault(queue.parent if queue.parent in names else None, []).append(queue)
+    result, waiting = [], list(children.get(None, ()))
+    while waiting:
+        result.append(waiting.pop())
+        waiting += children.get(result[-1].name, ())
+    reached = {queue.name for queue in result}
+    return [*result, *(queue for queue in queues if queue.name not in reached)]  # the rest goes round in a circle, which is refused
+
+
+def weighted(weights: Mapping[str, float], of_owner: Mapping[str, tuple[str, ...]], names: Iterable[str]) -> dict[str, float]:
+    """Return weights by queue from weights by owner (or by queue).
+
+    Raises
+    ------
+    InvalidInstance
+        A weight of an unknown owner, and one that is not finite and > 0.
+    """
+    known = dict.fromkeys([*of_owner, *names])
+    result: dict[str, float] = {}
+    for name, weight in weights.items():
+        if name not in known:
+            hint = did_you_mean(name, known) or f"; the owners are {joined(sorted(of_owner), 8)}"
+            raise InvalidInstance(f'a weight is given for "{name}", but there is no such owner{hint}')
+        if not (np.isfinite(weight) and weight > 0):
+            raise InvalidInstance(f'the weight of "{name}" is {weight:g}; it must be finite and > 0')
+        result |= dict.fromkeys(of_owner.get(name, (name,)), float(weight))
+    return result
+
+
+def with_weights(queues: Iterable[Queue], weights: Mapping[str, float]) -> list[Queue]:
+    """Return the queues with these weights."""
+    return [replace(queue, weight=weights.get(queue.name, queue.weight)) for queue in queues]
+
+
+# Groups of servers ---------------------------------------------------------------------------------------------------------------
+
+
+def groups_of(queues: Iterable[Queue], nodes: Sequence[str]) -> BoolArray:
+    """Return which nodes are in the groups of quotas, (groups, nodes): nodes of one row must be in the same groups."""
+    groups = dict.fromkeys(frozenset(quota.servers) for queue in queues for quota in queue.quotas)
+    return np.array([[node in group for node in nodes] for group in groups], bool).reshape(len(groups), len(nodes))
+
+
+def on_rows(queue: Queue, row_of: Mapping[str, str], resources: Sequence[str]) -> Queue:
+    """Return a queue whose quotas name rows of servers, without resources that the instance does not have.
+
+    A quota on nodes that accept no work says nothing, and is left out.
+    """
+
+    def known(amounts: Mapping[str, float]) -> dict[str, float]:
+        return {resource: amount for resource, amount in amounts.items() if resource in resources}
+
+    quotas = []
+    for quota in queue.quotas:
+        rows = list(dict.fromkeys(row_of[node] for node in quota.servers if node in row_of))
+        amounts = [known(each) for each in (quota.guarantee, quota.limit, quota.lending_limit)]
+        if rows and any(amounts):
+            quotas.append(Quota(rows, *amounts, name=quota.name))
+    return replace(
+        queue,
+        guarantee=known(queue.guarantee),
+        limit=known(queue.limit),
+        lending_limit=known(queue.lending_limit),
+        quotas=tuple(quotas),
+    )
+
+
+# Guarantees ----------------------------------------------------------------------------------------------------------------------
+
+
+def note_guarantees(instance: Instance, forest: Forest, account: Account) -> None:
+    """Say what a guarantee means, and which guarantees do not fit together."""
+    if not any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues):
+        return
+    account.summary["guarantees"] = forest.meaning
+    account.note(f"guarantees as {forest.system} means them: {_MEANINGS[forest.meaning]}; solve with guarantees={forest.meaning}")
+    tree = instance.tree
+    for node in tree.downwards():
+        children = [tree.queues[child - 1] for child in tree.children(node)]
+        together: dict[tuple[tuple[str, ...], str], list[tuple[float, str]]] = {}
+        for child in children:
+            for servers, amounts in _guarantees(child):
+                for resource, amount in amounts.items():
+                    if amount:
+                        together.setdefault((servers, resource), []).append((amount, child.name))
+        has = _has(instance) if node == 0 else _own(tree.queues[node - 1])
+        for (servers, resource), each in together.items():
+            total, own = sum(amount for amount, _ in each), has(servers, resource)
+            if total > own * _MORE:
+                where = f" on {joined(servers, 3)}" if servers else ""
+                names = joined([f'"{name}"' for _, name in sorted(each, key=lambda pair: (-pair[0], pair[1]))], 3)
+                if node == 0:
+                    account.note(
+                        f"{names} guarantee {figure(total, 6)} {resource}{where} together, the cluster has {figure(own, 6)}: "
+                        "guarantees that do not fit are met in the same part"
+                    )
+                else:
+                    account.note(
+                        f'the queue "{tree.name(node)}" guarantees {figure(own, 6)} {resource}{where}, the queues in it {figure(total, 6)} '
+                        f"({names}): a misconfiguration in {forest.system}; here the guarantees of the queues in it add to its own"
+                    )
+
+
+def _guarantees(queue: Queue) -> list[tuple[tuple[str, ...], Mapping[str, float]]]:
+    return [((), queue.guarantee), *((quota.servers, quota.guarantee) for quota in queue.quotas)]
+
+
+def _own(queue: Queue) -> Callable[[tuple[str, ...], str], float]:
+    given = dict(_guarantees(queue))
+    return lambda servers, resource: given.get(servers, {}).get(resource, 0.0)
+
+
+def _has(instance: Instance) -> Callable[[tuple[str, ...], str], float]:
+    def has(servers: tuple[str, ...], resource: str) -> float:
+        rows = [instance.servers.index(name) for name in servers] if servers else list(range(instance.n_servers))
+        return float(instance.row_capacity[rows, instance.resources.index(resource)].sum())
+
+    return has
