@@ -26,9 +26,11 @@ _LINES = 12  # reasons that are listed
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json or a folder.")]
 Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write the tasks that run now, for: fairopt compare --allocation.")]
-Weights = Annotated[list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner. Can be repeated.")]
+Weights = Annotated[
+    list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner, or of a queue. Can be repeated.")
+]
 Mode = Literal["shapes", "mean"]
-_MODE = "shapes: a user per owner and shape of task (exact). mean: a user per owner, with its mean task (approximate)."
+_MODE = "shapes: an owner is a queue with a user per shape of task (exact). mean: a user per owner, with its mean task (approximate)."
 Shapes = Annotated[Mode, typer.Option("--tasks", "--demand", help=_MODE)]
 Demand = Annotated[Mode, typer.Option("--demand", help=_MODE)]  # where --tasks is a file
 Lenient = Annotated[bool, typer.Option("--lenient", help="Skip bad records and count them.")]
@@ -39,10 +41,14 @@ def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return app.command(epilog=f"Example: fairopt import {text}")
 
 
-@_example("kubernetes --nodes nodes.json --pods pods.json -o cluster.yaml --current held.csv")
+@_example("kubernetes --nodes nodes.json --pods pods.json --queues queues.yaml -o cluster.yaml --current held.csv")
 def kubernetes(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="kubectl get nodes -o json")],
     pods: Annotated[list[Path] | None, typer.Option(metavar="JSON", help="kubectl get pods -A -o json. Can be repeated.")] = None,
+    queues: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Queues of Kueue, Volcano or KAI, and ResourceQuotas: YAML or JSON. Can be repeated."),
+    ] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of pods: namespace, label:KEY or priority.")] = "namespace",
     daemonsets: Annotated[
         Literal["reserve", "tasks"], typer.Option(help="Subtract DaemonSet and static pods from their nodes, or treat them as tasks.")
@@ -55,10 +61,17 @@ def kubernetes(
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
-    """Import a Kubernetes cluster: allocatable, requests, taints, selectors and required affinity."""
+    """Import a Kubernetes cluster: allocatable, requests, taints, selectors and required affinity; queues and quotas."""
     _run(
         lambda: fo.import_kubernetes(
-            nodes, pods or (), users=users, daemonsets=daemonsets, weights=_weights(weight), demand=tasks, lenient=lenient
+            nodes,
+            pods or (),
+            queues=queues or (),
+            users=users,
+            daemonsets=daemonsets,
+            weights=_weights(weight),
+            demand=tasks,
+            lenient=lenient,
         ),
         *(output, current, as_json, everything),
     )
@@ -68,7 +81,9 @@ def kubernetes(
 def slurm(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="scontrol show nodes --json")],
     jobs: Annotated[Path, typer.Option(metavar="JSON", help="squeue --json")],
-    associations: Annotated[Path | None, typer.Option(metavar="JSON", help="Answer of slurmrestd; shares_raw become weights.")] = None,
+    associations: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="Answer of slurmrestd: the tree of accounts, shares_raw and GrpTRES.")
+    ] = None,
     partitions: Annotated[Path | None, typer.Option(metavar="JSON", help="scontrol show partitions --json")] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
     weight: Weights = None,
@@ -79,7 +94,7 @@ def slurm(
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
-    """Import a Slurm cluster: TRES, generic resources, partitions, features and shares."""
+    """Import a Slurm cluster: TRES, generic resources, partitions, features; the tree of accounts, shares and limits."""
     _run(
         lambda: fo.import_slurm(
             nodes, jobs, associations, partitions, users=users, weights=_weights(weight), demand=tasks, lenient=lenient
@@ -88,10 +103,11 @@ def slurm(
     )
 
 
-@_example("yarn --nodes nodes.json --apps apps.json --users queue -o cluster.yaml")
+@_example("yarn --nodes nodes.json --apps apps.json --queues scheduler.json -o cluster.yaml")
 def yarn(
     nodes: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/nodes")],
     apps: Annotated[Path, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/apps")],
+    queues: Annotated[Path | None, typer.Option(metavar="JSON", help="Answer of the ResourceManager to /ws/v1/cluster/scheduler")] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of applications: queue or user.")] = "queue",
     weight: Weights = None,
     tasks: Shapes = "shapes",
@@ -101,9 +117,9 @@ def yarn(
     as_json: Json = False,
     everything: Everything = False,
 ) -> None:
-    """Import a YARN cluster: containers of applications, node labels."""
+    """Import a YARN cluster: containers of applications, node labels, queues."""
     _run(
-        lambda: fo.import_yarn(nodes, apps, users=users, weights=_weights(weight), demand=tasks, lenient=lenient),
+        lambda: fo.import_yarn(nodes, apps, queues, users=users, weights=_weights(weight), demand=tasks, lenient=lenient),
         *(output, current, as_json, everything),
     )
 

@@ -16,6 +16,9 @@ Pending pods are demand; Succeeded and Failed ones hold nothing and ask for noth
 NotIn, Exists, DoesNotExist, Gt, Lt on labels, ``metadata.name`` on fields) exclude nodes. Required affinity between pods and topology
 spread are not constraints of an `Instance`: pods that have them are counted in a note, and the optimum is a relaxation for them.
 
+**Queues.** A namespace is a queue, and its shapes of pods are users in it. ``queues`` are objects of Kueue, Volcano or KAI, and
+ResourceQuotas (:mod:`fairopt.imports.kubernetes_queues`): then the queues of the namespaces are in those of the scheduler.
+
 Without pods there are no users. Then one user, "example", takes their place: it asks for one core and its part of the memory.
 """
 
@@ -33,7 +36,8 @@ from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_placement import Constraints, Labels
-from fairopt.imports.kubernetes_records import ALWAYS, Node, Pod, add, owner_of, read_node, read_objects, read_pod
+from fairopt.imports.kubernetes_queues import queues_of
+from fairopt.imports.kubernetes_records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
 from fairopt.imports.quantities import NANO
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import Tasks
@@ -42,13 +46,13 @@ from fairopt.wording import plural
 __all__ = ["import_kubernetes"]
 
 _NODES, _PODS = "kubectl get nodes -o json > nodes.json", "kubectl get pods -A -o json > pods.json"
-_GIB = NANO << 30
 
 
 def import_kubernetes(
     nodes: str | os.PathLike[str],
     pods: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     *,
+    queues: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     users: str = "namespace",
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
@@ -63,12 +67,15 @@ def import_kubernetes(
         ``kubectl get nodes -o json``.
     pods : path or paths
         ``kubectl get pods -A -o json``, or one file for each namespace.
+    queues : path or paths
+        YAML or JSON of ``kubectl get``: ClusterQueues, Cohorts, LocalQueues and ResourceFlavors of Kueue, or Queues of Volcano or KAI, and
+        ResourceQuotas. The result says what a guarantee means in that scheduler (`Import.options`).
     users : str
         The owner of a pod: "namespace", "label:KEY" (pods without the label: "(no KEY)") or "priority" (its priority class).
     weights : mapping, optional
         Weight by owner; default 1.
     demand : {"shapes", "mean"}
-        A user for each owner and shape (exact), or one for each owner with the mean of its pods (approximate).
+        A user for each queue and shape (exact), or one for each queue with the mean of its pods (approximate).
     daemonsets : {"reserve", "tasks"}
         Subtract the requests of DaemonSet and static pods from their node, or treat these pods as tasks.
     lenient : bool
@@ -141,7 +148,7 @@ def import_kubernetes(
             kept.append(pod)
     reserved = add([node.reserved for node in open_nodes])
     if reserved:
-        account.summary["taken off nodes"] = {resource: _amount(resource, amount) for resource, amount in reserved.items() if amount}
+        account.summary["taken off nodes"] = {resource: in_units(resource, amount) for resource, amount in reserved.items() if amount}
     if homeless:
         account.note(f"{plural(homeless, 'pod')} on nodes that offer nothing: asked for, but not held")
     related = sum(pod.related for pod in kept)
@@ -151,8 +158,12 @@ def import_kubernetes(
     if classes:
         account.summary["priority classes"] = dict(classes.most_common())
 
+    files = [queues] if isinstance(queues, str | os.PathLike) else list(queues)
+    forest, places_in = queues_of(files, kept, open_nodes, users, account) if files else (None, None)
     amounts = [pod.request for pod in kept] if paths else [node.allocatable for node in open_nodes]
     asked = {resource for each in amounts for resource, amount in each.items() if amount}
+    if forest:
+        asked |= forest.resources & {resource for node in open_nodes for resource in node.allocatable}
     resources = [*ALWAYS, *sorted(asked - set(ALWAYS))]
     places = list(dict.fromkeys(pod.constraints for pod in kept))
     row = {place: j for j, place in enumerate(places)}
@@ -165,16 +176,18 @@ def import_kubernetes(
         ),
         Tasks(
             owner=[pod.owner for pod in kept],
-            demands=np.array([[_amount(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
+            demands=np.array([[in_units(r, pod.request.get(r, 0)) for r in resources] for pod in kept]).reshape(-1, len(resources)),
             number=np.array([pod.number for pod in kept], float),
             allowed=np.array([labels.allowed(place) for place in places], bool).reshape(len(places), len(open_nodes)),
             place=np.array([row[pod.constraints] for pod in kept], int),
             where=[pod.where for pod in kept],
             running=[(j, index[pod.node], 1.0) for j, pod in enumerate(kept) if pod.node in index],
             placed=bool(paths),
+            queue=places_in,
         ),
         account,
-        units={resource: _unit(resource) for resource in resources},
+        units={resource: unit_of(resource) for resource in resources},
+        forest=forest,
         own_weights=weights,
         demand=demand,
         what="pod",
@@ -197,14 +210,4 @@ def _offer(node: Node, resources: list[str], account: Account) -> list[float]:
     for resource, amount in node.reserved.items():
         if amount > node.allocatable.get(resource, 0):
             account.note(f"the DaemonSet and static pods of some nodes ask for more than is allocatable, such as {resource} of {node.name}")
-    return [_amount(r, max(node.allocatable.get(r, 0) - node.reserved.get(r, 0), 0)) for r in resources]
-
-
-def _unit(resource: str) -> str:
-    if resource == "cpu":
-        return "cores"
-    return "GiB" if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else ""
-
-
-def _amount(resource: str, amount: int) -> float:
-    return amount / (_GIB if _unit(resource) == "GiB" else NANO)
+    return [in_units(r, max(node.allocatable.get(r, 0) - node.reserved.get(r, 0), 0)) for r in resources]

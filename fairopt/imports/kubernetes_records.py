@@ -11,11 +11,25 @@ from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.kubernetes_placement import Constraints, Expression, read_affinity, read_toleration
 from fairopt.imports.quantities import NANO, nano
 
-__all__ = ["ALWAYS", "Node", "Pod", "add", "owner_of", "read_node", "read_objects", "read_pod"]
+__all__ = [
+    "ALWAYS",
+    "Node",
+    "Pod",
+    "add",
+    "amounts_of",
+    "in_units",
+    "owner_of",
+    "quantity",
+    "read_node",
+    "read_objects",
+    "read_pod",
+    "unit_of",
+]
 
 ALWAYS = ("cpu", "memory", "pods")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _PINNED = {"DaemonSet": "DaemonSet pod", "Node": "static pod"}
+_GIB = NANO << 30
 _Amounts = dict[str, int]  # resource -> units of 1e-9
 
 
@@ -82,7 +96,7 @@ def read_node(part: Part) -> Node:
     return Node(
         part,
         part["metadata"]["name"].text(),
-        _amounts(status["allocatable"]),
+        amounts_of(status["allocatable"]),
         {key: value.text() for key, value in part["metadata"].get("labels").entries().items()},
         tuple(
             (each["key"].text(), each.get("value").text(""), each["effect"].text())
@@ -136,22 +150,25 @@ def owner_of(users: str) -> Callable[[Part], str]:
     raise InvalidInstance(f'users is "{users}"; give "namespace", "priority" or "label:KEY", such as label:team')
 
 
-def _amounts(part: Part) -> _Amounts:
-    amounts = {}
-    for resource, quantity in part.entries().items():
-        if isinstance(quantity.value, bool) or not isinstance(quantity.value, str | int | float):
-            quantity.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
-        try:
-            amounts[resource] = nano(quantity.value)
-        except ValueError as error:
-            quantity.refuse(str(error))
-    return amounts
+def amounts_of(part: Part) -> _Amounts:
+    """Read quantities by resource, in units of 1e-9."""
+    return {resource: quantity(each) for resource, each in part.entries().items()}
+
+
+def quantity(part: Part) -> int:
+    """Read a quantity, in units of 1e-9."""
+    if isinstance(part.value, bool) or not isinstance(part.value, str | int | float):
+        part.refuse("expected a quantity such as 500m, 2 or 1.5Gi")
+    try:
+        return nano(part.value)
+    except ValueError as error:
+        part.refuse(str(error))
 
 
 def _container(part: Part) -> _Amounts:
     """Return what a container asks for: requests, else limits."""
     resources = part.get("resources")
-    return _amounts(resources.get("limits")) | _amounts(resources.get("requests"))
+    return amounts_of(resources.get("limits")) | amounts_of(resources.get("requests"))
 
 
 def _request(spec: Part) -> _Amounts:
@@ -167,7 +184,7 @@ def _request(spec: Part) -> _Amounts:
         starting = _largest(starting, add([sidecars, own]))
     total = _largest(add([running, sidecars]), starting)
     total |= _container(spec)  # of the pod as a whole, where it gives that
-    return add([total, _amounts(spec.get("overhead")), {"pods": NANO}])
+    return add([total, amounts_of(spec.get("overhead")), {"pods": NANO}])
 
 
 def add(amounts: Sequence[_Amounts]) -> _Amounts:
@@ -181,3 +198,15 @@ def add(amounts: Sequence[_Amounts]) -> _Amounts:
 
 def _largest(one: _Amounts, other: _Amounts) -> _Amounts:
     return {resource: max(one.get(resource, 0), other.get(resource, 0)) for resource in one | other}
+
+
+def unit_of(resource: str) -> str:
+    """Return the unit in which an instance counts a resource."""
+    if resource == "cpu":
+        return "cores"
+    return "GiB" if resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-") else ""
+
+
+def in_units(resource: str, amount: int) -> float:
+    """Return an amount, given in units of 1e-9, in the unit of the instance."""
+    return amount / (_GIB if unit_of(resource) == "GiB" else NANO)

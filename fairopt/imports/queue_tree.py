@@ -9,7 +9,7 @@ If no queue is given and every owner has one shape of task, the tree is left out
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,8 @@ from fairopt.imports.account import Account
 from fairopt.imports.shapes import natural
 from fairopt.instance import BoolArray, Instance
 from fairopt.queues import Queue, Quota
-from fairopt.wording import did_you_mean, figure, joined
+from fairopt.remarks import remarks
+from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Forest", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]
 
@@ -44,12 +45,21 @@ class Forest:
         Whose queues they are, for notes.
     of_owner : mapping
         The queues whose weight is the weight of an owner; default: the queues that its tasks are in.
+    within : bool
+        Whether the system grants a guarantee only within what the parent gets, so that children which guarantee more are a mistake.
     """
 
     queues: tuple[Queue, ...] = ()
     meaning: str = "surplus"
     system: str = ""
     of_owner: Mapping[str, tuple[str, ...]] | None = None
+    within: bool = False
+
+    @property
+    def resources(self) -> set[str]:
+        """The resources that a queue is guaranteed, or limited to."""
+        parts: list[Queue | Quota] = [*self.queues, *(quota for queue in self.queues for quota in queue.quotas)]
+        return {resource for each in parts for resource in (*each.guarantee, *each.limit)}
 
 
 def plant(forest: Forest, owner_of: Mapping[str, str], several: bool) -> tuple[list[Queue], dict[str, tuple[str, ...]]]:
@@ -132,9 +142,9 @@ def on_rows(queue: Queue, row_of: Mapping[str, str], resources: Sequence[str]) -
     quotas = []
     for quota in queue.quotas:
         rows = list(dict.fromkeys(row_of[node] for node in quota.servers if node in row_of))
-        amounts = [known(each) for each in (quota.guarantee, quota.limit, quota.lending_limit)]
-        if rows and any(amounts):
-            quotas.append(Quota(rows, *amounts, name=quota.name))
+        guarantee, limit, lending = (known(each) for each in (quota.guarantee, quota.limit, quota.lending_limit))
+        if rows and (guarantee or limit):
+            quotas.append(Quota(rows, guarantee, limit, lending, quota.name))
     return replace(
         queue,
         guarantee=known(queue.guarantee),
@@ -148,50 +158,35 @@ def on_rows(queue: Queue, row_of: Mapping[str, str], resources: Sequence[str]) -
 
 
 def note_guarantees(instance: Instance, forest: Forest, account: Account) -> None:
-    """Say what a guarantee means, and which guarantees do not fit together."""
-    if not any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues):
-        return
-    account.summary["guarantees"] = forest.meaning
-    account.note(f"guarantees as {forest.system} means them: {_MEANINGS[forest.meaning]}; solve with guarantees={forest.meaning}")
+    """Say what a guarantee means, what does not fit together, and which queues the system would not have in this way."""
     tree = instance.tree
-    for node in tree.downwards():
-        children = [tree.queues[child - 1] for child in tree.children(node)]
-        together: dict[tuple[tuple[str, ...], str], list[tuple[float, str]]] = {}
-        for child in children:
-            for servers, amounts in _guarantees(child):
-                for resource, amount in amounts.items():
-                    if amount:
-                        together.setdefault((servers, resource), []).append((amount, child.name))
-        has = _has(instance) if node == 0 else _own(tree.queues[node - 1])
-        for (servers, resource), each in together.items():
-            total, own = sum(amount for amount, _ in each), has(servers, resource)
-            if total > own * _MORE:
-                where = f" on {joined(servers, 3)}" if servers else ""
-                names = joined([f'"{name}"' for _, name in sorted(each, key=lambda pair: (-pair[0], pair[1]))], 3)
-                if node == 0:
-                    account.note(
-                        f"{names} guarantee {figure(total, 6)} {resource}{where} together, the cluster has {figure(own, 6)}: "
-                        "guarantees that do not fit are met in the same part"
-                    )
-                else:
-                    account.note(
-                        f'the queue "{tree.name(node)}" guarantees {figure(own, 6)} {resource}{where}, the queues in it {figure(total, 6)} '
-                        f"({names}): a misconfiguration in {forest.system}; here the guarantees of the queues in it add to its own"
-                    )
+    guaranteed = [_guaranteed(queue) for queue in instance.queues]
+    if any(guaranteed):
+        account.summary["guarantees"] = forest.meaning
+        account.note(
+            f"what a guarantee means in {forest.system}: {_MEANINGS[forest.meaning]}; "
+            f"solve with guarantees={forest.meaning}, such as drfh:guarantees={forest.meaning}"
+        )
+    for remark in remarks(instance):
+        account.note(remark)
+    below: dict[int, dict[tuple[tuple[str, ...], str], float]] = {}
+    for node, own in enumerate(guaranteed, 1):
+        for key, amount in own.items():
+            sums = below.setdefault(int(tree.parent[node]), {})
+            sums[key] = sums.get(key, 0.0) + amount
+    less = [
+        tree.name(node)
+        for node, sums in below.items()
+        if node and any(amount > guaranteed[node - 1].get(key, 0.0) * _MORE for key, amount in sums.items())
+    ]
+    if less and forest.within:
+        account.note(
+            f"{joined([named(name) for name in less], 3)}: guaranteed less than the queues in it together, a misconfiguration in "
+            f"{forest.system}, where a guarantee holds only within what the parent gets; here it adds to the parent's"
+        )
 
 
-def _guarantees(queue: Queue) -> list[tuple[tuple[str, ...], Mapping[str, float]]]:
-    return [((), queue.guarantee), *((quota.servers, quota.guarantee) for quota in queue.quotas)]
-
-
-def _own(queue: Queue) -> Callable[[tuple[str, ...], str], float]:
-    given = dict(_guarantees(queue))
-    return lambda servers, resource: given.get(servers, {}).get(resource, 0.0)
-
-
-def _has(instance: Instance) -> Callable[[tuple[str, ...], str], float]:
-    def has(servers: tuple[str, ...], resource: str) -> float:
-        rows = [instance.servers.index(name) for name in servers] if servers else list(range(instance.n_servers))
-        return float(instance.row_capacity[rows, instance.resources.index(resource)].sum())
-
-    return has
+def _guaranteed(queue: Queue) -> dict[tuple[tuple[str, ...], str], float]:
+    """Return the guarantees of a queue by group of servers and resource."""
+    each = [((), queue.guarantee), *((quota.servers, quota.guarantee) for quota in queue.quotas)]
+    return {(servers, resource): amount for servers, amounts in each for resource, amount in amounts.items() if amount}

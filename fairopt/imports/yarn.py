@@ -1,4 +1,4 @@
-"""A YARN cluster, from the ResourceManager's REST answers to ``/ws/v1/cluster/nodes`` and ``/ws/v1/cluster/apps``.
+"""A YARN cluster, from the ResourceManager's REST answers to ``/ws/v1/cluster/nodes``, ``.../apps`` and ``.../scheduler``.
 
 **Nodes**: used + available memory and virtual cores. A node in the state RUNNING or NEW accepts work; one that is lost, unhealthy, shut
 down, rebooted or being decommissioned offers nothing.
@@ -9,14 +9,17 @@ any node, ``*``). Containers of a running application are taken as equal, which 
 
 **Where**: the answer does not say on which node a container runs, so the current allocation is known only if all nodes are alike. An
 application with a node label runs on the nodes with that label, and one without a label on the nodes without.
+
+**Queues**: with the answer about the scheduler, its queues are those of the instance, in their tree (:mod:`fairopt.imports.yarn_queues`);
+else every owner is a queue of weight 1.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,8 +27,11 @@ from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part, read_json
+from fairopt.imports.queue_tree import Forest
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.imports.yarn_queues import Offer, found_queue, queues_of
+from fairopt.queues import Queue
 
 __all__ = ["import_yarn"]
 
@@ -38,6 +44,7 @@ _ENDED = ("FINISHED", "FAILED", "KILLED", "FINISHING")
 def import_yarn(
     nodes: str | os.PathLike[str],
     apps: str | os.PathLike[str],
+    queues: str | os.PathLike[str] | None = None,
     *,
     users: str = "queue",
     weights: Mapping[str, float] | None = None,
@@ -50,12 +57,15 @@ def import_yarn(
     ----------
     nodes, apps : path
         What the ResourceManager answers, as JSON.
+    queues : path, optional
+        Its answer about the scheduler, ``/ws/v1/cluster/scheduler``: the tree of queues with weights, guarantees and limits. The result
+        says what a guarantee means in that scheduler (`Import.options`).
     users : {"queue", "user"}
-        The owner of an application.
+        The owner of an application. With ``queues``, users are queues inside those of YARN.
     weights : mapping, optional
         Weight by owner; default 1.
     demand : {"shapes", "mean"}
-        A user for each owner and shape, or one for each owner with the mean of its containers (approximate).
+        A user for each queue and shape, or one for each queue with the mean of its containers (approximate).
     lenient : bool
         Leave bad records out and count them, instead of refusing the export.
 
@@ -103,13 +113,15 @@ def import_yarn(
             groups += [(app, containers) for containers in app.containers]
     if any(containers.running for _, containers in groups):
         account.note("the containers of a running application are taken as equal, because the answer has only their sum")
+    offers = [Offer(node.name, node.labels, {"cpu": node.cores, "memory": node.memory}) for node in offered]
+    forest, queue_of = _tree(queues, [app for app, _ in groups], users, offers, account) if queues is not None else (None, {})
     labels = list(dict.fromkeys(containers.label for _, containers in groups))
     row = {label: j for j, label in enumerate(labels)}
     return assemble(
         "yarn",
         Nodes([node.name for node in offered], np.array([[node.cores, node.memory] for node in offered])),
         Tasks(
-            owner=[app.owner for app, _ in groups],
+            owner=[queue_of.get(app.queue, app.owner) if users == "queue" else app.owner for app, _ in groups],
             demands=np.array([[containers.cores, containers.memory] for _, containers in groups]).reshape(-1, 2),
             number=np.array([containers.number for _, containers in groups], float),
             allowed=np.array([[label in node.labels if label else not node.labels for node in offered] for label in labels], bool).reshape(
@@ -118,13 +130,37 @@ def import_yarn(
             place=np.array([row[containers.label] for _, containers in groups], int),
             where=[app.where for app, _ in groups],
             running=[(j, SOMEWHERE, containers.number) for j, (_, containers) in enumerate(groups) if containers.running],
+            queue=[_lowest(app, queue_of, users) for app, _ in groups] if forest else None,
         ),
         account,
         units={"cpu": "virtual cores", "memory": "GiB"},
+        forest=forest,
         own_weights=weights,
         demand=demand,
         what="container",
     )
+
+
+def _tree(
+    path: str | os.PathLike[str], apps: Sequence[_App], users: str, offers: Sequence[Offer], account: Account
+) -> tuple[Forest, dict[str, str]]:
+    """Return the queues, and the queue that applications mean by a name."""
+    forest = queues_of(path, offers, account)
+    queue_of = {}
+    more = []
+    for name in dict.fromkeys(app.queue for app in apps):
+        known = found_queue(name, forest)
+        queue_of[name] = known or name
+        if known is None:
+            account.note(f'no queue of the scheduler is "{name}", which applications name: it is in the root, with weight 1')
+            more.append(Queue(name))
+    if users == "user":
+        more += [Queue(f"{queue}/{user}", queue) for queue, user in dict.fromkeys((queue_of[app.queue], app.owner) for app in apps)]
+    return replace(forest, queues=(*forest.queues, *more)), queue_of
+
+
+def _lowest(app: _App, queue_of: Mapping[str, str], users: str) -> str:
+    return f"{queue_of[app.queue]}/{app.owner}" if users == "user" else queue_of[app.queue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +187,7 @@ class _App:
     part: Part
     name: str
     owner: str
+    queue: str
     state: str
     containers: tuple[_Containers, ...]
 
@@ -205,7 +242,9 @@ def _app(part: Part, users: str) -> _App:
                 capability = request["capability"]
                 own = _label(request.get("nodeLabelExpression")) or label
                 containers.append(_Containers(number, capability["vCores"].number(), capability["memory"].number() / 1024, own, False))
-    return _App(part, part["id"].text(), part[users].text() or f"(no {users})", state, tuple(containers))
+    return _App(
+        part, part["id"].text(), part[users].text() or f"(no {users})", part.get("queue").text("") or "(no queue)", state, tuple(containers)
+    )
 
 
 def _label(part: Part) -> str:
