@@ -63,6 +63,9 @@ class Kueue(SchedulerQueues):
         _flow(self._nodes)
         flavors = _flavors(by_name(kinds["ResourceFlavor"], account), cluster, self._nodes, account)
         self.queues = [_queue(name, self._nodes, flavors, cluster, account) for name in self._nodes]
+        strange = {r for node in self._nodes.values() for _, r in node.nominal if not cluster.having.get(r)}
+        if strange:
+            account.note(f"quotas of {joined(sorted(strange), 5)} are left out: no node has it")
         if any(node.lending for node in self._nodes.values()):
             account.note(
                 "a lending limit keeps the rest of a quota from each other queue of the cohort, and from everybody else together; "

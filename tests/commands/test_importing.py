@@ -27,6 +27,10 @@ KINDS: dict[str, list[object]] = {
     "google2011": ["--machines", EXPORTS / "google_machines.csv", "--tasks", EXPORTS / "google_tasks.csv"],
     "swf": [EXPORTS / "log.swf", "--memory", 4],
 }
+QUEUES: dict[str, list[object]] = {
+    "kubernetes": [*KINDS["kubernetes"], "--queues", EXPORTS / "kubernetes_queues.yaml"],
+    "yarn": [*KINDS["yarn"], "--queues", EXPORTS / "yarn_scheduler.json"],
+}
 PLACED = ("kubernetes", "slurm", "yarn", "swf")
 
 
@@ -83,6 +87,36 @@ def test_options_reach_the_import(tmp_path: Path) -> None:
     assert fo.load(tmp_path / "g.json").users == ("U1", "U2")
 
 
+def test_queues_of_kubernetes(tmp_path: Path) -> None:
+    """The tree, its guarantees and limits; what a guarantee means is said, and held.csv is as without queues."""
+    cluster = tmp_path / "cluster.yaml"
+    result = run("import", "kubernetes", *QUEUES["kubernetes"], "-o", cluster, "--current", tmp_path / "held.csv")
+    text = " ".join(result.stdout.split())
+    assert "solve with guarantees=surplus, such as drfh:guarantees=surplus" in text
+    assert "3 pods in no queue of Kueue: in the root, beside its queues" in text
+    assert "queues 6," in text
+    queues = {queue.name: queue for queue in fo.load(cluster).queues}
+    assert queues["company"] == fo.Queue("company", guarantee={"cpu": 35, "nvidia.com/gpu": 4}, limit={"cpu": 35, "nvidia.com/gpu": 4})
+    assert queues["research"] == fo.Queue("research", "company", guarantee={"cpu": 20, "nvidia.com/gpu": 4}, limit={"cpu": 30})
+    assert queues["services"] == fo.Queue("services", "company", 2, guarantee={"cpu": 15})
+    assert queues["shop"] == fo.Queue("shop", "services", limit={"cpu": 12, "memory": 24})
+    assert queues["ml"].parent == "research"
+    assert queues["sandbox"].parent is None
+    run("import", "kubernetes", *KINDS["kubernetes"], "-o", tmp_path / "flat.yaml", "--current", tmp_path / "flat.csv")
+    assert (tmp_path / "held.csv").read_text() == (tmp_path / "flat.csv").read_text()
+
+
+def test_queues_of_yarn(tmp_path: Path) -> None:
+    """Of 16 cores and 16 GiB, 12 for etl and 4 for adhoc, at most 8."""
+    run("import", "yarn", *QUEUES["yarn"], "-o", tmp_path / "cluster.json")
+    assert fo.load(tmp_path / "cluster.json").queues == (
+        fo.Queue("adhoc", None, 25, {"cpu": 4, "memory": 4}, {"cpu": 8, "memory": 8}),
+        fo.Queue("etl", None, 75, {"cpu": 12, "memory": 12}),
+    )
+    data = json.loads(run("import", "yarn", *QUEUES["yarn"], "--json").stdout)
+    assert data["summary"]["guarantees"] == "surplus"
+
+
 def test_people_are_told_what_was_left_out() -> None:
     """With the reason, the number, the first place, and what is approximate."""
     result = run("import", "kubernetes", *KINDS["kubernetes"])
@@ -102,6 +136,12 @@ def test_people_are_told_what_was_left_out() -> None:
         (["slurm", *KINDS["slurm"], "-o", "nowhere/cluster.yaml"], "there is no folder nowhere"),
         (["slurm", *KINDS["slurm"], "--weight", "physics"], "is not OWNER=NUMBER"),
         (["slurm", *KINDS["slurm"], "--weight", "optics=0"], "must be finite and > 0"),
+        (["kubernetes", *KINDS["kubernetes"], "--queues", EXPORTS / "yarn_scheduler.json"], "kind: this field is missing"),
+        (
+            ["kubernetes", *KINDS["kubernetes"], "--queues", EXPORTS / "kubernetes_pods.json"],
+            "there is no queue and no ResourceQuota, but Pod",
+        ),
+        (["yarn", *KINDS["yarn"], "--queues", EXPORTS / "yarn_apps.json"], "there is no scheduler.schedulerInfo in this answer"),
         (["swf", EXPORTS / "openb_nodes.csv"], "1 field instead of 18"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.optimize import linprog
 import fairopt as fo
 from fairopt.imports.account import Account
 from fairopt.imports.assembly import Nodes, assemble
+from fairopt.imports.queue_tree import Forest
 from fairopt.imports.shapes import SOMEWHERE, Tasks
 
 GROUPS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=6)
@@ -32,18 +35,65 @@ def tasks(groups: list[tuple[str, list[float], float]], nodes: int, running: lis
 UNITS = {"cpu": "cores", "memory": "GiB"}
 
 
-def test_weight_is_divided_by_what_shapes_ask_for() -> None:
-    """T w: 4 tasks of 1/10 and 2 of 3/10, so 4 : 6 of the weight 5; under DRFH both shapes are satisfied at the same level."""
+def test_an_owner_with_several_shapes_is_a_queue() -> None:
+    """The weight of the owner is that of its queue; its shapes have the same weight in it. An owner with one shape is a queue too."""
     nodes = Nodes(["n1"], np.array([[10.0, 100.0]]))
     imported = assemble(
         "test", nodes, tasks([("a", [1, 1], 4), ("a", [3, 0], 2), ("b", [1, 0], 9)], 1), Account(False), units=UNITS, own_weights={"a": 5}
     )
     instance = imported.instance
     assert instance.users == ("a/3 cpu", "a/1 cpu 1 memory", "b")
-    assert instance.weights == pytest.approx([3, 2, 1])
-    levels = instance.tasks * (instance.demands / instance.total_capacity).max(axis=1) / instance.weights
-    assert levels[0] == pytest.approx(levels[1])
+    assert instance.queues == (fo.Queue("a", weight=5), fo.Queue("b"))
+    assert instance.queue_of == ("a", "a", "b")
+    assert instance.weights.tolist() == [1, 1, 1]
     assert imported.owners == ("a", "a", "b")
+    assert imported.queues == {"a": ("a",), "b": ("b",)}
+    assert imported.to_frame()["weight"].to_dict() == {"a": 5, "b": 1}
+    assert imported.options == {}
+
+
+@pytest.mark.parametrize("demand", ["shapes", "mean"])
+def test_owners_with_one_shape_each_need_no_tree(demand: Any) -> None:
+    """They are users with the weights of owners."""
+    groups = [("a", [1.0, 1.0], 4.0), ("b", [1.0, 0.0], 9.0)]
+    imported = assemble(
+        "test", Nodes(["n"], np.array([[9.0, 9.0]])), tasks(groups, 1), Account(False), units=UNITS, own_weights={"b": 2}, demand=demand
+    )
+    assert imported.instance.weights.tolist() == [1, 2]
+    assert (imported.instance.queues, imported.queues) == ((), {})
+    assert imported.to_frame()["weight"].to_dict() == {"a": 1, "b": 2}
+
+
+def test_quotas_on_nodes_become_quotas_on_rows() -> None:
+    """Four equal nodes, of which a quota names two, one of them closed: three rows become two; what nobody has is left out."""
+    groups = tasks([("a", [1, 1], 1)], 3)
+    queue = fo.Queue(
+        "top",
+        limit={"cpu": 4, "disk": 1},
+        quotas=[fo.Quota(["n1", "n3", "closed"], {"cpu": 2}, name="fast"), fo.Quota(["closed"], {"cpu": 1})],
+    )
+    forest = Forest((queue, fo.Queue("a", "top", 2)), "clamp", "Test")
+    imported = assemble("test", Nodes(["n1", "n2", "n3"], np.full((3, 2), 4.0)), groups, Account(False), units=UNITS, forest=forest)
+    instance = imported.instance
+    assert (instance.servers, instance.counts.tolist()) == (("n1 +1", "n2"), [2, 1])
+    assert instance.queues == (
+        fo.Queue("top", limit={"cpu": 4}, quotas=[fo.Quota(["n1 +1"], {"cpu": 2}, name="fast")]),
+        fo.Queue("a", "top", 2),
+    )
+    assert (imported.options, imported.summary["guarantees"]) == ({"guarantees": "clamp"}, "clamp")
+    assert any(note.startswith("what a guarantee means in Test: shares rise by weights") for note in imported.notes)
+
+
+def test_guarantees_that_do_not_fit_are_said() -> None:
+    """Children with 3 and 4 in a queue with 5, on a node of 4."""
+    queues = (fo.Queue("top", guarantee={"cpu": 5}), fo.Queue("a", "top", guarantee={"cpu": 3}), fo.Queue("b", "top", guarantee={"cpu": 4}))
+    groups = tasks([("a", [1, 1], 1), ("b", [1, 1], 1)], 1)
+    for within in (False, True):
+        forest = Forest(queues, "surplus", "Test", within=within)
+        notes = assemble("test", Nodes(["n"], np.array([[4.0, 4.0]])), groups, Account(False), units=UNITS, forest=forest).notes
+        assert any("guarantees of cpu exceed the cluster by 3" in note for note in notes)
+        assert any("2 more than the queue itself (5)" in note for note in notes)
+        assert any("top: guaranteed less than the queues in it together, a misconfiguration in Test" in note for note in notes) == within
 
 
 @settings(max_examples=40)
@@ -189,6 +239,14 @@ def test_what_can_never_start_is_left_out_and_counted() -> None:
     )
     assert imported.instance.users == ("a",)
     assert {why.split(" ")[0]: number for (_, why), (number, _) in imported.why_left_out.items()} == {"asks": 7, "larger": 3}
+
+
+def test_a_queue_may_be_given_a_weight() -> None:
+    """By its name, beside the owners."""
+    forest = Forest((fo.Queue("top"), fo.Queue("a", "top")))
+    nodes = Nodes(["n"], np.array([[4.0, 4.0]]))
+    imported = assemble("test", nodes, tasks([("a", [1, 1], 2)], 1), Account(False), units=UNITS, forest=forest, own_weights={"top": 3})
+    assert [queue.weight for queue in imported.instance.queues] == [3, 1]
 
 
 def test_a_weight_for_nobody_is_refused() -> None:

@@ -99,19 +99,12 @@ def test_tasks_that_run_wait_and_are_over() -> None:
     assert result.summary["priority classes"] == {"high": 2}
 
 
-def test_weights_are_those_of_the_namespace_divided_by_what_shapes_ask_for() -> None:
-    """T w in exact arithmetic."""
+def test_weights_are_those_of_the_namespace() -> None:
+    """A namespace is a queue, and its shapes of pods are users of weight 1 in it."""
     result = fo.import_kubernetes(NODES, PODS, weights={"shop": 3})
-    instance = result.instance
-    total = [sum(Fraction(value) for value in column) for column in instance.capacities.T.tolist()]
-    asked = [
-        Fraction(tasks) * max(Fraction(value) / total[r] for r, value in enumerate(row))
-        for tasks, row in zip(instance.tasks.tolist(), instance.demands.tolist(), strict=True)
-    ]
-    for owner, weight in (("shop", 3), ("ml", 1), ("sandbox", 1)):
-        own = [n for n, each in enumerate(result.owners) if each == owner]
-        expected = [float(weight * asked[n] / sum(asked[m] for m in own)) for n in own]
-        assert instance.weights[own] == pytest.approx(expected, rel=1e-12)
+    assert {queue.name: queue.weight for queue in result.instance.queues} == {"ml": 1, "sandbox": 1, "shop": 3}
+    assert result.instance.queue_of == result.owners
+    assert (result.instance.weights == 1).all()
 
 
 @pytest.mark.parametrize(

@@ -95,17 +95,65 @@ def test_what_is_no_demand_is_counted() -> None:
     }
 
 
-def test_weights_of_accounts_are_shares_divided_down_the_tree() -> None:
-    """Below the root physics has 6 and biology 2; of physics only optics has jobs, so it has all 6."""
-    result = fo.import_slurm(NODES, JOBS, ASSOCIATIONS)
-    weights = result.to_frame()["weight"]
-    assert weights.to_dict() == pytest.approx({"biology": 2, "optics": 6})
+TREE = {"biology": (None, 2), "biology/cyd": ("biology", 1), "biology/dee": ("biology", 1), "physics": (None, 6)}
+TREE |= {"optics": ("physics", 2), "optics/ada": ("optics", 3), "optics/ben": ("optics", 1)}
 
 
-def test_weights_of_users_are_shares_divided_down_the_tree() -> None:
-    """Optics: ada 3 and ben 1 of 6; biology: cyd 1 and dee 1 of 2."""
-    result = fo.import_slurm(NODES, JOBS, ASSOCIATIONS, users="user")
-    assert result.to_frame()["weight"].to_dict() == pytest.approx({"ada": 4.5, "ben": 1.5, "cyd": 1, "dee": 1})
+@pytest.mark.parametrize(
+    ("users", "weights"), [("account", {"biology": 2, "optics": 2}), ("user", {"ada": 3, "ben": 1, "cyd": 1, "dee": 1})]
+)
+def test_accounts_and_their_users_are_a_tree(users: str, weights: dict[str, float]) -> None:
+    """Shares count among siblings; acoustics has no jobs. Owners are accounts or users, the tree is the same."""
+    result = fo.import_slurm(NODES, JOBS, ASSOCIATIONS, users=users)
+    assert {queue.name: (queue.parent, queue.weight) for queue in result.instance.queues} == TREE
+    assert result.to_frame()["weight"].to_dict() == weights
+    assert set(result.instance.queue_of) == {"optics/ada", "optics/ben", "biology/cyd", "biology/dee"}
+    assert all(user.startswith(f"{queue}") for user, queue in zip(result.instance.users, result.instance.queue_of, strict=True))
+    assert result.options == {}  # Slurm guarantees nothing
+
+
+def test_own_weights_of_accounts_and_users() -> None:
+    """An account has one queue. A user may have one in each account: all get the weight."""
+    by_account = fo.import_slurm(NODES, JOBS, ASSOCIATIONS, weights={"optics": 9}).instance.queues
+    assert {queue.name: queue.weight for queue in by_account if queue.weight == 9} == {"optics": 9}
+    by_user = fo.import_slurm(NODES, JOBS, ASSOCIATIONS, users="user", weights={"ada": 9}).instance.queues
+    assert {queue.name for queue in by_user if queue.weight == 9} == {"optics/ada"}
+
+
+def association(account: str, user: str = "", tres: list[dict[str, Any]] | None = None, **more: Any) -> dict[str, Any]:
+    """Make an association."""
+    return {"account": account, "user": user, "shares_raw": 1, "max": {"tres": {"total": tres or []}}, **more}
+
+
+def test_limits_of_associations(tmp_path: Path) -> None:
+    """GrpTRES: 100 CPUs, 64 GiB, 4 GPUs and 2 of the a100 on their nodes; licences and nodes are said to be left out; -1 is no limit."""
+    a100 = [
+        {"type": "gres", "name": "gpu:a100", "count": 2},
+        {"type": "license", "name": "abaqus", "count": 3},
+        {"type": "node", "count": 1},
+    ]
+    limits = [{"type": "cpu", "count": 100}, {"type": "mem", "count": 65536}, {"type": "gres", "name": "gpu", "count": 4}, *a100]
+    path = tmp_path / "associations.json"
+    listed = [association("a", tres=limits), association("a", "u", [{"type": "cpu", "count": {"set": True, "number": 7}}])]
+    listed += [association("b", tres=[{"type": "cpu", "count": -1}], shares_raw=0, parent_account="a")]
+    listed += [association("b", "u", [{"type": "cpu", "count": 5}], partition="batch")]
+    path.write_text(json.dumps({"associations": listed}))
+    nodes = [node("n1", gres="gpu:a100:4"), node("n2", gres="gpu:v100:4"), node("n3")]
+    jobs = [job(1, "cpu=4,mem=8G,node=1,gres/gpu=1"), job(2, account="b")]
+    result = imported(tmp_path, nodes, jobs, associations=path)
+    assert result.instance.servers == ("n1", "n2", "n3")
+    assert result.instance.queues == (
+        fo.Queue("a", limit={"cpu": 100, "memory": 64, "gpu": 4}, quotas=[fo.Quota(["n1"], limit={"gpu": 2}, name="gpu:a100")]),
+        fo.Queue("a/u", "a", limit={"cpu": 7}),
+        fo.Queue("b", "a", 0.001),
+        fo.Queue("b/u", "b"),
+    )
+    for text in (
+        "GrpTRES of license/abaqus and node are left out",
+        "with a partition are left out",
+        "the associations lack 1 user of jobs",
+    ):
+        assert any(text in note for note in result.notes), text
 
 
 def test_partitions_may_come_from_a_file_of_their_own(tmp_path: Path) -> None:
@@ -162,9 +210,12 @@ def test_accounts_above_themselves_are_refused(tmp_path: Path, tree: dict[str, s
 
 
 def test_a_deep_tree_of_accounts(tmp_path: Path) -> None:
-    """Deeper than Python's stack; every account is the only one below its parent, so the shares of the uppermost count."""
+    """Deeper than Python's stack."""
     tree = [{"account": f"x{j}", "parent_account": f"x{j + 1}", "shares_raw": 1 + j} for j in range(3000)]
     associations = tmp_path / "associations.json"
     associations.write_text(json.dumps({"associations": tree}))
     result = imported(tmp_path, [node("n1")], [job(1, account="x0")], associations=associations)
-    assert result.instance.weights == pytest.approx([1.0])  # of x3000, which the associations lack
+    parents = {queue.name: queue.parent for queue in result.instance.queues}
+    assert len(parents) == 3002  # and x3000, which the associations lack
+    assert (parents["x3000"], parents["x0"], parents["x0/u"]) == (None, "x1", "x0")
+    assert result.instance.queue_of == ("x0/u",)
