@@ -5,8 +5,9 @@ Each row is one allocation. Its measures are those of `fairopt.analysis.measures
 
     sum_n phi[n] x[n] / max over all allocations of divisible tasks of sum_n phi[n] x[n],
 
-with phi = 1 where weights are per resource. The notion "efficiency" attains the maximum. If a row cannot be computed, it says why, and the
-other rows are computed all the same. If an allocation is infeasible, its row says where and by how much.
+with phi = 1 where weights are per resource or among the users of a queue. Of queues, the limits alone bound the maximum. The notion
+"efficiency" attains the maximum. If a row cannot be computed, it says why, and the other rows are computed all the same. If an
+allocation is infeasible, its row says where and by how much.
 
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]], users=["A", "B"], resources=["cpu", "memory"])
@@ -42,6 +43,7 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.queues import Queue, Quota
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
@@ -146,14 +148,22 @@ def compare(
 # Rows ----------------------------------------------------------------------------------------------------------------------------
 
 
+def _limits_alone(queue: Queue) -> Queue:
+    """Return a queue with its limits, and nothing else that says who gets what."""
+    quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in queue.quotas if quota.limit]
+    return Queue(queue.name, queue.parent, limit=queue.limit, quotas=quotas)
+
+
 class _Work:
     """Computes the rows; computes every exact allocation only once."""
 
     def __init__(self, instance: Instance, sharing: Sharing, integral: bool, time_limit: float | None) -> None:
         self.instance, self.sharing, self.integral, self.time_limit = instance, sharing, integral, time_limit
         self.solved: dict[tuple[Any, ...], Allocation | FairoptError] = {}
-        # Weights per resource give no weight of a task: phi = 1 then.
-        counted = instance if instance.weights.ndim == 1 else instance.replace(weights=None)
+        # Weights per resource, and weights among the users of a queue, give no weight of a task: phi = 1 then.
+        counted = instance if instance.weights.ndim == 1 and not instance.is_tree else instance.replace(weights=None)
+        if instance.is_tree:
+            counted = counted.replace(guarantees=None, queues=[_limits_alone(queue) for queue in instance.queues])
         self.weights = counted.weights
         self.largest_total, self.without = float("nan"), ""
         try:

@@ -622,3 +622,12 @@ def test_who_takes_part() -> None:
     assert takes_part(instance).tolist() == [True, False, False, False]
     row = fo.compare(instance)["drfh"]
     assert (row.jain, row.smallest_share) == (1, 1)
+
+
+def test_task_efficiency_in_a_tree_is_within_the_limits_of_its_queues() -> None:
+    """10 cores, at most 4 for a: 6 tasks of b and 2 of a, of 2 cores each. Weights and guarantees of queues do not bound the total."""
+    queues = [fo.Queue("a", weight=3, guarantee={"cpu": 2}, limit={"cpu": 4}), fo.Queue("b", weight=2)]
+    instance = fo.Instance([[10]], [[2], [1]], tasks=[5, 6], resources=["cpu"], queues=queues, queue_of=["a", "b"])
+    comparison = fo.compare(instance, allocations={"mine": [[1], [5]]})
+    assert comparison.largest_total == pytest.approx(8)
+    assert comparison["mine"].efficiency == pytest.approx(6 / 8)

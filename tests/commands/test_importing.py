@@ -93,7 +93,7 @@ def test_queues_of_kubernetes(tmp_path: Path) -> None:
     result = run("import", "kubernetes", *QUEUES["kubernetes"], "-o", cluster, "--current", tmp_path / "held.csv")
     text = " ".join(result.stdout.split())
     assert "solve with guarantees=surplus, such as drfh:guarantees=surplus" in text
-    assert "3 pods in no queue of Kueue: in the root, beside its queues" in text
+    assert "2 pods in no queue of Kueue: in the root, beside its queues" in text
     assert "queues 6," in text
     queues = {queue.name: queue for queue in fo.load(cluster).queues}
     assert queues["company"] == fo.Queue("company", guarantee={"cpu": 35, "nvidia.com/gpu": 4}, limit={"cpu": 35, "nvidia.com/gpu": 4})
