@@ -42,8 +42,8 @@ class Level:
     Attributes
     ----------
     value : float
-        The common share U[n] / phi[n]. Of a tree of queues that is filled, the time of the ``part``: how far a child of the root of weight 1
-        has risen in it.
+        The common share U[n] / phi[n]. Of a tree of queues that is filled, the time of its
+        ``part``: how far a child of the root of weight 1 has risen in it.
     users : tuple of str
     prices : array (servers, resources) or (servers, 1), or None
         Dual prices that prove the level. One more unit of a resource (or, under time division, of the time of every server of the row)

@@ -10,6 +10,7 @@ The rules of a tree are options of every notion that equalises a share:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -128,6 +129,7 @@ def _guarantees(instance: Instance, weights: FloatArray, depth: int, users: IntA
         return None
     limits = stack_rows(instance, rows, users, servers)
     names = tuple(rows[key].name for key in limits.keys[:, 0])
+    limits = replace(limits, keys=np.column_stack([np.arange(len(limits)), np.full(len(limits), -1)]))
     return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, names)
 
 

@@ -25,9 +25,10 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, SolverUnavailable
 from fairopt.instance import FloatArray
-from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Feature, Leximin, Program, Solution, Stage, Total, Tradeoff, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Status, Way, final_levels
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below, solve_levels
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 
 __all__ = ["CVXPY", "status_of"]
 
@@ -63,7 +64,9 @@ class CVXPY(Backend):
 
     name = "cvxpy"
     title = "CVXPY: every convex goal, by Clarabel or any solver that CVXPY knows"
-    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS})
+    features = frozenset(
+        {Feature.TREE, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.ALPHA_FAIR, Feature.TRADEOFF, Feature.SEVERAL_SERVERS}
+    )
     package = "cvxpy"
     requirement = "pip install cvxpy"
     takes_solver = True
@@ -86,6 +89,8 @@ class CVXPY(Backend):
             solution = task.alpha_fair(program.goal)
         elif isinstance(program.goal, Tradeoff):
             solution = task.tradeoff(program.goal)
+        elif isinstance(program.goal, TreeFilling):
+            solution = task.filling(program.goal, tolerance)
         else:
             assert isinstance(program.goal, Leximin | Equalize)
             solution = task.levels(program.goal, tolerance)
@@ -236,6 +241,18 @@ class _Task:
         found = solve_levels(program, per_level, _Levels(self, goal), together, settle_below(tolerance))
         return replace(found, iterations=self.iterations, programs_solved=self.solved)
 
+    def filling(self, goal: TreeFilling, tolerance: float) -> Solution:
+        """One linear program a level, with the extra limits of the part."""
+        made: list[_Task] = []
+
+        def solver_of(of_part: Program, _: TreeGoal) -> _Levels:
+            made.append(_Task(self.cp, self.solver, of_part, self.deadline))
+            return _Levels(made[-1], Leximin(np.ones(len(of_part.users))))
+
+        found = solve_tree(self.program, goal, solver_of, settle_below(tolerance))
+        self.seconds["compile"] += sum(task.seconds["compile"] for task in made)
+        return replace(found, iterations=sum(task.iterations for task in made), programs_solved=sum(task.solved for task in made))
+
 
 class _Levels:
     """The linear programs of levels, each stated anew; levels in one unit for all."""
@@ -259,6 +276,7 @@ class _Levels:
         levels[scaled.members] = (self.rows @ y) * unit
         cost = (scaled.use.T @ prices) / self.rows.data
         q[scaled.members] = np.minimum.reduceat(cost, scaled.first) / unit
-        reached = float(((levels[scaled.members][rising] / unit - start[rising]) / rate[rising]).min()) * unit
+        up = rising & (rate > 0)
+        reached = float(((levels[scaled.members][up] / unit - start[up]) / rate[up]).min()) * unit
         proof = Proof.of(course.lowered(levels), scaled.prices(prices * unit), q, float(prices.sum()))
         return Step(scaled.tasks(y), levels, reached, proof)

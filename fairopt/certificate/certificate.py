@@ -120,8 +120,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
     Parameters
     ----------
     program : Program
-        Its goal is TreeFilling, Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate, pass its ``part`` of each
-        server.
+        Its goal is TreeFilling, Leximin, Equalize, Total, AlphaFair, Tradeoff, Equilibrium or Disjunctive. For Separate,
+        pass its ``part`` of each server.
     solution : Solution
         If it holds a number that is not finite, all residuals are infinite.
     """

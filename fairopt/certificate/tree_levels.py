@@ -6,8 +6,8 @@ prices p >= 0, with S + rate t the shares of users who rise and S those of the o
 
     p.b - sum over all users of q S  -  t sum over users who rise of q rate  >=  0,
 
-and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point that
-the answer reports for the end of the part; this point shows that the shares can be reached.
+and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point
+that the answer reports for the end of the part; this point shows that the shares can be reached.
 
 Without prices, rates may change only where somebody has all its tasks, or where a user under a clamp has caught up.
 
@@ -57,7 +57,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         levels = program.per_user(x * per_level)
         proofs = LevelProofs(of_part, per_level, x, levels, levels, np.zeros(levels.size))
         for stage in (stage for stage in solution.stages if stage.part == number):
-            change, users = way.event()
+            change, _ = way.event()
             late = _SAME_TIME * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
                 return _NEVER

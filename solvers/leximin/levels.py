@@ -56,7 +56,7 @@ log = logging.getLogger(__name__)
 
 NOISE = 1e-13  # a smaller part of all spending proves nothing
 _GAIN = 1e-11  # a smaller part of a level is none
-_GAIN_OF_LEAST = 1e-7  # nor is a smaller part of the least by which levels are judged
+_GAIN_OF_LEAST = 1e-6  # nor is a smaller part of the least by which levels are judged
 DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage
+from fairopt.program.own_limits import OwnLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
 from fairopt.solvers.leximin.levels import Course, LevelSolver, exactly, raise_levels
 
@@ -53,28 +54,25 @@ class TreeGoal:
         return Course(way.rising.copy(), way.shares.users - way.rate * way.t, way.rate, way.least)
 
 
-def solve_tree(
-    program: Program, goal: TreeFilling, caps: FloatArray, solver_of: Callable[[Program, TreeGoal], LevelSolver], settle_at: float
-) -> Solution:
+def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program, TreeGoal], LevelSolver], settle_at: float) -> Solution:
     """Fill a tree.
 
     Parameters
     ----------
     program : Program
     goal : TreeFilling
-    caps : array (users,)
-        Shares at which users have all their tasks, where the engine leaves that limit out of its rows; inf for the others.
     solver_of : function
         From the program of a part, which has its extra limits, and the course to the engine's solver.
     settle_at : float
         Who can rise by less, relative to its share, is settled.
     """
+    caps = OwnLimits(program, program.utilities).even_caps()
     per_level, most = program.utilities, program.per_user(program.largest() * program.utilities)
     shares, stages = goal.nothing(), tuple[Stage, ...]()
     x, before, ends = np.zeros(program.n_pairs), None, list[FloatArray]()
     for number, part in enumerate(goal.parts):
         extra = part.limits(before)
-        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        of_part = program if extra is None else _with_guarantees(program, extra, part.names)
         room = most if extra is None else program.per_user(of_part.largest() * per_level)
         way = goal.course(part, shares, room > 0, most, caps)
         if way.rising.any():
@@ -85,3 +83,9 @@ def solve_tree(
         before = x
         ends.append(x)
     return Solution(x, stages, parts=tuple(ends))
+
+
+def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:
+    """Return the program with the extra limits of a part behind its own."""
+    numbered = replace(extra, keys=extra.keys + [len(program.queue_limits), 0])
+    return replace(program, limits=Limits.stack([program.limits, numbered]), queue_limits=program.queue_limits + names)

@@ -34,8 +34,7 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
         made.append(LevelPrograms(LevelProblem.of(of_part, goal), deadline))
         return _Steps(made[-1], settle_below(tolerance))
 
-    caps = LevelProblem.of(program, goal).own.even_caps()
-    found = solve_tree(program, goal, caps, solver_of, settle_below(tolerance))
+    found = solve_tree(program, goal, solver_of, settle_below(tolerance))
     return replace(found, iterations=sum(each.iterations for each in made), programs_solved=sum(each.programs for each in made))
 
 

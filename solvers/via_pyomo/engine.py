@@ -19,11 +19,11 @@ import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, Unsupported
 from fairopt.instance import FloatArray
-from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Program, Solution, Total
+from fairopt.program import Alternative, Disjunctive, Equalize, Feature, Leximin, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Status
 from fairopt.solvers.highs_model import HighsModel
 from fairopt.solvers.via_pyomo import model as pyomo_model
-from fairopt.solvers.via_pyomo.levels import solve_levels
+from fairopt.solvers.via_pyomo.levels import solve_filling, solve_levels
 
 __all__ = ["Pyomo", "to_model"]
 
@@ -41,7 +41,9 @@ class Pyomo(Backend):
 
     name = "pyomo"
     title = "Pyomo: models to extend and write, and choices among alternatives; HiGHS, or any of its solvers"
-    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
+    features = frozenset(
+        {Feature.TREE, Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.DISJUNCTIVE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
+    )
     package = "pyomo"
     requirement = "pip install pyomo"
     takes_solver = True
@@ -59,6 +61,8 @@ class Pyomo(Backend):
             return _choose(program, engine, deadline)
         if isinstance(goal, Total):
             return _total(program, goal, engine, deadline)
+        if isinstance(goal, TreeFilling):
+            return solve_filling(program, goal, engine, tolerance, deadline)
         assert isinstance(goal, Leximin | Equalize)
         return solve_levels(program, goal, engine, tolerance, deadline)
 

@@ -14,13 +14,14 @@ import numpy as np
 
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray
-from fairopt.program import Equalize, Leximin, Program, Solution, Stage
+from fairopt.program import Equalize, Leximin, Program, Solution, Stage, TreeFilling
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.leximin.levels import Course, Proof, Step, Together, settle_below
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
 from fairopt.solvers.via_pyomo import model as pyomo_model
 
-__all__ = ["solve_levels"]
+__all__ = ["solve_filling", "solve_levels"]
 
 
 def solve_levels(program: Program, goal: Leximin | Equalize, engine: Any, tolerance: float, deadline: Deadline) -> Solution:
@@ -38,6 +39,19 @@ def solve_levels(program: Program, goal: Leximin | Equalize, engine: Any, tolera
     together = Together(solver.reach > 0, isinstance(goal, Equalize))
     found = by_levels(program, per_level, solver, together, settle_below(tolerance))
     return dataclasses.replace(found, programs_solved=solver.programs)
+
+
+def solve_filling(program: Program, goal: TreeFilling, engine: Any, tolerance: float, deadline: Deadline) -> Solution:
+    """Return the filling of a tree of queues, each part as a model of its own."""
+    made: list[_Levels] = []
+
+    def solver_of(of_part: Program, _: TreeGoal) -> _Levels:
+        alike = Leximin(np.ones(len(program.users)))  # what a level is; the course says who rises how fast
+        made.append(_Levels(dataclasses.replace(of_part, goal=alike), alike, program.utilities, engine, deadline))
+        return made[-1]
+
+    found = solve_tree(program, goal, solver_of, settle_below(tolerance))
+    return dataclasses.replace(found, programs_solved=sum(each.programs for each in made))
 
 
 class _Levels:
@@ -68,14 +82,14 @@ class _Levels:
         self.programs += 1
         y = np.maximum(pyomo_model.values(self.variables), 0.0) * self.room
         y /= max(1.0, float((scaled.limits.matrix @ y).max(initial=0.0)))
-        levels, rising = program.per_user(y * self.per_level) * unit, course.rising
+        levels, up = program.per_user(y * self.per_level) * unit, course.rising & (course.rate > 0)
         prices = pyomo_model.prices(self.model, scaled)
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, program.pair_users, (scaled.limits.matrix.T @ prices) / self.per_level / unit)
         q[np.isinf(q) | (self.reach == 0)] = 0.0
-        if isinstance(scaled.goal, Leximin) and not q[rising].any():
+        if isinstance(scaled.goal, Leximin) and not q[up].any():
             raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
-        t = float(((levels[rising] - course.start[rising]) / course.rate[rising]).min())
+        t = float(((levels[up] - course.start[up]) / course.rate[up]).min())
         full = prices * unit / np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
         proof = Proof.of(course.lowered(levels), full, q, float(prices @ scaled.limits.bounds))
         return Step(y * self.scale, levels, t, proof)

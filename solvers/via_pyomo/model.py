@@ -38,6 +38,7 @@ COMPONENT = {
     LimitKind.TASKS: "tasks",
     LimitKind.SLICE: "slices",
     LimitKind.PARALLELISM: "parallelism",
+    LimitKind.QUEUE: "queues",
 }
 _HIGHS = ("appsi_highs", "highs")
 _NOISE = 1e-12  # a multiplier below this part of the largest is none
