@@ -21,6 +21,7 @@ the bottom up, as these systems describe it; they share no code with the rest.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -969,11 +970,14 @@ def main() -> int:
     parser.add_argument("--notion", default="drfh")
     parser.add_argument("--bound", type=float, default=1e-8, help="the largest relative difference of shares")
     parser.add_argument("--failures", type=int, default=3, help="stop after so many")
+    parser.add_argument("--guarantees", choices=("surplus", "clamp"), help="default: they take turns")
+    parser.add_argument("--queue-share", choices=("dominant", "sum"), help="default: that of the notion, and in every fourth tree the sum")
     arguments = parser.parse_args()
+    logging.getLogger("fairopt").setLevel(logging.ERROR)
     worst, failures, started = 0.0, 0, time.perf_counter()
     for seed in range(arguments.seed, arguments.seed + arguments.instances):
-        guarantees: Guarantees = "clamp" if seed % 3 == 1 else "surplus"
-        queue_share: QueueShare | None = "sum" if seed % 4 == 3 else None
+        guarantees: Guarantees = arguments.guarantees or ("clamp" if seed % 3 == 1 else "surplus")
+        queue_share: QueueShare | None = arguments.queue_share or ("sum" if seed % 4 == 3 else None)
         instance = random_tree(seed)
 
         def gap(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
