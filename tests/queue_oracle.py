@@ -955,11 +955,14 @@ def smaller(instance: fo.Instance, fails: Callable[[fo.Instance], bool]) -> fo.I
 
 
 def ask(instance: fo.Instance, notion: str, guarantees: Guarantees, queue_share: QueueShare | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares by fairopt and by the oracle."""
+    """Return the tasks of the users by fairopt and by the oracle, as parts of what each user could run alone."""
     allocation = fo.solve(instance, notion, guarantees=guarantees, queue_share=queue_share)
     chosen = queue_share or ("dominant" if notion in ("drf", "drfh") else "sum")
     per_task = share_per_task(instance, notion)
-    return allocation.tasks_per_user * per_task, shares(instance, per_task, guarantees=guarantees, queue_share=chosen)
+    alone = np.minimum(instance.rates.sum(axis=1), instance.tasks)
+    alone = np.where(alone > 0, alone, 1.0)
+    tasks = shares(instance, per_task, guarantees=guarantees, queue_share=chosen) / np.where(per_task > 0, per_task, 1.0)
+    return allocation.tasks_per_user / alone, tasks / alone
 
 
 def main() -> int:
