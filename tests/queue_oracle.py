@@ -37,12 +37,14 @@ import fairopt as fo
 
 __all__ = [
     "Oracle",
+    "ask",
     "by_htcondor",
     "by_kai",
     "by_yarn",
     "constructor",
     "difference",
     "exact_shares",
+    "gap",
     "leximin",
     "nested",
     "random_pool",
@@ -50,6 +52,7 @@ __all__ = [
     "share_per_task",
     "shares",
     "smaller",
+    "tasks_alone",
 ]
 
 Number = Any  # float, or Fraction where an answer is exact
@@ -873,6 +876,18 @@ def difference(mine: Any, theirs: Any) -> float:
     return float((np.abs(mine - theirs) / np.where(scale > 1e-12, scale, 1.0)).max(initial=0.0))
 
 
+def gap(mine: Any, theirs: Any, alone: Any = 1.0) -> float:
+    """Return the largest difference of tasks, relative to the larger, or to a ten-thousandth of what a user could run alone."""
+    mine, theirs = np.asarray(mine, float) / alone, np.asarray(theirs, float) / alone
+    return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), 1e-4)).max(initial=0.0))
+
+
+def tasks_alone(instance: fo.Instance) -> np.ndarray:
+    """Return what each user could run alone; 1 for users who cannot run."""
+    alone = np.minimum(instance.rates.sum(axis=1), instance.tasks)
+    return np.where(alone > 0, alone, 1.0)
+
+
 def constructor(instance: fo.Instance) -> str:
     """Return Python text that builds the instance."""
     lists = {
@@ -959,8 +974,7 @@ def ask(instance: fo.Instance, notion: str, guarantees: Guarantees, queue_share:
     allocation = fo.solve(instance, notion, guarantees=guarantees, queue_share=queue_share)
     chosen = queue_share or ("dominant" if notion in ("drf", "drfh") else "sum")
     per_task = share_per_task(instance, notion)
-    alone = np.minimum(instance.rates.sum(axis=1), instance.tasks)
-    alone = np.where(alone > 0, alone, 1.0)
+    alone = tasks_alone(instance)
     tasks = shares(instance, per_task, guarantees=guarantees, queue_share=chosen) / np.where(per_task > 0, per_task, 1.0)
     return allocation.tasks_per_user / alone, tasks / alone
 
@@ -983,18 +997,18 @@ def main() -> int:
         queue_share: QueueShare | None = arguments.queue_share or ("sum" if seed % 4 == 3 else None)
         instance = random_tree(seed)
 
-        def gap(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
+        def miss(candidate: fo.Instance, options: Any = (arguments.notion, guarantees, queue_share)) -> float:
             try:
-                return difference(*ask(candidate, *options))
+                return gap(*ask(candidate, *options))
             except fo.FairoptError as error:
                 print(f"    {type(error).__name__}: {str(error)[:150]}", file=sys.stderr)
                 return float("inf")
 
-        found = gap(instance)
+        found = miss(instance)
         worst = max(worst, found)
         if found > arguments.bound:
             failures += 1
-            small = smaller(instance, lambda candidate, gap=gap: gap(candidate) > arguments.bound)  # type: ignore[misc]
+            small = smaller(instance, lambda candidate, miss=miss: miss(candidate) > arguments.bound)  # type: ignore[misc]
             print(f"seed {seed}, {arguments.notion}, guarantees={guarantees!r}, queue_share={queue_share!r}: {found:.1e}")
             print(constructor(small))
             try:
