@@ -877,9 +877,9 @@ def difference(mine: Any, theirs: Any) -> float:
 
 
 def gap(mine: Any, theirs: Any, alone: Any = 1.0) -> float:
-    """Return the largest difference of tasks, relative to the larger, or to a ten-thousandth of what a user could run alone."""
+    """Return the largest difference of tasks, relative to the larger, or to a thousandth of what a user could run alone."""
     mine, theirs = np.asarray(mine, float) / alone, np.asarray(theirs, float) / alone
-    return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), 1e-4)).max(initial=0.0))
+    return float((np.abs(mine - theirs) / np.maximum(np.maximum(mine, theirs), 1e-3)).max(initial=0.0))
 
 
 def tasks_alone(instance: fo.Instance) -> np.ndarray:
