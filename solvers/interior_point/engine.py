@@ -33,14 +33,8 @@ from fairopt.wording import plural
 __all__ = ["InteriorPoint"]
 
 _GOOD = 1e-9  # good enough to stop looking
-# From what size on, pairs times limits, the structured path is the faster one. Seconds of a processor, this and HiGHS, demands positive
-# and every pair eligible, users x servers x resources. One level: 100 x 20 x 2 0.008, 0.010; 200 x 30 x 3 0.016, 0.053; 1,000 x 10 x 2
-# 0.026, 0.060; 3,000 x 5 x 2 0.029, 0.21; 50 x 100 x 2 0.011, 0.049; 1,000 x 100 x 3, three in a hundred pairs 0.15, 0.32. Users whose
-# tasks end: 300 x 20 x 2 0.03, 0.06; 3,000 x 10 x 3 0.3 to 0.5, 1.2; 1,000 x 100 x 3 0.5, 8.8.
-# Users with one to three servers each have many levels: 1,000 x 20 x 2 (12 of them) 0.14, 0.09; 1,000 x 50 x 2 (47) 0.57, 0.58;
-# 2,000 x 50 x 2 (34) 0.64, 0.69; 3,000 x 50 x 3 (82) 2.4, lost after 13; 5,000 x 100 x 3 (172) 8, lost. Where tasks end 1,000 x 50 x 2
-# 0.92, 0.76.
-# Totals: 1,000 x 10 x 2 0.020, 0.023; 3,000 x 10 x 2 0.044, 0.10; 1,000 x 30 x 3 0.053, 0.089; 300 x 100 x 3 0.050, 0.077.
+# Sizes, pairs times limits of servers, from which on the path for levels is faster than HiGHS: in general, and where users have at most
+# _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
@@ -172,10 +166,9 @@ class InteriorPoint(Backend):
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Look for the libraries once: that takes 2 to 5 ms, limiting their threads 0.01 ms.
+    """Look for the libraries once, which takes longer than limiting their threads.
 
-    Steps of a structured path are many small products, a Schur complement, its factor. Two threads wait for each other: on two cores
-    that have other work as well, 300 rows of 3,000 limits take 11 ms by one thread, 220 ms by two; 2,000 rows 0.32 s and 0.47 s.
+    The steps of a path are many small products, for which threads would only wait for each other (benchmarks/results/choices.md).
     """
     return ThreadpoolController()
 

@@ -42,15 +42,13 @@ _NEAR, _WIDER = 0.01, 4.0  # how far around in logarithms, and how much farther 
 _MOST_LPS = 60  # for a level; two or three are usual
 _ROUNDING = 1e-13  # part of a user's level
 _LEAST = 1e-3  # of what is wanted: without it nothing would be chosen
-# From how many users on, and users to a shared limit. Seconds of a processor, this and the LPs of all users, jobs that are on one server at
-# a time x classes: 60 x 3 0.049, 0.021; 200 x 3 0.041, 0.051; 1,000 x 3 0.052, 0.35; 300 x 6 0.049, 0.097; 1,000 x 10 0.073, 1.3. Where
-# no user has a limit of its own but tasks, the LPs are better (13 levels of 1,000 x 10 x 2 0.46, 0.092): prices of twenty limits are
-# harder to guess, and nothing but a few servers is to be shared among the users who are left at a level.
+# Numbers of users, and of users for each shared limit, from which on restricted LPs are faster than full LPs. Where users have no limits of
+# their own but tasks, full LPs are faster: the prices of many limits are hard to guess. Measured in benchmarks/results/choices.md.
 _USERS, _USERS_PER_LIMIT = 200, 30
 
 
 def wins(program: Program) -> bool:
-    """Is this the faster way, by measurement, to a leximin of users with limits of their own? The figures are at ``_USERS``."""
+    """Is this the faster way, to a leximin of users with limits of their own? See ``_USERS``."""
     limits = program.limits
     if not isinstance(program.goal, Leximin) or (limits.kinds == LimitKind.SLICE).any():
         return False
