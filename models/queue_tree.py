@@ -18,6 +18,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
+from fairopt.queues import Tree
 from fairopt.program.tree_filling import Part, TreeFilling
 
 __all__ = ["OPTIONS_OF_TREES", "Guarantees", "QueueShare", "check_limits_alone", "check_no_queues", "tree_filling"]
@@ -75,7 +76,7 @@ def tree_filling(
     parts = [
         part
         for depth in range(int(tree.depth.max()) + 1, 0, -1)
-        if (part := _guarantees(instance, weights, depth, users, servers)) is not None
+        if (part := _guarantees(instance, tree, weights, depth, users, servers)) is not None
     ]
     tiers = tree.tiers[tree.user_node]
     surplus = (weights > 0) & open_to[tree.user_node]
@@ -94,9 +95,9 @@ def _open(parent: IntArray, weights: FloatArray, downwards: list[int]) -> BoolAr
     return open_to
 
 
-def _guarantees(instance: Instance, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
+def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
     """Return the part in which the guarantees of a depth are met, None where there are none."""
-    tree, total = instance.tree, instance.total_capacity
+    total = instance.total_capacity
     node_rates, rising, rows = np.zeros(tree.n_nodes), np.zeros(instance.n_users, bool), list[Row]()
     everywhere = np.ones(instance.n_servers, bool)
     own = (instance.guarantees > 0) & (tree.depth[tree.user_node] + 1 == depth)
@@ -124,7 +125,7 @@ def _guarantees(instance: Instance, weights: FloatArray, depth: int, users: IntA
             continue
         inside = _inside(tree.parent, tree.weights, list(tree.downwards()), int(node))
         rising |= inside[tree.user_node] & (weights > 0) & (instance.demands[:, named] > 0).any(axis=1) & ~own
-        rows += guarantee_rows(instance, int(node))
+        rows += guarantee_rows(instance, tree, int(node))
     if not rising.any():
         return None
     limits = stack_rows(instance, rows, users, servers)

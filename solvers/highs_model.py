@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import FairoptError, NoSolution
-from fairopt.instance import FloatArray, IntArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.backend import Deadline, Status
 
 __all__ = ["HighsModel", "Outcome", "Status", "solved"]
@@ -121,6 +121,17 @@ class HighsModel:
     @basis.setter
     def basis(self, basis: Any) -> None:
         self._highs.setBasis(basis)
+
+    def extend(self, basis: Any, new: BoolArray) -> None:
+        """Go on from the basis of a model without the ``new`` columns, which are at 0."""
+        import highspy
+
+        old = iter(basis.col_status)
+        extended = highspy.HighsBasis()
+        extended.col_status = [highspy.HighsBasisStatus.kLower if fresh else next(old) for fresh in new]
+        extended.row_status = list(basis.row_status)
+        extended.valid = True
+        self._highs.setBasis(extended)
 
     def forget(self) -> None:
         """Drop the last basis and answer: the next run starts afresh."""

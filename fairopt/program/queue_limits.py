@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
-from fairopt.queues import Queue, Quota
+from fairopt.queues import Queue, Quota, Tree
 
 __all__ = ["Row", "guarantee_rows", "limit_rows", "queue_limits", "stack_rows"]
 
@@ -47,9 +47,8 @@ def limit_rows(instance: Instance) -> Iterator[Row]:
                 yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left)
 
 
-def guarantee_rows(instance: Instance, node: int) -> Iterator[Row]:
+def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
     """Yield the guarantees of a queue as limits, and 0 for servers outside the groups that have a guarantee of a resource."""
-    tree = instance.tree
     queue, users = tree.queues[node - 1], tree.below[node]
     elsewhere: dict[int, BoolArray] = {}
     for quota, servers, where in _groups(instance, queue):
@@ -72,15 +71,19 @@ def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: In
     if not rows:
         return Limits.of(LimitKind.QUEUE, sp.csr_array((0, users.size)), np.zeros(0), np.zeros(0, np.int64))
     entries: list[tuple[FloatArray, IntArray]] = []
+    first = np.searchsorted(users, np.arange(instance.n_users + 1))
     for row in rows:
-        pairs = np.flatnonzero(row.users[users] & row.servers[servers] & (instance.demands[users, row.resource] > 0))
+        mine = np.flatnonzero(row.users & (instance.demands[:, row.resource] > 0))
+        lengths = first[mine + 1] - first[mine]
+        pairs = np.arange(lengths.sum()) + np.repeat(first[mine] - np.cumsum(lengths) + lengths, lengths)
+        pairs = pairs if row.servers.all() else pairs[row.servers[servers[pairs]]]
         entries.append((instance.demands[users[pairs], row.resource], pairs))
-    lengths = [pairs.size for _, pairs in entries]
+    sizes = [pairs.size for _, pairs in entries]
     matrix = sp.csr_array(
         (
             np.concatenate([values for values, _ in entries]),
             np.concatenate([pairs for _, pairs in entries]),
-            np.concatenate([[0], np.cumsum(lengths)]),
+            np.concatenate([[0], np.cumsum(sizes)]),
         ),
         shape=(len(rows), users.size),
     )

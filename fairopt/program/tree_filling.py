@@ -159,9 +159,9 @@ class TreeFilling:
         tree = self.tree
         if self.takes is None:
             return np.bincount(tree.user_node, weights=of_users, minlength=tree.n_nodes).astype(np.float64)
-        sums = np.zeros((tree.n_nodes, self.takes.shape[1]))
-        np.add.at(sums, tree.user_node, of_users[:, None] * self.takes)
-        return sums
+        some = np.flatnonzero(of_users)
+        node, taken = tree.user_node[some], of_users[some, None] * self.takes[some]
+        return np.stack([np.bincount(node, weights=column, minlength=tree.n_nodes) for column in taken.T], axis=1).astype(np.float64)
 
     def node_rates(self, rates: FloatArray) -> FloatArray:
         """Return how fast the shares of nodes grow at these rates of users, (nodes,)."""

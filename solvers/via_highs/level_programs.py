@@ -217,6 +217,13 @@ class LevelPrograms:
         else:
             self._restart(course, t_unit, cap, self.model.highs.basis)
 
+    def go_on(self, problem: LevelProblem, course: Course, t_unit: float, basis: Any, new: BoolArray) -> None:
+        """Go on with a problem that has more columns, the ``new`` ones, from the basis of the last run."""
+        self.problem = problem
+        self._restart(course, t_unit, None, None)
+        self._now.highs.extend(basis, np.append(new, False))
+        self._now.highs.set_options(solver="simplex", simplex_strategy=_PRIMAL)
+
     def _start(self, course: Course, t_unit: float, cap: FloatArray | None) -> None:
         """Build the first model, with a first basis for primal simplex."""
         self.model = model = self._build(course, t_unit, cap)
@@ -376,6 +383,13 @@ class LevelPrograms:
         levels, up = self._levels(y), course.rising & (model.wanted > 0)
         part = float(((levels[up] - course.start[up]) / model.wanted[up]).min())
         return Point(x, levels, part, model.t_unit, outcome)
+
+    def paid(self, point: Point) -> FloatArray:
+        """Return what each user pays for a unit of its level, in the prices of a proof, (users,)."""
+        model, members = self._now, self.problem.members
+        pays = np.zeros(members.size)
+        pays[members] = np.maximum(-point.outcome.row_duals[model.user_rows[members]], 0.0)
+        return np.asarray(pays / model.unit * model.t_unit)
 
     def proof(self, course: Course, point: Point, cap: FloatArray) -> Proof:
         """Return what the multipliers of an LP prove, where nobody can pass its ``cap``."""

@@ -2,63 +2,166 @@
 
 The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit that is nothing but a cap on a share needs no row: the course
 knows when a user has all its tasks.
+
+*Restricted LPs.* Of many pairs few are used. The LPs hold some pairs of each user, the cheapest at first, and their prices say of all others
+whether they would help: a pair that costs less, for what it gives, than its user pays is added, and the LP goes on from its last basis. With
+no such pair the prices prove the level for all pairs.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
-from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.instance import FloatArray, IntArray
+from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin.levels import Course, Step, settle_below
+from fairopt.solvers.leximin.levels import Course, Proof, Step, settle_below
 from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
-from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms
+from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms, Point
 
 __all__ = ["solve_filling"]
 
+log = logging.getLogger(__name__)
+
+_MANY_PAIRS = 4000  # with fewer, the LPs hold all
+_CHEAPEST, _AT_RANDOM = 3, 6  # pairs of each user to begin with
+_ADDED = 3  # pairs of a user in one round, at most
+_CHEAPER = 1e-10  # a pair that is cheaper by a smaller part is not
+
 
 def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline) -> Solution:
-    """Fill a tree by the LPs of all users.
+    """Fill a tree by LPs.
 
     Raises
     ------
     NoSolution
         At the deadline, or where HiGHS finds no solution of a program that has one.
     """
-    made: list[LevelPrograms] = []
+    made: list[_Steps] = []
 
     def solver_of(of_part: Program, _: TreeGoal) -> _Steps:
-        made.append(LevelPrograms(LevelProblem.of(of_part, goal), deadline))
-        return _Steps(made[-1], settle_below(tolerance))
+        used = made[-1].used if made else np.empty(0, np.int64)
+        made.append(_Steps(of_part, goal, settle_below(tolerance), deadline, used))
+        return made[-1]
 
     found = solve_tree(program, goal, solver_of, settle_below(tolerance))
-    return replace(found, iterations=sum(each.iterations for each in made), programs_solved=sum(each.programs for each in made))
+    return replace(
+        found,
+        iterations=sum(each.programs.iterations for each in made),
+        programs_solved=sum(each.programs.programs for each in made),
+    )
 
 
 class _Steps:
-    """One LP a level."""
+    """One LP a level, or as many as it takes until no pair that it lacks would help.
 
-    def __init__(self, programs: LevelPrograms, settle_at: float) -> None:
-        self.programs, self.settle_at = programs, settle_at
-        self.free = np.full(len(programs.problem.program.users), np.inf)
+    Attributes
+    ----------
+    columns : int array
+        The pairs that the LPs hold.
+    used : int array
+        The pairs that its last point uses.
+    """
+
+    def __init__(self, program: Program, goal: TreeFilling, settle_at: float, deadline: Deadline, used: IntArray) -> None:
+        self.program, self.goal, self.settle_at, self.used = program, goal, settle_at, used
+        self.by_column = sp.csr_array(program.limits.matrix.T)
+        self.largest = program.largest()
+        self.columns = np.arange(program.n_pairs) if program.n_pairs <= _MANY_PAIRS else self._cheapest(used)
+        self.programs = LevelPrograms(self._problem(), deadline)
+        self.free = np.full(len(program.users), np.inf)
+
+    def _cheapest(self, used: IntArray) -> IntArray:
+        """Return some pairs of each user: those used so far, the cheapest where every limit costs the same as a whole, and some at random."""
+        program, limits = self.program, self.program.limits
+        prices = np.divide(1.0, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
+        cost = (self.by_column @ prices) / program.utilities
+        cost[self.largest <= 0] = np.inf
+        some = np.random.default_rng(0).random(cost.size)  # the same each time: users whose cheapest pairs are the same need others
+        chosen = np.concatenate([_first_of_each(program.pair_users, cost, _CHEAPEST), _first_of_each(program.pair_users, some, _AT_RANDOM)])
+        return np.union1d(chosen[np.isfinite(cost[chosen])], used)
+
+    def _problem(self) -> LevelProblem:
+        program, columns = self.program, self.columns
+        if columns.size == program.n_pairs:
+            return LevelProblem.of(program, self.goal)
+        limits = program.limits
+        matrix = sp.csr_array(limits.matrix[:, columns])
+        some = replace(
+            program,
+            pair_users=program.pair_users[columns],
+            pair_servers=program.pair_servers[columns],
+            utilities=program.utilities[columns],
+            limits=Limits(matrix, limits.bounds, limits.kinds, limits.keys),
+        )
+        return LevelProblem.of(some, self.goal)
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Solve the LP of a course."""
+        """Solve the LPs of a course."""
         programs = self.programs
         programs.prepare(course, self._unit(course))
-        point = programs.solve(course, None, stages)
-        lowered = course.lowered(point.levels)
-        proof = programs.proof(lowered, point, self.free)
-        climbing = course.rising & (course.rate > 0)
-        could = proof.rises(lowered, point.t)[climbing[course.rising]] * course.rate[climbing]
-        if (could > self.settle_at * lowered.size(point.t)[climbing]).all():
-            point = programs.sharper(lowered, point)
-            lowered = lowered.lowered(point.levels)
+        while True:
+            point = programs.solve(course, None, stages)
+            lowered = course.lowered(point.levels)
             proof = programs.proof(lowered, point, self.free)
-        return Step(point.x, point.levels, point.t, proof)
+            if self.columns.size == self.program.n_pairs:
+                break
+            cheaper = self._cheaper(proof.prices, programs.paid(point))
+            if not cheaper.size:
+                break
+            self._add(cheaper, course)
+        point, proof = self._sharper(course, point, proof)
+        x = np.zeros(self.program.n_pairs)
+        x[self.columns] = point.x
+        self.used = np.flatnonzero(x)
+        return Step(x, point.levels, point.t, self._for_all(course.lowered(point.levels), proof))
+
+    def _sharper(self, course: Course, point: Point, proof: Proof) -> tuple[Point, Proof]:
+        """Return the point with prices of more digits, where those that it has stop nobody."""
+        lowered, climbing = course.lowered(point.levels), course.rising & (course.rate > 0)
+        could = proof.rises(lowered, point.t)[climbing[course.rising]] * course.rate[climbing]
+        if (could <= self.settle_at * lowered.size(point.t)[climbing]).any():
+            return point, proof
+        point = self.programs.sharper(lowered, point)
+        return point, self.programs.proof(course.lowered(point.levels), point, self.free)
+
+    def _cost(self, prices: FloatArray) -> FloatArray:
+        """Return the price of a unit of level on each pair, (pairs,); inf on those that can carry nothing."""
+        return np.where(self.largest > 0, (self.by_column @ prices) / self.program.utilities, np.inf)
+
+    def _cheaper(self, prices: FloatArray, pays: FloatArray) -> IntArray:
+        """Return pairs that the LPs lack and that cost less than their users pay, a few of each user."""
+        cost, paid = self._cost(prices), pays[self.program.pair_users]
+        cheaper = np.flatnonzero(cost < paid * (1 - _CHEAPER))
+        cheaper = np.setdiff1d(cheaper, self.columns, assume_unique=True)
+        if not cheaper.size:
+            return cheaper
+        users = self.program.pair_users[cheaper]
+        return cheaper[_first_of_each(users, cost[cheaper] / paid[cheaper], _ADDED)]
+
+    def _add(self, pairs: IntArray, course: Course) -> None:
+        """Add pairs, and go on from the basis of the last LP."""
+        programs = self.programs
+        before, unit, basis = self.columns, programs.t_unit, programs.basis
+        self.columns = np.union1d(before, pairs)
+        log.debug("%d pairs added, %d in the LP", pairs.size, self.columns.size)
+        room = self.largest > 0
+        new = ~np.isin(self.columns[room[self.columns]], before)
+        programs.go_on(self._problem(), course, unit, basis, new)
+
+    def _for_all(self, course: Course, proof: Proof) -> Proof:
+        """Return what the prices prove where users may use all pairs."""
+        if self.columns.size == self.program.n_pairs:
+            return proof
+        q = np.full(proof.q.size, np.inf)
+        np.minimum.at(q, self.program.pair_users, self._cost(proof.prices))
+        q[np.isinf(q)] = 0.0
+        return Proof.of(course, proof.prices, q, float(proof.prices @ self.program.limits.bounds))
 
     def _unit(self, course: Course) -> float:
         """Return a t between that of everybody's slice by rate and that of what the least can reach alone."""
@@ -66,3 +169,12 @@ class _Steps:
         rate = course.rate[up]
         alone = self.programs.problem.reach[up] / rate
         return float(np.sqrt((alone * rate / rate.sum()).min() * alone.min()))
+
+
+def _first_of_each(users: IntArray, value: FloatArray, number: int) -> IntArray:
+    """Return the positions of each user's smallest values, at most so many of each."""
+    order = np.lexsort((value, users))
+    sorted_users = users[order]
+    start = np.flatnonzero(np.diff(sorted_users, prepend=-1))
+    place = np.arange(order.size) - np.repeat(start, np.diff(np.append(start, order.size)))
+    return order[place < number]
