@@ -1,13 +1,15 @@
 """Tables of notions, placements and engines, written from the registries, so that no page can contradict the code.
 
 ``{notion} drfh``
-    title, source, weights and options;
+    title, source, weights, options, and what it takes of a tree of queues;
 ``{promises} drfh``
     which properties theory promises, by which citation, and the numbers that papers print;
 ``{notions}``
     a table of all notions, each with a link to its page;
 ``{promised}``
     a table of notions and properties;
+``{of-trees}``
+    a table of notions and what they take of a tree of queues;
 ``{placements}``, ``{engines}``
     tables of those.
 """
@@ -35,6 +37,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("promises", Promises)
     app.add_directive("notions", NotionTable)
     app.add_directive("promised", PromisedTable)
+    app.add_directive("of-trees", TreeTable)
     app.add_directive("placements", PlacementTable)
     app.add_directive("engines", EngineTable)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
@@ -87,6 +90,18 @@ class PromisedTable(SphinxDirective):
         return [nodes.container("", *self.parse_text_to_nodes("\n".join(rows)), classes=["matrix"])]
 
 
+class TreeTable(SphinxDirective):
+    """Which notion takes what of a tree of queues."""
+
+    def run(self) -> list[nodes.Node]:
+        """Write a table as Markdown."""
+        words: dict[str, list[str]] = {"all of it": [], "its limits": [], "nothing": []}
+        for name, kind in fo.NOTIONS.items():
+            words[taken_of_trees(kind)].append(f"[`{name}`](/explanation/notions/{name}.md)")
+        rows = ["| of a tree of queues | notions |", "|---|---|", *(f"| {word} | {', '.join(names)} |" for word, names in words.items())]
+        return self.parse_text_to_nodes("\n".join(rows))
+
+
 class PlacementTable(SphinxDirective):
     """All placements."""
 
@@ -110,7 +125,7 @@ class EngineTable(SphinxDirective):
 
 
 def head(kind: type[fo.Notion]) -> str:
-    """Return title, source, weights and options, as Markdown.
+    """Return title, source, weights, options, and what it takes of a tree of queues, as Markdown.
 
     >>> print(head(fo.NOTIONS["efficiency"]).splitlines()[2])
     `fo.solve(instance, "efficiency")` takes one weight per user and no options.
@@ -119,7 +134,33 @@ def head(kind: type[fo.Notion]) -> str:
     weights = "one weight per user, or one per user and resource," if kind.weights_per_resource else "one weight per user"
     takes = f"{weights} and {', '.join(options) if options else 'no options'}"
     call = "schedule" if kind.name in fo.CRITERIA else "solve"
-    return f'*{kind.title}.* Source: {kind.source.rstrip(".")}.\n\n`fo.{call}(instance, "{kind.name}")` takes {takes}.'
+    queues = "[tree of queues](/how-to/describe-queues.md)"
+    trees = {
+        "all of it": f"\n\nIt takes a {queues}, with the options `guarantees` and `queue_share`.",
+        "its limits": f"\n\nOf a {queues} it takes the limits.",
+        "nothing": f"\n\nIt takes no {queues}.",
+    }
+    of_trees = "" if kind.name in fo.CRITERIA else trees[taken_of_trees(kind)]
+    return f'*{kind.title}.* Source: {kind.source.rstrip(".")}.\n\n`fo.{call}(instance, "{kind.name}")` takes {takes}.{of_trees}'
+
+
+def taken_of_trees(kind: type[fo.Notion]) -> str:
+    """Return what a notion takes of a tree of queues, found out by solving a tree with a guarantee and one with a limit.
+
+    >>> [taken_of_trees(fo.NOTIONS[name]) for name in ("drfh", "efficiency", "bbf")]
+    ['all of it', 'its limits', 'nothing']
+    """
+    if _solves(kind, fo.Queue("a", guarantee={"r": 1})):
+        return "all of it"
+    return "its limits" if _solves(kind, fo.Queue("a", limit={"r": 1})) else "nothing"
+
+
+def _solves(kind: type[fo.Notion], queue: fo.Queue) -> bool:
+    try:
+        fo.solve(fo.Instance([[2]], [[1]], resources=["r"], queues=[queue], queue_of=["a"]), kind.name)
+    except fo.Unsupported:
+        return False
+    return True
 
 
 def promises(kind: type[fo.Notion]) -> str:
