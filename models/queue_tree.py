@@ -101,7 +101,9 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
     node_rates, rising, rows = np.zeros(tree.n_nodes), np.zeros(instance.n_users, bool), list[Row]()
     everywhere = np.ones(instance.n_servers, bool)
     own = (instance.guarantees > 0) & (tree.depth[tree.user_node] + 1 == depth)
-    user_rates = np.where(own, (instance.guarantees[:, None] * safe_ratio(instance.demands, total)).max(axis=1), 0.0)
+    user_rates = np.zeros(instance.n_users)
+    user_rates[own] = (instance.guarantees[own, None] * safe_ratio(instance.demands[own], total)).max(axis=1)
+    user_rates[~np.isfinite(user_rates)] = 0.0  # who can run nowhere
     for n in np.flatnonzero(own):
         mine = np.zeros(instance.n_users, bool)
         mine[n] = True

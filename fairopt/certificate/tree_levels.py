@@ -9,7 +9,8 @@ prices p >= 0, with S + rate t the shares of users who rise and S those of the o
 and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point
 that the answer reports for the end of the part; this point shows that the shares can be reached.
 
-Without prices, rates may change only where somebody has all its tasks, or where a user under a clamp has caught up.
+Without prices, users may stop only where a limit on shares (`fairopt.program.share_limits`) is full, and rates change only there and where
+somebody under a clamp has caught up.
 
 What a user lacks in an early part is judged by what it has in the end, if that is more. A user who ends with nothing, because others have
 all that it could use, is judged in parts of what it could have alone.
@@ -24,7 +25,7 @@ import numpy as np
 from fairopt.certificate.levels import LevelProofs
 from fairopt.instance import FloatArray
 from fairopt.program import Limits, Program, Solution, Stage, TreeFilling
-from fairopt.program.own_limits import OwnLimits
+from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse
 
 __all__ = ["tree_gaps"]
@@ -33,15 +34,13 @@ _NEVER = (float("inf"), float("inf"))
 _NOTHING = 1e-9  # of what a user could have alone
 _OF_ALL = 1e-3  # of it: the measure for those who end with nothing
 _SAME_TIME = 1e-9  # relative
-_FULL = 1e-9  # a user within this relative distance of its cap has all its tasks
+_FULL = 1e-9  # of a limit on shares: with no more left it is full
 
 
 def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[float, float]:
     """Return the worst optimality and fairness residuals over all levels of all parts."""
     per_level = program.utilities
     most = program.per_user(program.largest() * per_level)
-    own = OwnLimits(program, per_level)
-    even, cap = own.even_caps(), own.caps()[0]
     if len(solution.parts) != len(goal.parts):
         return _NEVER
     optimality = fairness = 0.0
@@ -53,7 +52,8 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         extra = part.limits(before)
         limits = program.limits if extra is None else Limits.stack([program.limits, extra])
         of_part = replace(program, limits=limits)
-        way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, even)
+        on_shares = ShareLimits.of(of_part)
+        way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)
         levels = program.per_user(x * per_level)
         proofs = LevelProofs(of_part, per_level, x, levels, levels, np.zeros(levels.size))
         for stage in (stage for stage in solution.stages if stage.part == number):
@@ -62,7 +62,8 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
             if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
                 return _NEVER
             if stage.prices is None:
-                if stage.value < change - late or not (way.at(stage.value).users[stage.users] >= cap[stage.users] * (1 - _FULL)).all():
+                full = on_shares.left(way.at(stage.value).users) <= _FULL * on_shares.bounds
+                if stage.value < change - late or not on_shares.users_of(full)[stage.users].all():
                     return _NEVER
             else:
                 missing, rise = _level(proofs, way, stage, size)

@@ -85,14 +85,6 @@ class OwnLimits:
         cap[self.users[order]], which[self.users[order]] = bound[order], order
         return cap, which
 
-    def even_caps(self) -> FloatArray:
-        """Return the cap of each user from its ``even`` limits, (users,); inf without one."""
-        cap = np.full(self.number, np.inf)
-        even = self.even
-        high = self._extremes(np.ones(self.row.size, bool))[1]
-        np.minimum.at(cap, self.users[even], (self.bounds * high)[even])
-        return cap
-
     def price_beyond(self, k: int, cost: FloatArray, free: BoolArray) -> float:
         """Return the largest price of limit ``rows[k]`` at which its user's free pairs are still its cheapest; inf if there is none.
 

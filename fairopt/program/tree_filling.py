@@ -27,12 +27,16 @@ guaranteed nodes themselves in the part of their guarantees.) The share of a nod
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program.limits import Limits
 from fairopt.queues import Tree
+
+if TYPE_CHECKING:
+    from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
 
@@ -170,7 +174,7 @@ class TreeFilling:
             sums[tree.parent[v]] += sums[v]
         return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0.0))
 
-    def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, caps: FloatArray) -> TreeCourse:
+    def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, limits: ShareLimits) -> TreeCourse:
         """Return the way through a part that begins with these shares.
 
         Parameters
@@ -179,18 +183,19 @@ class TreeFilling:
             Who can have anything.
         most : array (users,)
             The share that each user could have alone.
-        caps : array (users,)
-            The share at which each user has all its tasks; inf where that is not known, or a limit of the program.
+        limits : ShareLimits
+            Of the program of the part.
         """
-        rising = part.users & members & (shares.users < caps * (1 - _SAME))
-        return TreeCourse(self, part, shares, rising, _LEAST * most, caps)
+        full = limits.left(shares.users) <= _SAME * limits.bounds
+        rising = part.users & members & ~limits.users_of(full)
+        return TreeCourse(self, part, shares, rising, _LEAST * most, limits)
 
 
 class TreeCourse:
     """The way through a part: time t, the shares at t, who rises how fast. It moves on when it is told to (`advance`, `stop`)."""
 
-    def __init__(self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, caps: FloatArray) -> None:
-        self.goal, self.part, self.least, self.caps = goal, part, least, caps
+    def __init__(self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, limits: ShareLimits) -> None:
+        self.goal, self.part, self.least, self.limits = goal, part, least, limits
         self.t = 0.0
         self.shares, self.rising = shares, rising.copy()
         self.inside = goal.inside(part)  # whose rates come from their parents
@@ -216,6 +221,8 @@ class TreeCourse:
         self.first_users &= self.rising
         self.first_nodes &= active
         self.first_nodes |= active & ~self.inside
+        if self.part.user_rates is not None:
+            self.first_users |= self.rising & (self.part.user_rates > 0)
         level_users, level_nodes = self._levels()
         nodes = np.flatnonzero(active & self.inside)
         users = np.flatnonzero(self.rising)
@@ -247,14 +254,18 @@ class TreeCourse:
         return Shares(self.shares.users + self.rate * past, self.shares.nodes + self.node_rate * past)
 
     def event(self) -> tuple[float, IntArray]:
-        """Return when, without a limit, the rates change next, and who has all its tasks then."""
-        up = np.flatnonzero(self.rate > 0)
-        to_cap = (self.caps[up] - self.shares.users[up]) / self.rate[up]
-        first = max(float(to_cap.min(initial=np.inf)), 0.0)
+        """Return when, but for limits of servers, the rates change next, and who is stopped then by a full limit on shares."""
+        limits = self.limits
+        left, speed = limits.left(self.shares.users), limits.uses @ self.rate
+        time = np.divide(left, speed, out=np.full(left.size, np.inf), where=speed > 0)
+        first = max(float(time.min(initial=np.inf)), 0.0)
         caught = float(self._until_caught_up()[0].min()) if self.goal.clamp else np.inf
         if caught < first * (1 - _SAME):
-            return self.t + caught, up[:0]
-        return self.t + first, up[to_cap <= first * (1 + _SAME)] if np.isfinite(first) else up[:0]
+            return self.t + caught, np.empty(0, np.int64)
+        if not np.isfinite(first):
+            return np.inf, np.empty(0, np.int64)
+        full = (left - speed * first <= _SAME * limits.bounds) & (speed > 0)
+        return self.t + first, np.flatnonzero(limits.users_of(full) & self.rising)
 
     def _until_caught_up(self) -> tuple[FloatArray, FloatArray]:
         """Return how long it takes until a child of each node has caught up with a sibling who waits, and the level of that sibling.

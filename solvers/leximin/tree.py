@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage
-from fairopt.program.own_limits import OwnLimits
+from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
 from fairopt.solvers.leximin.levels import Course, LevelSolver, exactly, raise_levels
 
@@ -38,7 +38,7 @@ class TreeGoal:
         return self._course()
 
     def event(self, course: Course) -> tuple[float, IntArray]:
-        """Return when somebody has all its tasks, or has caught up with a sibling who waits."""
+        """Return when a limit on shares is full, or somebody has caught up with a sibling who waits."""
         return self.way.event()
 
     def renew(self, course: Course, t: float) -> Course:
@@ -66,7 +66,6 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
     settle_at : float
         Who can rise by less, relative to its share, is settled.
     """
-    caps = OwnLimits(program, program.utilities).even_caps()
     per_level, most = program.utilities, program.per_user(program.largest() * program.utilities)
     shares, stages = goal.nothing(), tuple[Stage, ...]()
     x, before, ends = np.zeros(program.n_pairs), None, list[FloatArray]()
@@ -74,7 +73,7 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
         extra = part.limits(before)
         of_part = program if extra is None else _with_guarantees(program, extra, part.names)
         room = most if extra is None else program.per_user(of_part.largest() * per_level)
-        way = goal.course(part, shares, room > 0, most, caps)
+        way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
         if way.rising.any():
             level_goal = TreeGoal(way)
             x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number)

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Equalize, Leximin, Program, Stage, TreeFilling
 from fairopt.program.own_limits import OwnLimits
+from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
 from fairopt.solvers.leximin.levels import Course, Proof
@@ -88,7 +89,9 @@ class LevelProblem:
         per_level = program.utilities if isinstance(goal, TreeFilling) else program.utilities / goal.weights[program.pair_users]
         own, largest, equal = OwnLimits(program, per_level), program.largest(), isinstance(goal, Equalize)
         needed = program.limits.bounds > 0
-        if not equal and own.rows.size:
+        if isinstance(goal, TreeFilling):
+            needed &= ~ShareLimits.of(program).rows
+        elif not equal and own.rows.size:
             needed[own.rows[own.even]] = False
         columns, rows = np.flatnonzero(largest > 0), np.flatnonzero(needed)
         reach = program.per_user(largest * per_level)

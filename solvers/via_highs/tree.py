@@ -1,7 +1,6 @@
 """Filling a tree of queues by warm-started linear programs: those of the leximin, with rates that change after each level.
 
-The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit that is nothing but a cap on a share needs no row: the course
-knows when a user has all its tasks.
+The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit on shares alone needs no row: the course knows when it is full.
 
 *Restricted LPs.* Of many pairs few are used. The LPs hold some pairs of each user, the cheapest at first, and their prices say of all others
 whether they would help: a pair that costs less, for what it gives, than its user pays is added, and the LP goes on from its last basis. With
