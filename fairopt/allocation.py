@@ -19,6 +19,8 @@ import numpy as np
 
 from fairopt.certificate import Certificate
 from fairopt.drawing import draw
+from fairopt.errors import Unsupported
+from fairopt.holdings import QueueHoldings, frame_of, queue_holdings
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.validation import restore_read_only
 from fairopt.wording import figure
@@ -188,23 +190,50 @@ class Allocation:
                 number[user] = k
         return tuple(number.get(user) for user in self.instance.users)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per user: tasks, share, level, dominant resource, weight, and tasks on each server."""
+    def queue_holdings(self) -> tuple[QueueHoldings, ...]:
+        """Return what each queue holds: the root first, and each queue followed by those below it.
+
+        See `fairopt.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
+        """
+        whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
+        return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole)
+
+    def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
+        """Return the allocation as a table.
+
+        Parameters
+        ----------
+        by : {"user", "queue"}
+            A row per user: its queue where there are queues, tasks, share, level, dominant resource, weight, and tasks on each server.
+            Or a row per queue, each followed by the queues below it, the whole cluster first: parent, depth, number of users, tasks,
+            sum of shares, dominant share of what it holds, weight, tier, whether its guarantees are met, amounts in use, and the amounts
+            of each guarantee (with what is missing of it, and what is borrowed beyond it) and of each limit.
+        """
         import pandas as pd
 
-        columns: dict[str, Any] = {"tasks": self.tasks_per_user}
+        if by not in ("user", "queue"):
+            raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
+        if by == "queue":
+            return frame_of(self.queue_holdings())
+        columns: dict[str, Any] = {"queue": list(self.instance.queue_of)} if self.instance.queues else {}
+        columns["tasks"] = self.tasks_per_user
         if self.shares.ndim == 1:
             columns["share"] = self.shares
         columns["level"] = pd.array(self.level_of_user, dtype="Int64")
         columns["dominant_resource"] = list(self.dominant_resources)
         if self.instance.weights.ndim == 1:
             columns["weight"] = self.instance.weights
+        if self.instance.guarantees.any():
+            columns["guarantee"] = self.instance.guarantees
         frame = pd.DataFrame(columns, index=pd.Index(self.instance.users, name="user"))
         placed = pd.DataFrame(self.tasks, index=frame.index, columns=[f"tasks @ {server}" for server in self.instance.servers])
         return pd.concat([frame, placed], axis=1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON: notion, solver, sharing, users, servers, levels, certificate, seconds."""
+        """Return plain data, ready for JSON: notion, solver, sharing, users, queues, servers, levels, certificate, seconds.
+
+        A user has its queue, and there is a list of queues, where the instance has any: each followed by those below it.
+        """
         instance = self.instance
         per_user, shares = self.tasks_per_user, self.shares
         usage, utilization = self.usage, self.utilization
@@ -214,6 +243,7 @@ class Allocation:
             users.append(
                 {
                     "name": name,
+                    **({"queue": instance.queue_of[n]} if instance.queues else {}),
                     "tasks": float(per_user[n]),
                     "share": shares[n].tolist(),
                     "level": level,
@@ -239,8 +269,11 @@ class Allocation:
             "solver": self.solver,
             "sharing": self.sharing,
             "users": users,
+            **({"queues": [queue.to_dict() for queue in self.queue_holdings()[1:]]} if instance.queues else {}),
             "servers": servers,
-            "levels": [{"value": level.value, "users": list(level.users)} for level in self.levels],
+            "levels": [
+                {"value": level.value, "users": list(level.users), **({"part": level.part} if level.part else {})} for level in self.levels
+            ],
             "certificate": {
                 **claims,
                 "whole_tasks": certificate.whole_tasks,
