@@ -8,8 +8,8 @@ resource it could hold besides, with the cluster to itself:
                 what they hold of every guaranteed resource <= the larger of the guarantee and of what they hold now
                 every user below the queue has at least the tasks that it has now.
 
-What this is more than the queue holds now is *missing*. If it is nothing, the queue asks for no more: its users have all their tasks, or are
-stopped by a limit of their own, or by another guarantee of the same queue.
+What this is more than the queue holds now is *missing*. If it is nothing, the queue asks for no more: its users have all their tasks, or a
+limit stops them, or another guarantee of the same queue.
 
 >>> from fairopt.queues import Queue
 >>> lab = Instance(
@@ -78,6 +78,11 @@ class Guaranteed:
     def borrowed(self) -> float:
         """What the queue holds beyond its guarantee."""
         return _beyond(self.held, self.amount)
+
+    @property
+    def unused(self) -> float:
+        """What the queue does not ask for."""
+        return 0.0 if self.missing else _beyond(self.amount, self.held)
 
     @property
     def where(self) -> str:
@@ -375,4 +380,4 @@ class Promises:
             ),
             method="highs",
         )
-        return self._held(node, servers, r) if answer.x is None else float(-answer.fun)
+        return self._held(node, servers, r) if answer.fun is None else -answer.fun

@@ -37,6 +37,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.models.notion import dominant_share
 from fairopt.program.parallelism import fastest_first, servers_at_once
+from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast
 
 __all__ = [
@@ -90,13 +91,12 @@ def takes_part(instance: Instance) -> BoolArray:
 def shares_per_task(instance: Instance) -> FloatArray:
     """Return the weighted global dominant share of one task, (users, 1); if there are rates, its share of time, (users, servers).
 
-    It is inf where a user may not run. The share of a user is the sum of its tasks times these numbers.
+    It is inf where a user may not run. The share of a user is the sum of its tasks times these numbers. A weight of 0 counts as 1 here.
     """
+    weights = np.where(instance.weights > 0, instance.weights, 1.0) if instance.weights.ndim == 1 else np.ones(instance.n_users)
     if instance.rates_per_server is not None:
-        weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
         return safe_ratio(instance.counts, instance.rates * instance.counts.sum() * weights[:, None])
-    per_task = dominant_share(instance, instance.total_capacity)
-    return (per_task if instance.weights.ndim == 2 else per_task / instance.weights)[:, None]
+    return (dominant_share(instance, instance.total_capacity) / weights)[:, None]
 
 
 def dominant_shares(allocation: Allocation) -> FloatArray:
@@ -197,6 +197,10 @@ def violations(instance: Instance, tasks: FloatArray, sharing: str, tolerance: f
         used, allowed, things = tasks.T @ instance.demands, instance.row_capacity, instance.resources
     for i, r in np.argwhere((used > allowed * (1 + tolerance)) & (used > tolerance * used.max(initial=0.0))):
         found.append(Violation(f"{things[r]} @ {instance.servers[i]}", float(used[i, r]), float(allowed[i, r])))
+    for row in limit_rows(instance):
+        of_queue = float(instance.demands[row.users, row.resource] @ tasks[np.ix_(row.users, row.servers)].sum(axis=1))
+        if of_queue > row.bound * (1 + tolerance) + tolerance * (row.bound == 0):
+            found.append(Violation(f"limit of {row.name}", of_queue, row.bound))
     return sorted(found, key=lambda each: each.allowed / each.used)
 
 

@@ -141,7 +141,8 @@ def merged_servers(allocation: Allocation) -> Allocation:
 def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIVEN) -> Allocation:
     """Return given tasks, (users, servers), as an allocation. Nothing is proved of it, and it may exceed limits.
 
-    ``shares`` are the weighted dominant shares; ``notion`` may name a notion to compare the allocation with.
+    ``shares`` are the weighted dominant shares; of a tree of queues, where weights count among siblings only, they are not weighted.
+    ``notion`` may name a notion to compare the allocation with.
 
     Raises
     ------
@@ -165,4 +166,7 @@ def given(instance: Instance, tasks: FloatArray, sharing: str, notion: str = GIV
     whole = bool((tasks == np.round(tasks)).all())
     certificate = Certificate(excess, np.nan, np.nan, whole_tasks=whole, greedy=True)
     bare = Allocation(instance, notion, GIVEN, sharing, tasks, np.zeros(instance.n_users), None, (), certificate)
-    return replace(bare, shares=dominant_shares(bare))
+    shares = dominant_shares(bare)
+    if instance.is_tree and instance.weights.ndim == 1:
+        shares = shares * np.where(instance.weights > 0, instance.weights, 1.0)
+    return replace(bare, shares=shares)

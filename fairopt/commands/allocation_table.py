@@ -5,6 +5,7 @@ Up to 20 users (or rows of servers) are shown one by one; more are summarised by
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.allocation import Allocation
+from fairopt.commands.queue_table import queue_table
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
@@ -34,7 +36,12 @@ def print_allocation(console: Console, allocation: Allocation, seconds: dict[str
     title = notion.title if notion else allocation.notion
     how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
     facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
-    users = [_users(allocation, np.arange(instance.n_users))] if everything or instance.n_users <= _ROWS else _summary_of_users(allocation)
+    if instance.queues:
+        users: list[Table | Text] = queue_table(allocation, everything=everything)
+    elif everything or instance.n_users <= _ROWS:
+        users = [_users(allocation, np.arange(instance.n_users))]
+    else:
+        users = _summary_of_users(allocation)
     servers = _servers(allocation, console) if everything or instance.n_servers <= _ROWS else None
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
         console.print(block)
@@ -175,10 +182,14 @@ def _levels_text(allocation: Allocation) -> str:
     levels = allocation.levels
     if not levels:
         return ""
-    texts = [f"{figure(level.value, 6)} ({plural(len(level.users), 'user')})" for level in levels]
-    if len(texts) > _LEVELS:
-        texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
-    return f"{'Level' if len(levels) == 1 else 'Levels'}: {', '.join(texts)}"
+    lines = []
+    for part, of_part in itertools.groupby(levels, key=lambda level: level.part):
+        texts = [f"{figure(level.value, 6)} ({plural(len(level.users), 'user')})" for level in of_part]
+        one = len(texts) == 1
+        if len(texts) > _LEVELS:
+            texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
+        lines.append(f"{'Level' if one else 'Levels'}{f' of {part}' if part else ''}: {', '.join(texts)}")
+    return "\n".join(lines)
 
 
 def _certificate_text(allocation: Allocation) -> str:

@@ -15,7 +15,7 @@ import fairopt as fo
 from fairopt.analysis.properties import CHECKS
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
-from fairopt.commands.options import File, Json, JsonOutput, Sharing, words
+from fairopt.commands.options import File, Guarantees, Json, JsonOutput, QueueShare, Sharing, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import figure, plural
@@ -41,6 +41,8 @@ def audit(
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
     sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     properties: Annotated[
         str | None, typer.Option(metavar="ID,...", help=f"Check only these: {', '.join(CHECKS)}.", show_default=False)
     ] = None,
@@ -68,7 +70,9 @@ def audit(
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     wanted = None if properties is None else words(properties)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    make, what = _maker(instance, notion or "drfh", schedule, allocation, integral, sharing, time_limit)
+    make, what = _maker(
+        instance, with_rules([notion or "drfh"], guarantees, queue_share)[0], schedule, allocation, integral, sharing, time_limit
+    )
     made = work(what, make)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("auditing", total=len(CHECKS) if wanted is None else len(wanted))

@@ -12,7 +12,7 @@ from rich.progress import Progress
 import fairopt as fo
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Notions, Output, Schedules, Sharing, words
+from fairopt.commands.options import File, Guarantees, Json, Notions, Output, QueueShare, Schedules, Sharing, with_rules, words
 from fairopt.formats import spreadsheets
 
 __all__ = ["compare"]
@@ -35,6 +35,8 @@ def compare(
         str | None, typer.Option(metavar="ID", help="Measure every regret against this notion; default: each schedule's own.")
     ] = None,
     sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
@@ -47,7 +49,7 @@ def compare(
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
-    wanted, greedy = words(notions), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
         own[path.stem if path.stem not in own else str(path)] = path

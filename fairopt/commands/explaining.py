@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
-from fairopt.commands.options import File, Json, JsonOutput, Sharing
+from fairopt.commands.options import File, Guarantees, Json, JsonOutput, QueueShare, Sharing, with_rules
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.models import default_sharing
 from fairopt.specs import read_notion, read_schedule
@@ -51,6 +51,8 @@ def explain(
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
     resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,
     sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the allocation, and again for everything that is solved to explain it.")
     ] = None,
@@ -77,7 +79,7 @@ def explain(
         if schedule is not None:
             plan = read_schedule(schedule)[1]
             return fo.schedule(instance, sharing=sharing, **plan)  # type: ignore[arg-type]
-        chosen = read_notion(notion or "drfh")[1]
+        chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
 

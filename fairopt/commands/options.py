@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ __all__ = [
     "Csv",
     "Everything",
     "File",
+    "Guarantees",
     "Json",
     "JsonOutput",
     "Notions",
@@ -23,10 +25,12 @@ __all__ = [
     "PlotEnvy",
     "PlotPath",
     "PlotPolytope",
+    "QueueShare",
     "Schedules",
     "Sharing",
     "read_preference",
     "read_utility",
+    "with_rules",
     "words",
 ]
 
@@ -43,6 +47,25 @@ Schedules = Annotated[
 Sharing = Annotated[
     str | None,
     typer.Option(metavar="rdm|tdm", help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm."),
+]
+_OF_QUEUES = "Queues"
+Guarantees = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="How the rest is divided once guarantees are met: surplus (default) on top of them, by weights; clamp counts them, so that a "
+        "queue with more than its part by weight waits for the others.",
+        rich_help_panel=_OF_QUEUES,
+    ),
+]
+QueueShare = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WORD",
+        help="The share of a queue: dominant, the dominant share of what its users hold together (default for drf and drfh); sum, of their "
+        "shares (default for the others).",
+        rich_help_panel=_OF_QUEUES,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
@@ -93,3 +116,14 @@ def read_preference(path: Path, instance: fo.Instance) -> FloatArray:
     from fairopt.formats.cells import read_table
 
     return np.array([row["weight"] for row in read_table(path, "user").aligned(instance.users, ["weight"])])
+
+
+def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:
+    """Return notions with the rules of a tree as options, those that take such rules; all of them where none does.
+
+    >>> with_rules(["drfh", "tsf:queue_share=dominant", "bbf"], "clamp", None)
+    ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
+    """
+    rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
+    takes = [issubclass(fo.NOTIONS.get(notion.partition(":")[0], fo.Notion), fo.ShareNotion) for notion in notions]
+    return [":".join([notion, *rules]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]

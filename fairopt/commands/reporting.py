@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.console import check_file, work
-from fairopt.commands.options import File, Notions, Schedules, Sharing, words
+from fairopt.commands.options import File, Guarantees, Notions, QueueShare, Schedules, Sharing, with_rules, words
 from fairopt.reporting.composing import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
 
@@ -30,6 +30,8 @@ def report(
     schedules: Schedules = "",
     explain: Annotated[list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Can be repeated.")] = None,
     sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in each audit.")] = 50,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random lies.")] = 0,
     time_limit: Annotated[
@@ -43,7 +45,7 @@ def report(
     """
     check_file(output, "--output")
     check_page(output)
-    wanted, greedy = words(notions), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     instance = work(f"reading {file}", lambda: fo.load(file))
     users = explain or []
     progress = Progress(console=Console(stderr=True), transient=True)

@@ -15,15 +15,18 @@ from fairopt.commands.options import (
     Csv,
     Everything,
     File,
+    Guarantees,
     Json,
     Output,
     Plot,
     PlotEnvy,
     PlotPath,
     PlotPolytope,
+    QueueShare,
     Sharing,
     read_preference,
     read_utility,
+    with_rules,
 )
 from fairopt.instance import FloatArray
 from fairopt.specs import read_notion
@@ -109,6 +112,8 @@ def solve(
             rich_help_panel=_OF_NOTIONS,
         ),
     ] = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative error that the certificate may have.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
     as_json: Json = False,
@@ -149,6 +154,10 @@ def solve(
         "seed": seed,
         "delay": delay,
     }
+    if ":" in notion:  # it brings its options
+        (notion,) = with_rules([notion], guarantees, queue_share)
+    else:
+        options |= {"guarantees": guarantees, "queue_share": queue_share}
     allocation = work(
         f"solving {notion}",
         lambda: fo.solve(

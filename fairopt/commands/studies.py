@@ -18,7 +18,7 @@ import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands.comparison_table import MEASURES
 from fairopt.commands.console import as_text, choose_form, say, work
-from fairopt.commands.options import Json, Notions, Schedules, Sharing, words
+from fairopt.commands.options import Guarantees, Json, Notions, QueueShare, Schedules, Sharing, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
@@ -55,6 +55,8 @@ def study(
         bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
     ] = False,
     sharing: Sharing = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
     output: Annotated[
         Path | None,
@@ -84,7 +86,7 @@ def study(
         name = path.stem if path.stem not in instances else str(path)
         instances[name] = work(f"reading {path}", lambda path=path: fo.load(path))  # type: ignore[misc]
     instances |= {spec: spec for spec in generate or []}
-    wanted, greedy = words(notions), words(schedules)
+    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("cells", total=None)
     ended = threading.Event()

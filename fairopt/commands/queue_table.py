@@ -1,0 +1,180 @@
+"""The tree of queues as a table: each queue with its subtotals, then the queues below it, then its users.
+
+More than 20 users are left out, and of more than 40 queues the deepest ones, unless everything is asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from fairopt.allocation import Allocation, Exact
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.holdings import Guaranteed, Limited, QueueHoldings
+from fairopt.models import ShareNotion
+from fairopt.wording import figure, figures, percent, plural
+
+__all__ = ["queue_table"]
+
+_USERS = 20  # more are left out
+_QUEUES = 40
+_INDENT = "  "
+
+
+def queue_table(allocation: Allocation, *, everything: bool = False) -> list[Table | Text]:
+    """Return the table, a line that says what it leaves out, if anything, and what its columns mean."""
+    instance, tree = allocation.instance, allocation.instance.tree
+    holdings = {each.node: each for each in allocation.queue_holdings()}
+    with_users = everything or instance.n_users <= _USERS
+    depth = _deepest(list(holdings.values()), everything=everything)
+    rows: list[tuple[int, QueueHoldings | int]] = []  # how far it is indented; a queue, or the position of a user
+
+    def descend(node: int) -> None:
+        if node and holdings[node].depth <= depth:
+            rows.append((holdings[node].depth - 1, holdings[node]))
+        for child in tree.children(node):
+            descend(int(child))
+        if with_users:
+            rows.extend((int(tree.depth[node]), int(n)) for n in tree.users_of(node))
+
+    descend(0)
+    rows.append((0, holdings[0]))
+    table = _table(allocation, rows)
+    left_out = [plural(instance.n_users, "user")] if not with_users else []
+    hidden = sum(each.depth > depth for each in holdings.values())
+    if hidden:
+        left_out.append(plural(hidden, "queue") + f" below level {depth}")
+    note = [Text(f"Not shown: {' and '.join(left_out)}; --all shows everything.")] if left_out else []
+    return [table, *note, _legend(allocation, table)]
+
+
+_COLUMNS = {
+    "share": "share: of a queue, the sum over its users.",
+    "dominant": "dominant: the largest part of the cluster that it holds.",
+    "guarantee": "guarantee: met where it holds it, or all that its users ask for.",
+    "borrowed": "borrowed: held beyond the guarantee.",
+}
+_RULES = {
+    "surplus": "the surplus is divided on top of guarantees",
+    "clamp": "guarantees count in the division of the surplus",
+    "dominant": "the share of a queue is the dominant share of what it holds",
+    "sum": "the share of a queue is the sum of its users' shares",
+}
+
+
+def _legend(allocation: Allocation, table: Table) -> Text:
+    """Explain the columns that are shown, and say by which rules the tree was filled."""
+    shown = {str(column.header) for column in table.columns}
+    lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
+    if any(level.part for level in allocation.levels) and isinstance(allocation.question, Exact):
+        notion = allocation.question.notion
+        if isinstance(notion, ShareNotion):
+            rule, share = notion.guarantees, notion.queue_share or notion.default_queue_share
+            lines.append(f"Rules: {_RULES[rule]} (--guarantees {rule}); {_RULES[share]} (--queue-share {share}).")
+    return Text("\n".join(lines))
+
+
+def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
+    """Return the largest depth of queues that are shown."""
+    depths = np.array([each.depth for each in holdings])
+    depth = int(depths.max())
+    while not everything and depth > 1 and (depths <= depth).sum() > _QUEUES + 1:
+        depth -= 1
+    return depth
+
+
+def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) -> Table:
+    instance = allocation.instance
+    per_user, complete = allocation.tasks_per_user, allocation.complete
+    shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
+    weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
+    capacity = instance.total_capacity
+    parts = np.divide(instance.demands, capacity, out=np.zeros_like(instance.demands), where=capacity > 0).max(axis=1)
+    dominant = allocation.dominant_resources
+    names, numbers, texts = list[Text](), list[list[float]](), list[tuple[str, str, str, str]]()
+    for indent, each in rows:
+        if isinstance(each, QueueHoldings):
+            name = Text(_INDENT * indent).append(label(each.name if each.depth else "all"))
+            name.stylize("bold")
+            numbers.append([each.weight if each.depth else np.nan, each.tasks, each.share])
+            texts.append((_part(each.dominant_share, each.dominant_resource), _guarantees(each), _limits(each), _borrowed(each)))
+        else:
+            name = Text(_INDENT * indent).append(label(instance.users[each]))
+            numbers.append([weights[each], per_user[each], shares[each]])
+            promised, finite = instance.guarantees[each], np.isfinite(instance.tasks[each])
+            texts.append(
+                (
+                    _part(per_user[each] * parts[each], dominant[each]),
+                    _promised(promised, per_user[each]) if promised else "",
+                    "cannot run"
+                    if not instance.servable[each]
+                    else plural(instance.tasks[each], "task") + (", all run" if complete[each] else "")
+                    if finite
+                    else "",
+                    "",
+                )
+            )
+        names.append(name)
+    table = simple_table("queue, user")
+    add_numbers(table, "weight", "tasks")
+    columns: list[list[str]] = [_column([row[0] for row in numbers]), _column([row[1] for row in numbers])]
+    if allocation.shares_to_show is not None:
+        add_numbers(table, "share")
+        columns.append(_column([row[2] for row in numbers]))
+    add_numbers(table, "dominant")
+    columns.append([row[0] for row in texts])
+    for heading, position in (("guarantee", 1), ("limit", 2), ("borrowed", 3)):
+        if any(row[position] for row in texts):
+            table.add_column(Text(heading), overflow="fold")
+            columns.append([row[position] for row in texts])
+    for name, *cells in zip(names, *columns, strict=True):
+        table.add_row(name, *(_lines(cell) for cell in cells))
+    return table
+
+
+def _lines(cell: str) -> Text:
+    """Return the lines of a cell, each without markup and control characters."""
+    return Text("\n").join(label(line) for line in cell.split("\n")) if cell else Text("")
+
+
+def _column(values: list[float]) -> list[str]:
+    """Return numbers as a column has them; nothing for those that are missing."""
+    known = iter(figures([value for value in values if not np.isnan(value)]))
+    return ["" if np.isnan(value) else next(known) for value in values]
+
+
+def _part(part: float, resource: str) -> str:
+    return f"{resource} {percent(part, 1)}" if resource else ""
+
+
+def _guarantees(each: QueueHoldings) -> str:
+    return "\n".join(map(_guarantee, each.guarantees))
+
+
+def _guarantee(each: Guaranteed) -> str:
+    """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, asks for 5"."""
+    if not each.met:
+        state = f"{figure(each.missing)} missing"
+    elif each.unused:
+        state = f"asks for {figure(each.held)}"
+    else:
+        state = "met"
+    return f"{figure(each.amount, 6)} {each.where}, {state}"
+
+
+def _promised(tasks: float, has: float) -> str:
+    lacking = tasks - has
+    return plural(tasks, "task") + (f", {figure(lacking)} missing" if lacking > 1e-7 * tasks else ", met")
+
+
+def _limits(each: QueueHoldings) -> str:
+    return "\n".join(map(_limit, each.limits))
+
+
+def _limit(each: Limited) -> str:
+    return f"{figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{figure(each.held)} held'}"
+
+
+def _borrowed(each: QueueHoldings) -> str:
+    return "\n".join(f"{figure(promise.borrowed)} {promise.where}" for promise in each.guarantees if promise.borrowed)

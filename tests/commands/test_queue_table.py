@@ -1,0 +1,147 @@
+"""The tree of queues as ``fairopt solve`` prints it, and the rules that options choose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command_line import EXAMPLES, flat, run
+
+import fairopt as fo
+from fairopt.commands.options import with_rules
+
+QUEUES = EXAMPLES / "research-queues.yaml"
+
+
+def tree_of(text: str) -> list[str]:
+    """Return the first words of the rows of the tree, with their indentation."""
+    lines = text.split("queue, user")[1].split("\n\n")[0].splitlines()[2:]
+    return [line[: len(line) - len(line.lstrip())] + line.split()[0] for line in lines if line.strip() and not line[:9].isspace()]
+
+
+def row(text: str, name: str) -> str:
+    """Return the row of a queue or a user."""
+    return next(line for line in text.splitlines() if line.split()[:1] == [name])
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """140 columns, so that no cell is folded."""
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+@pytest.mark.usefixtures("wide")
+def test_each_queue_is_followed_by_what_is_below_it() -> None:
+    """Queues first, then users, two spaces deeper at each level; the cluster as the last row."""
+    assert tree_of(run("solve", QUEUES).stdout) == [
+        *("research", "  vision", "    interns", "      ines", "    alice", "    bob", "  language", "    carol", "    dan"),
+        *("teaching", "  course-1", "  course-2", "guests", "  visitor", "all"),
+    ]
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_row_says_what_is_guaranteed_limited_and_borrowed() -> None:
+    """Of queues in amounts, of users in tasks."""
+    text = run("solve", QUEUES).stdout
+    assert "8 gpu on model = A100, met  24 gpu on model = A100, 20 held  12 gpu on model = A100" in row(text, "vision")
+    assert "4 gpu, reached" in row(text, "interns")
+    assert "12 gpu, met" in row(text, "language")
+    assert row(text, "language").rstrip().endswith("7.85 gpu")
+    assert "1 task, met" in row(text, "carol")
+    assert row(text, "ines").rstrip().endswith("20 tasks")
+    assert "cpu 100.0 %" in row(text, "all")
+    assert "borrowed: held beyond the guarantee." in flat(text)
+    assert "Levels of the guarantees at depth 2: " in text
+
+
+@pytest.mark.usefixtures("wide")
+def test_what_is_missing_and_what_is_not_asked_for(tmp_path: Path) -> None:
+    """9 and 6 of 10 GPUs are guaranteed to two queues: both lack some. A third asks for 1 of its 2."""
+    queues = [fo.Queue("a", guarantee={"gpu": 9}), fo.Queue("b", guarantee={"gpu": 6}), fo.Queue("c", guarantee={"cpu": 2})]
+    instance = fo.Instance(
+        [[10, 4]],
+        [[1, 0], [1, 0], [0, 1], [0, 1]],
+        tasks=[np.inf, np.inf, 1, 3],
+        resources=["gpu", "cpu"],
+        queues=queues,
+        queue_of=["a", "b", "c", None],
+        users=["ann", "ben", "cat", "dan"],
+    )
+    fo.save(instance, tmp_path / "tree.yaml")
+    text = run("solve", tmp_path / "tree.yaml").stdout
+    assert "9 gpu, 3 missing" in row(text, "a")
+    assert "6 gpu, 2 missing" in row(text, "b")
+    assert "2 cpu, asks for 1" in row(text, "c")
+    assert "3 tasks, all run" in row(text, "dan")
+    assert row(text, "dan").startswith("dan")  # in the root
+
+
+def test_a_page_of_100_columns_is_not_wider(tmp_path: Path) -> None:
+    """Cells are folded, numbers are not."""
+    run("solve", QUEUES, "-o", tmp_path / "page.txt")
+    text = (tmp_path / "page.txt").read_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "50.0769" in row(text, "research")
+
+
+def test_many_users_and_queues_are_left_out_until_all_is_asked_for(tmp_path: Path) -> None:
+    """60 queues of one user each in 3 queues: the three remain."""
+    queues = [fo.Queue(f"top-{k}") for k in range(3)] + [fo.Queue(f"q-{k}", f"top-{k % 3}") for k in range(60)]
+    instance = fo.Instance([[100]], np.ones((60, 1)), queues=queues, queue_of=[f"q-{k}" for k in range(60)])
+    fo.save(instance, tmp_path / "tree.json")
+    text = run("solve", tmp_path / "tree.json").stdout
+    assert tree_of(text) == ["top-0", "top-1", "top-2", "all"]
+    assert "Not shown: 60 users and 60 queues below level 1; --all shows everything." in flat(text)
+    everything = run("solve", tmp_path / "tree.json", "--all").stdout
+    assert len(tree_of(everything)) == 3 + 60 + 60 + 1
+    assert "Not shown" not in everything
+
+
+def test_json_and_csv_have_queues() -> None:
+    """A list of queues, and the queue of each user."""
+    data = json.loads(run("solve", QUEUES, "--json").stdout)
+    assert [queue["name"] for queue in data["queues"]] == ["research", "vision", "interns", "language", "teaching", "guests"]
+    assert data["users"][0]["queue"] == "vision"
+    assert run("solve", QUEUES, "--csv").stdout.startswith("user,queue,tasks,share")
+
+
+@pytest.mark.parametrize("spec", ["drfh:guarantees=clamp:queue_share=sum", "drfh:queue_share=sum", "drfh"])
+def test_rules_come_as_options_or_with_the_notion(spec: str) -> None:
+    """Or some this way and some the other."""
+    expected = fo.solve(fo.load(QUEUES), "drfh", guarantees="clamp", queue_share="sum").tasks_per_user
+    options = [] if "clamp" in spec else ["--guarantees", "clamp"]
+    options += [] if "sum" in spec else ["--queue-share", "sum"]
+    users = json.loads(run("solve", QUEUES, "--notion", spec, *options, "--json").stdout)["users"]
+    assert [user["tasks"] for user in users] == pytest.approx(expected)
+    assert "(--guarantees clamp); the share of a queue is the sum of its users' shares (--queue-share sum)" in flat(
+        run("solve", QUEUES, "--notion", spec, *options).stdout
+    )
+
+
+def test_rules_reach_every_command_that_solves() -> None:
+    """compare, audit, explain: what they compute is that of the rule."""
+    expected = fo.solve(fo.load(QUEUES), "drfh", guarantees="clamp")
+    bob = expected.tasks_per_user[1]
+    told = json.loads(run("explain", QUEUES, "--user", "bob", "--guarantees", "clamp", "--resolves", 0, "--json").stdout)
+    assert told["tasks"] == pytest.approx(bob)
+
+
+def test_rules_are_refused_by_name() -> None:
+    """A meaning that does not exist; a rule that is given twice; a notion without rules."""
+    assert 'there is no meaning "clmp" of guarantees; use "surplus" or "clamp"' in flat(
+        run("solve", QUEUES, "--guarantees", "clmp", status=2).stderr
+    )
+    twice = run("solve", QUEUES, "--notion", "drfh:guarantees=clamp", "--guarantees", "surplus", status=2)
+    assert '"guarantees" is there twice' in flat(twice.stderr)
+    assert 'takes no option "guarantees"' in flat(
+        run("solve", EXAMPLES / "drf.yaml", "--notion", "bbf", "--guarantees", "clamp", status=2).stderr
+    )
+
+
+def test_rules_go_to_the_notions_that_take_them() -> None:
+    """Of several notions those without rules stay as they are; where none takes them, each says so."""
+    assert with_rules(["drfh", "bbf"], "clamp", "sum") == ["drfh:guarantees=clamp:queue_share=sum", "bbf"]
+    assert with_rules(["bbf"], "clamp", None) == ["bbf:guarantees=clamp"]
+    assert with_rules(["drfh"], None, None) == ["drfh"]
