@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
-from fairopt.validation import is_number
 
 __all__ = ["KAI"]
 
@@ -86,7 +85,7 @@ class KAI(SchedulerQueues):
 
 def _amount(part: Part) -> float:
     """Return an amount; -1 stands for no limit."""
-    return -1.0 if is_number(part.value) and part.value == -1 else part.number(0.0)
+    return -1.0 if part.value == -1 else part.number(0.0)
 
 
 def _whole(part: Part) -> int:

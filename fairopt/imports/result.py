@@ -155,6 +155,7 @@ class Import:
                 for r, name in enumerate(instance.resources)
             },
             "owners": [{key: None if value == np.inf else value for key, value in owner.items()} for owner in owners],
+            "options": self.options,
             "current": self.current is not None,
             "left_out": [
                 {"what": what, "why": why, "number": number, "first": first} for (what, why), (number, first) in self.why_left_out.items()

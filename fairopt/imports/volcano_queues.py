@@ -88,6 +88,8 @@ def _hierarchy(listed: Mapping[str, Part], account: Account) -> tuple[dict[str, 
             given.refuse(f'expected a weight > 0 for each part of "{"/".join([_ROOT, *way])}", such as {"/".join("1" * (len(way) + 1))}')
         for depth in range(1, len(way)):
             each, parent = "/".join(way[:depth]), "/".join(way[: depth - 1]) or None
+            if each in listed:
+                part.refuse(f'its hierarchy goes through "{each}", which is the name of a queue itself; rename one')
             queue = made(part, each, parent, of_way[depth - 1])
             if above.setdefault(each, queue).weight != queue.weight:
                 account.note(f'the annotations give "{each}" different weights: here it has {above[each].weight:g}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import re
 import tempfile
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ EXPORTS = Path(__file__).parent / "exports"
 FILES: dict[str, tuple[Callable[..., fo.Import], tuple[str, ...]]] = {
     "kubernetes": (fo.import_kubernetes, ("kubernetes_nodes.json", "kubernetes_pods.json")),
     "slurm": (fo.import_slurm, ("slurm_nodes.json", "slurm_jobs.json", "slurm_associations.json", "slurm_partitions.json")),
-    "yarn": (fo.import_yarn, ("yarn_nodes.json", "yarn_apps.json")),
+    "yarn": (fo.import_yarn, ("yarn_nodes.json", "yarn_apps.json", "yarn_scheduler.json")),
     "openb": (fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     "google2011": (fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),
     "swf": (fo.import_swf, ("log.swf",)),
@@ -215,6 +217,46 @@ def test_whatever_stands_there_is_imported_or_refused(data: st.DataObject) -> No
         inner = inner[step]
     inner[last] = data.draw(st.sampled_from(JUNK))
     _survives(kind, name, json.dumps(document), data.draw(st.booleans()))
+
+
+def queue(group: str, name: str, **spec: Any) -> dict[str, Any]:
+    """Make a Queue of a scheduler."""
+    return {"apiVersion": f"{group}/v1", "kind": "Queue", "metadata": {"name": name}, "spec": spec}
+
+
+HIERARCHY = {"volcano.sh/hierarchy": "root/x/d", "volcano.sh/hierarchy-weights": "1/2/3"}
+QUOTA = {"gpu": {"quota": 1, "limit": 2, "overQuotaWeight": 3}, "cpu": {"quota": -1, "limit": -1}, "memory": {"quota": 5, "limit": 9}}
+QUEUES: dict[str, list[dict[str, Any]]] = {
+    "Kueue": list(yaml.safe_load_all((EXPORTS / "kubernetes_queues.yaml").read_text())),
+    "Volcano": [
+        queue("scheduling.volcano.sh", "a", weight=3, capability={"cpu": 8}, guarantee={"resource": {"cpu": 2}}, deserved={"cpu": "4"}),
+        queue("scheduling.volcano.sh", "default", parent="a", priority=2),
+        queue("scheduling.volcano.sh", "d", weight=2) | {"metadata": {"name": "d", "annotations": HIERARCHY}},
+    ],
+    "KAI": [
+        queue("scheduling.run.ai", "top", priority=100, resources=QUOTA),
+        queue("scheduling.run.ai", "a", parentQueue="top", resources=QUOTA),
+    ],
+}
+
+
+@settings(max_examples=250)
+@given(st.data())
+def test_whatever_queues_say_is_imported_or_refused(data: st.DataObject) -> None:
+    """Junk anywhere in the objects of a scheduler, as JSON and as YAML of several documents."""
+    items = copy.deepcopy(QUEUES[data.draw(st.sampled_from(sorted(QUEUES)))])
+    *above, last = data.draw(st.sampled_from(places(items)[1:]))
+    inner: Any = items
+    for step in above:
+        inner = inner[step]
+    inner[last] = data.draw(st.sampled_from(JUNK))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "queues.yaml")
+        as_list = data.draw(st.booleans())
+        path.write_text(json.dumps({"kind": "List", "items": items}) if as_list else "\n---\n".join(map(json.dumps, items)))
+        with contextlib.suppress(fo.FairoptError):
+            result = read("kubernetes")(queues=path, lenient=data.draw(st.booleans()))
+            json.dumps(result.to_dict(), allow_nan=False)
 
 
 @settings(max_examples=200)

@@ -330,6 +330,10 @@ def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
             volcano("a", "{}", ", annotations: {volcano.sh/hierarchy: root/x/a, volcano.sh/hierarchy-weights: 1/2}"),
             r"a weight > 0 for each part",
         ),
+        (
+            volcano("a", "{}", ", annotations: {volcano.sh/hierarchy: root/x/a}") + volcano("x", "{}"),
+            r'Queue "a": its hierarchy goes through "x", which is the name of a queue itself; rename one',
+        ),
         (cluster_queue("a", {"spot": "1"}), r'ClusterQueue "a": the queue "a" has quotas of the ResourceFlavor "spot", which is not there'),
         (local_queue("shop", "a"), r'LocalQueue "shop/q": there is no ClusterQueue "a"; export the ClusterQueues too'),
         (cluster_queue("a", {"spot": "-1"}), r'nominalQuota: "-1" is negative'),
@@ -443,3 +447,42 @@ def test_schemas_are_no_queues(folder: Path, folder_name: str) -> None:
     for path in sorted((SAMPLES / folder_name).glob("crd_*.yaml")):
         with pytest.raises(fo.InvalidInstance, match="there is no queue and no ResourceQuota, but CustomResourceDefinition"):
             fo.import_kubernetes(folder / "nodes.json", folder / "pods.json", queues=path)
+
+
+# What comes out ------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_owner_has_as_much_as_another_whatever_its_kinds_of_task(tmp_path: Path) -> None:
+    """x has 2 GPUs, y 20. A has pods for both, B for y, C for x.
+
+    By hand: per unit of time A rises by 1/2 on x and 1/2 on y, B by 1, C by 1. x is full at 3/2 t = 2, so t = 4/3: C ends with 4/3, A has
+    2/3 on x. Then A rises on y alone, as fast as B, and y has 20 - 2/3 - 4/3 = 18 left, 9 for each: A and B have 4/3 + 9 = 10.33.
+    """
+    write(tmp_path, nodes=[node("x", 2, {"at": "x"}), node("y", 20, {"at": "y"})])
+    pods = []
+    for owner, places in (("a", "xy"), ("b", "y"), ("c", "x")):
+        for place in places:
+            for number in range(30):
+                each = pod(f"{owner}-{place}-{number}", owner, gpu="1")
+                each["spec"] |= {"nodeSelector": {"at": place}, "containers": [{"resources": {"requests": {GPU: "1"}}}]}
+                pods.append(each)
+    write(tmp_path, pods=pods)
+    result = fo.import_kubernetes(tmp_path / "nodes.json", tmp_path / "pods.json")
+    allocation = fo.solve(result.instance, "drfh")
+    got = dict.fromkeys("abc", 0.0)
+    for owner, tasks in zip(result.owners, allocation.tasks_per_user, strict=True):
+        got[owner] += tasks
+    assert got == pytest.approx({"a": 31 / 3, "b": 31 / 3, "c": 4 / 3})
+
+
+def test_kai_divides_the_surplus_by_weights(tmp_path: Path) -> None:
+    """8 GPUs, quotas 2 and 2, weights 1 : 3: 2 + 1 and 2 + 3."""
+    write(tmp_path, nodes=[node("n", 8)])
+    pods = [pod(f"{queue}{number}", f"in-{queue}", {"kai.scheduler/queue": queue}, gpu="1") for queue in "ab" for number in range(9)]
+    for each in pods:
+        each["spec"]["containers"] = [{"resources": {"requests": {GPU: "1"}}}]
+    unlimited = "cpu: {quota: 0, limit: -1}, memory: {quota: 0, limit: -1}"
+    text = kai("a", f"gpu: {{quota: 2, limit: -1, overQuotaWeight: 1}}, {unlimited}")
+    text += kai("b", f"gpu: {{quota: 2, limit: -1, overQuotaWeight: 3}}, {unlimited}")
+    result = imported(tmp_path, text, pods)
+    assert fo.solve(result.instance, "drfh", **result.options).tasks_per_user == pytest.approx([3, 5])

@@ -104,6 +104,36 @@ def test_slurm_sums(version: str, running: int) -> None:
     assert fo.compare(result.instance, allocations={"held": result.current})["held"].violations == ()
 
 
+@needs("slurm-lab")
+def test_slurm_limits(tmp_path: Path) -> None:
+    """GrpTRES and shares of a saturated cluster, as sacctmgr prints them; what runs and the optimum are within the limits."""
+    folder = DATA / "slurm-lab" / "limits"
+    with gzip.open(folder / "jobs.json.gz") as file:
+        (tmp_path / "jobs.json").write_bytes(file.read())
+    result = fo.import_slurm(folder / "nodes.json", tmp_path / "jobs.json", folder / "associations.json", folder / "partitions.json")
+    queues = {queue.name: queue for queue in result.instance.queues}
+    head, *lines = [line.split("|") for line in (folder / "sacctmgr-assoc.txt").read_text().splitlines()]
+    rows = [dict(zip(head, line, strict=True)) for line in lines]
+    limited = 0
+    for row in rows:
+        name = f"{row['Account']}/{row['User']}" if row["User"] else row["Account"]
+        if row["Account"] == "root":
+            continue
+        amounts = dict(text.split("=") for text in row["GrpTRES"].split(",") if text)
+        units = {"cpu": "cpu", "mem": "memory", "gres/gpu": "gpu"}
+        limit = {units[key]: float(value.rstrip("GM")) / (1024 if value.endswith("M") else 1) for key, value in amounts.items()}
+        assert (queues[name].weight, dict(queues[name].limit)) == (float(row["Share"]), pytest.approx(limit))
+        assert queues[name].parent == (row["Account"] if row["User"] else None)
+        limited += bool(limit)
+    assert (len(queues), limited) == (13, 8)
+    fair = fo.solve(result.instance, "drfh")
+    for tasks in (result.held, fair.tasks_per_user):
+        for name, queue in queues.items():
+            below = [n for n, each in enumerate(result.instance.queue_of) if each is not None and f"{each}/".startswith(f"{name}/")]
+            used = dict(zip(result.instance.resources, tasks[below] @ result.instance.demands[below], strict=True))
+            assert all(used[resource] <= amount * (1 + 1e-9) for resource, amount in queue.limit.items()), name
+
+
 def test_slurm_exports_of_two_clusters_are_refused() -> None:
     """The samples of 21.08 are of different clusters: no node is in the partition of the first job."""
     with pytest.raises(fo.InvalidInstance, match=r'jobs\[0\]\.partition: no node is in the partition "hw-l"'):

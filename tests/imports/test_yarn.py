@@ -235,3 +235,23 @@ def test_schedulers_that_cannot_be_read_are_refused(tmp_path: Path, info: dict[s
     """With the file, the place, and the queue."""
     with pytest.raises(fo.InvalidInstance, match=message):
         with_queues(tmp_path, info, [running(1, "a")])
+
+
+@pytest.mark.parametrize(
+    ("info", "expected"),
+    [
+        (
+            {"type": "fairScheduler", "rootQueue": fair("root", children=[fair("a", least=4, weight=1), fair("b", least=4, weight=3)])},
+            [4, 12],
+        ),
+        ({"type": "capacityScheduler", "queues": {"queue": [capacity("a", 25), capacity("b", 25)]}}, [8, 8]),
+        ({"type": "capacityScheduler", "queues": {"queue": [capacity("a", 75), capacity("b", 25)]}}, [12, 4]),
+        ({"type": "capacityScheduler", "queues": {"queue": [capacity("a", 75, 50), capacity("b", 25)]}}, [8, 8]),
+    ],
+)
+def test_guarantees_as_the_scheduler_means_them(tmp_path: Path, info: dict[str, Any], expected: list[float]) -> None:
+    """16 cores. Fair: minima 4 and 4, weights 1 : 3, so max(t, 4) + max(3 t, 4) = 16. Capacity: by guarantees, within limits."""
+    asked = [{"resourceName": "*", "numContainers": 30, "capability": {"memory": 1, "vCores": 1}}]
+    apps = [{"id": name, "queue": name, "user": "u", "state": "ACCEPTED", "resourceRequests": asked} for name in "ab"]
+    result = with_queues(tmp_path, info, apps)
+    assert fo.solve(result.instance, "drfh", **result.options).tasks_per_user == pytest.approx(expected)
