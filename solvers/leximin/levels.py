@@ -26,7 +26,7 @@ anew, by code of its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -299,14 +299,25 @@ def solve_levels(program: Program, per_level: FloatArray, solver: LevelSolver, g
 
 
 def raise_levels(
-    x: FloatArray, solver: LevelSolver, goal: LevelGoal, settle_at: float, known: tuple[Stage, ...], part: int = 0
+    x: FloatArray,
+    solver: LevelSolver,
+    goal: LevelGoal,
+    settle_at: float,
+    known: tuple[Stage, ...],
+    part: int = 0,
+    guess: Callable[[FloatArray], FloatArray | None] = lambda _: None,
 ) -> tuple[FloatArray, Course, tuple[Stage, ...]]:
-    """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``."""
+    """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``.
+
+    ``guess`` returns a feasible point with given levels, (users,), or None: where it has one, a change of rates needs no program.
+    """
     course, stages = goal.begin(), list(known)
     point: FloatArray | None = None  # the levels of x
     while course.rising.any():
         change, users = goal.event(course)
         known_to_be_reached = point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all()
+        if not known_to_be_reached and change < np.inf and (guessed := guess(course.at(change))) is not None:
+            known_to_be_reached, x, point = True, guessed, course.at(change)
         if not known_to_be_reached:
             step = solver.step(course, stages)
             x, point = step.x, step.levels

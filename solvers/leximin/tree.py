@@ -76,12 +76,27 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
         way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
         if way.rising.any():
             level_goal = TreeGoal(way)
-            x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number)
+            x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number, _Even(of_part))
             x = exactly(program, per_level, x, course.start)
         shares = way.shares
         before = x
         ends.append(x)
     return Solution(x, stages, parts=tuple(ends))
+
+
+class _Even:
+    """Points on which each user is on all its servers, on each as far as it could be alone there. Half a cluster is often divided so."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        largest = program.largest()
+        most = program.per_user(largest * program.utilities)[program.pair_users]
+        self.slices = np.divide(largest, most, out=np.zeros(largest.size), where=most > 0)
+
+    def __call__(self, shares: FloatArray) -> FloatArray | None:
+        """Return the point with these shares, None where it is not feasible."""
+        x = self.slices * shares[self.program.pair_users]
+        return x if (self.program.limits.matrix @ x <= self.program.limits.bounds).all() else None
 
 
 def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:

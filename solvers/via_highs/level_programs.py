@@ -34,7 +34,7 @@ __all__ = ["LevelProblem", "LevelPrograms", "Point"]
 log = logging.getLogger(__name__)
 
 # First LP: primal simplex from a greedy basis, unless there are many limits *and* many columns; then the interior point, with crossover.
-_MANY_COLUMNS, _MANY_LIMITS = 30_000, 200
+_MANY_COLUMNS, _MANY_LIMITS, _MANY_USERS = 30_000, 200, 3000
 _PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
 # Where the solver misses a solution that exists: the next unit of t, as a multiple of the last, and how much to relax the levels of
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
@@ -230,7 +230,8 @@ class LevelPrograms:
     def _start(self, course: Course, t_unit: float, cap: FloatArray | None) -> None:
         """Build the first model, with a first basis for primal simplex."""
         self.model = model = self._build(course, t_unit, cap)
-        if self.problem.columns.size >= _MANY_COLUMNS and self.problem.rows.size >= _MANY_LIMITS:
+        many = self.problem.columns.size >= _MANY_COLUMNS
+        if many and (self.problem.rows.size >= _MANY_LIMITS or np.count_nonzero(self.problem.members) >= _MANY_USERS):
             model.highs.set_options(solver="ipm")
             return
         uses, users = model.use_by_column, self.problem.users
