@@ -18,8 +18,8 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
-from fairopt.queues import Tree
 from fairopt.program.tree_filling import Part, TreeFilling
+from fairopt.queues import Tree
 
 __all__ = ["OPTIONS_OF_TREES", "Guarantees", "QueueShare", "check_limits_alone", "check_no_queues", "tree_filling"]
 

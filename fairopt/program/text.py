@@ -73,7 +73,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
 
 def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterator[str]:
     """Yield the filling of a tree: its levels, its rates, its parts, and the tree itself with weights."""
-    yield "fill        the tree of queues: level by level, maximise t such that U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
+    yield "fill        the tree of queues, level by level: maximise t, U[n] >= S[n] + rate[n] t for all who rise, U >= S for the others"
     same = "the sum of w[c]" if goal.takes is None else "max_r of the sum of w[c] e[c,r]"
     yield f"  rate      w[c] of a child c of the root, R w[c] / m of a child c of a node of rate R, m = {same} over its rising children"
     if goal.takes is not None:

@@ -12,13 +12,13 @@ with the shares S that the parts before it gave. At each moment the users who ri
 
 A node rises while a user below it does. With one resource both are the same.
 
-*One level:* maximise t such that a feasible x has s[n] >= S[n] + rate[n] t for users who rise and s[n] >= S[n] for the others. The prices of
-this program say who is stopped there. Who is stopped stays stopped in this part; the rates of the others are computed anew. A user with all
-its tasks stops, too.
+*One level:* maximise t such that a feasible x has s[n] >= S[n] + rate[n] t for users who rise and s[n] >= S[n] for the others. The prices
+of this program say who is stopped there. Who is stopped stays stopped in this part; the rates of the others are computed anew. A user with
+all its tasks stops, too.
 
 *Guarantees* are parts of their own, the deepest nodes first. In the part of a depth every guaranteed node has its guarantee as an extra
-limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met in
-the same part. Inside, weights hold. The extra limits end with the part. *The surplus* comes after them, tier by tier, the highest first.
+limit and rises in proportion to its guarantee (the largest part of the cluster in it), so that guarantees that do not fit together are met
+in the same part. Inside, weights hold. The extra limits end with the part. *The surplus* comes after them, tier by tier, the highest first.
 
 *Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (Not
 guaranteed nodes themselves in the part of their guarantees.) The share of a node is what its rates add up to.
@@ -122,7 +122,7 @@ class TreeFilling:
         return active
 
     def inside(self, part: Part) -> BoolArray:
-        """Return the nodes whose rates come from their parents, (nodes,): in the surplus all but the root, else those below guaranteed ones."""
+        """Return the nodes whose rates come from their parents, (nodes,): all but the root, or where guarantees are met those below one."""
         inside = np.zeros(self.tree.n_nodes, bool)
         if part.node_rates is None:
             inside[1:] = True

@@ -32,7 +32,7 @@ def pool(capacity: float, queues: Sequence[fo.Queue], queue_of: Sequence[str | N
 # The oracle ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [seed for seed in range(36) if seed not in (2, 5, 27, 29)])
+@pytest.mark.parametrize("seed", range(36))
 def test_shares_are_those_of_the_oracle(seed: int) -> None:
     """Three levels, guarantees, limits, tiers, weights over six orders of magnitude, constraints, finite tasks."""
     instance = random_tree(seed)

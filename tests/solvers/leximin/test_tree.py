@@ -1,0 +1,94 @@
+"""The loop over the parts of a filling, with plain linear programs of SciPy's as its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Program, Stage, TreeFilling
+from fairopt.solvers.leximin.levels import Course, Proof, Step
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+
+
+class Plain:
+    """One LP a step, all limits as rows."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        users = np.arange(len(program.users))
+        self.levels = np.where(program.pair_users == users[:, None], program.utilities, 0.0)
+        self.asked = 0
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Maximise t subject to A x <= b, s >= start + rate t."""
+        self.asked += 1
+        limits = self.program.limits
+        rows = np.block([[limits.matrix.toarray(), np.zeros((len(limits), 1))], [-self.levels, course.rate[:, None]]])
+        cost = np.append(np.zeros(self.program.n_pairs), -1.0)
+        found = linprog(cost, A_ub=rows, b_ub=np.append(limits.bounds, -course.start), method="highs")
+        assert found.x is not None
+        x, prices = found.x[:-1], np.maximum(-found.ineqlin.marginals[: len(limits)], 0.0)
+        q = np.full(course.start.size, np.inf)
+        np.minimum.at(q, self.program.pair_users, (limits.matrix.T @ prices) / self.program.utilities)
+        proof = Proof.of(course, prices, q, float(prices @ limits.bounds))
+        return Step(x, self.levels @ x, float(found.x[-1]), proof)
+
+
+def filled(instance: fo.Instance, **options: str) -> tuple[np.ndarray, float, list[Plain], tuple[Stage, ...]]:
+    """Return the tasks of each user, the worst residual, the solvers of the parts and the stages."""
+    program = fo.formulate(instance, "drfh", **options)
+    assert isinstance(program.goal, TreeFilling)
+    made: list[Plain] = []
+
+    def solver_of(of_part: Program, _: TreeGoal) -> Plain:
+        made.append(Plain(of_part))
+        return made[-1]
+
+    found = solve_tree(program, program.goal, solver_of, 1e-9)
+    tasks = np.bincount(program.pair_users, weights=found.x, minlength=instance.n_users)
+    return tasks, certify(program, found).worst, made, found.stages
+
+
+def two_pools() -> fo.Instance:
+    """A and B share a server of 12, C has one of 30; A and C are in a queue."""
+    return fo.Instance(
+        [[12], [30]],
+        [[1], [1], [1]],
+        eligibility=[[1, 0], [1, 0], [0, 1]],
+        queues=[fo.Queue("q")],
+        queue_of=["q", None, "q"],
+        resources=["gpu"],
+    )
+
+
+def test_rates_change_when_a_sibling_stops() -> None:
+    """A and C rise at half of B's rate: 4, 8, 4 fill the first server; then C has the whole rate of its queue, and rises to 30."""
+    tasks, worst, _, stages = filled(two_pools())
+    assert tasks == pytest.approx([4, 8, 30])
+    assert worst <= 1e-12
+    assert [stage.users.tolist() for stage in stages] == [[0, 1], [2]]
+
+
+def test_guarantees_that_fit_take_no_program() -> None:
+    """Both guarantees are reached at t = 1, which the even slices show; the surplus takes one program a level."""
+    queues = [fo.Queue("a", guarantee={"gpu": 2}), fo.Queue("b", weight=3, guarantee={"gpu": 2})]
+    instance = fo.Instance([[8]], [[1], [1]], queues=queues, queue_of=["a", "b"], resources=["gpu"])
+    tasks, worst, made, stages = filled(instance)
+    assert tasks == pytest.approx([3, 5])
+    assert worst <= 1e-12
+    assert [plain.asked for plain in made] == [0, 1]
+    assert [(stage.part, stage.prices is None) for stage in stages] == [(0, True), (1, False)]
+
+
+def test_siblings_wait_under_a_clamp() -> None:
+    """The first waits with its 2 until the second has three times as much: 2, 6."""
+    queues = [fo.Queue("a", guarantee={"gpu": 2}), fo.Queue("b", weight=3, guarantee={"gpu": 2})]
+    instance = fo.Instance([[8]], [[1], [1]], queues=queues, queue_of=["a", "b"], resources=["gpu"])
+    tasks, worst, _, _ = filled(instance, guarantees="clamp")
+    assert tasks == pytest.approx([2, 6])
+    assert worst <= 1e-12
