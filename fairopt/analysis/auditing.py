@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Violation, violations
-from fairopt.analysis.properties import CHECKS, Case, Verdict
+from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
 from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
+from fairopt.analysis.properties.verdict import does_not_apply
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Audit", "audit"]
+
+_ABOUT_FLAT_LISTS = (
+    "Does not apply: it compares every user with every other by weight alone, and here users are in queues, or have guarantees."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,13 +133,17 @@ def audit(
 ) -> Audit:
     """Test which properties an allocation has, and by how many tasks the others fail.
 
+    Where users are in a tree of queues, sharing incentive and envy are asked among the users of each queue, and Pareto optimality within
+    the limits of queues.
+
     Parameters
     ----------
     allocation : Allocation
         The result of `solve` or `schedule`, or your own tasks (``fairopt.analysis.rerun.given``). An allocation that exceeds a limit is
         audited too, and the audit names the limit.
     properties : sequence of str or Property, optional
-        Keys of ``fairopt.analysis.properties.CHECKS``; the default is all of them.
+        Keys of ``fairopt.analysis.properties.CHECKS``; the default is all of them, and "guarantees" only where there is a tree of
+        queues or a guarantee.
     effort : int
         The largest number of lies to try, and of users to remove. Each of them is one solve.
     seed : int
@@ -169,19 +178,23 @@ def audit(
     check_time_limit(time_limit)
     case = Case(as_asked(allocation), int(effort), int(seed), int(jobs), time_limit)
     verdicts = {}
-    for name in _names(properties):
-        with quietly():
-            verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
+    tree = allocation.instance.is_tree
+    for name in _names(properties, tree=tree):
+        if tree and name in OF_FLAT_LISTS:
+            verdicts[name] = does_not_apply(name, _ABOUT_FLAT_LISTS)
+        else:
+            with quietly():
+                verdicts[name] = dataclasses.replace(CHECKS[name](case), promised=_promise(case, name))
         if done is not None:
             done(name)
     exceeded = violations(allocation.instance, allocation.tasks, allocation.sharing, ROUNDED)
     return Audit(allocation, verdicts, tuple(exceeded))
 
 
-def _names(properties: str | Property | Sequence[str | Property] | None) -> list[str]:
-    """Return the properties asked for, in the order of `CHECKS`."""
+def _names(properties: str | Property | Sequence[str | Property] | None, *, tree: bool) -> list[str]:
+    """Return the properties asked for, in the order of `CHECKS`; by default all that are about such instances."""
     if properties is None:
-        return list(CHECKS)
+        return [name for name in CHECKS if tree or name not in OF_TREES]
     wanted = [properties] if isinstance(properties, str | Property) else list(properties)
     names = [each.value if isinstance(each, Property) else each for each in wanted]
     for name in names:
@@ -194,7 +207,7 @@ def _names(properties: str | Property | Sequence[str | Property] | None) -> list
 
 def _promise(case: Case, name: str) -> str | None:
     """Return the source that proves the property for this notion and instance; only for exact allocations of divisible tasks."""
-    if case.notion is None or not case.exact:
+    if case.notion is None or not case.exact or case.instance.is_tree:  # the theorems are about users with weights alone
         return None
     known = {prop.value: prop for prop in Property}
     return case.notion.promise(known[name], case.instance, case.sharing) if name in known else None

@@ -245,7 +245,8 @@ def _would_run(allocation: Allocation, block: slice) -> FloatArray:
         who = np.flatnonzero(x[:, i] > 0)
         if not who.size:
             continue
-        scale = weights[block, None, :] / weights[None, who, :]
+        scale = np.zeros((block.stop - block.start, who.size, weights.shape[1]))  # 0: with a weight of 0, only guarantees can be held
+        np.divide(weights[block, None, :], weights[None, who, :], out=scale, where=weights[None, who, :] > 0)
         if rates is not None:
             time = np.divide(x[who, i], rates[who, i], out=np.zeros(who.size), where=rates[who, i] > 0)  # 0 where the rate is 0
             could = scale[:, :, 0] * rates[block, i, None] * time

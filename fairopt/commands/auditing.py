@@ -58,7 +58,7 @@ def audit(
     everything: Annotated[bool, typer.Option("--all", help="Also explain the properties that hold.")] = False,
     output: JsonOutput = None,
 ) -> None:
-    """Audit an allocation of FILE: which of ten properties hold; if one fails, by how many tasks, with an example.
+    """Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.
 
     Strategy-proofness is tested by trying lies: to find none that pays does not prove that there is none.
     """

@@ -11,6 +11,7 @@ import typer
 
 import fairopt as fo
 from fairopt.instance import FloatArray
+from fairopt.program import Leximin
 
 __all__ = [
     "Csv",
@@ -125,5 +126,11 @@ def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str 
     ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
     """
     rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
-    takes = [issubclass(fo.NOTIONS.get(notion.partition(":")[0], fo.Notion), fo.ShareNotion) for notion in notions]
+    takes = [_has_rules(notion.partition(":")[0]) for notion in notions]
     return [":".join([notion, *rules]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
+
+
+def _has_rules(notion: str) -> bool:
+    """Say whether a notion fills a tree: it is a leximin of shares."""
+    kind = fo.NOTIONS.get(notion)
+    return kind is not None and issubclass(kind, fo.ShareNotion) and isinstance(kind().goal(np.ones(1)), Leximin)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fairopt.analysis.properties import (
     bottleneck_fairness,
     envy_freeness,
+    guarantees,
     max_min,
     no_justified_complaints,
     pareto,
@@ -22,12 +23,18 @@ from fairopt.analysis.properties import (
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness
 
-__all__ = ["CHECKS", "Case", "Verdict", "Witness"]
+__all__ = ["CHECKS", "OF_FLAT_LISTS", "OF_TREES", "Case", "Verdict", "Witness"]
 
 CHECKS: dict[str, Callable[[Case], Verdict]] = {
     check.NAME: check.check
     for check in (
         *(sharing_incentive, envy_freeness, pareto, bottleneck_fairness, single_resource_fairness),
-        *(population_monotonicity, strategy_proofness, no_justified_complaints, psdsf, max_min),
+        *(population_monotonicity, strategy_proofness, no_justified_complaints, psdsf, max_min, guarantees),
     )
 }
+
+OF_TREES = (guarantees.NAME,)
+"""Tested without being asked for only where there is a tree of queues, or a guarantee."""
+
+OF_FLAT_LISTS = tuple(check.NAME for check in (bottleneck_fairness, single_resource_fairness, no_justified_complaints, psdsf, max_min))
+"""Compare every user with every other, and mean nothing where users are in queues or have guarantees."""

@@ -217,7 +217,7 @@ def capped(possible: FloatArray, worth: FloatArray, limit: float) -> FloatArray:
 @contextmanager
 def quietly() -> Iterator[None]:
     """Silence warnings about users without a suitable server: they were given when the allocation was made, and a search solves often."""
-    loggers = [logging.getLogger(name) for name in ("fairopt.solve", "fairopt.schedule")]
+    loggers = [logging.getLogger(name) for name in ("fairopt.solving.exact", "fairopt.scheduling.greedy")]
 
     def only_errors(record: logging.LogRecord) -> bool:
         return record.levelno >= logging.ERROR

@@ -6,7 +6,7 @@ The envy of user n towards user m is
 
 tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
 A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
-`fairopt.analysis.measures`).
+`fairopt.analysis.measures`). In a tree of queues the users of each queue are compared with each other.
 """
 
 from __future__ import annotations
@@ -35,18 +35,21 @@ def check(case: Case) -> Verdict:
     if case.tangled:
         return does_not_apply(NAME, TANGLED)
     best, pair, enviers = 0.0, (0, 0), 0
+    node = instance.tree.user_node
     for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
         users = np.arange(first, first + len(would))
         envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0.0
         envy[~case.part[users]] = 0.0
+        envy[node[users, None] != node] = 0.0  # of users in other queues
         envy[envy <= case.slack[users, None]] = 0.0
         enviers += int(envy.any(axis=1).sum())
         worst = np.unravel_index(envy.argmax(), envy.shape)
         if envy[worst] > best:
             best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
     if not enviers:
-        return holds(NAME, "Nobody would run more with what another holds, scaled by weight, on the servers where it may run.")
+        whose = "another user of its queue" if instance.queues else "another"
+        return holds(NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.")
     n, m = pair
     held = case.allocation.tasks[m]
     where = np.flatnonzero((held > 0) & instance.eligibility[n])
@@ -63,7 +66,9 @@ def check(case: Case) -> Verdict:
         (instance.users[n], instance.users[m]),
         tuple(instance.servers[i] for i in most),
     )
-    return violated(NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another.", witness)
+    return violated(
+        NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another{' of its queue' if instance.queues else ''}.", witness
+    )
 
 
 def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:

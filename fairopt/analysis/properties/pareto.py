@@ -107,7 +107,8 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # merge servers but not users: each has its own V[n]
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
     merging = merge(case.instance.replace(weights=None), data)
-    program = formulate(merging.instance, "efficiency", sharing=case.sharing)
+    # Of the program only columns and limits are read; those of queues are in it where the goal is a leximin.
+    program = formulate(merging.instance, "max-min" if case.instance.is_tree else "efficiency", sharing=case.sharing)
     users, limits, unit = program.pair_users, program.limits, program.largest()  # columns are scaled by their maxima
     value = unit if case.worth is None else unit * np.asarray(merging.restrict(case.worth))[users, program.pair_servers]
     floors = case.value / (1.0 + case.excess if case.feasible else 1.0)
@@ -141,13 +142,15 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
 
 
 def _whole(case: Case) -> Verdict:
-    tasks = _one_more(case)
+    tasks = None if case.instance.queues else _one_more(case)
     if tasks is not None:
         return _verdict(case, tasks, "", _WHOLE)
     if case.feasible:
         relaxed = _improvement(case, case.part.astype(float))
         if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
             return holds(NAME, f"{_WHOLE}even divisible tasks, a relaxation, could not be one more without another's loss.")
+    if case.instance.queues:
+        return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut does not know the limits of queues.")
     if case.instance.limited.any():
         return does_not_apply(
             NAME, f"{_WHOLE}undecided: they are limited in servers, which branch and cut cannot tell of two users for one."

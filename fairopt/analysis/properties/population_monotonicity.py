@@ -85,6 +85,9 @@ def without(instance: Instance, z: int) -> tuple[Instance, IntArray]:
     return Instance(
         instance.capacities,
         instance.demands[stay],
+        guarantees=instance.guarantees[stay],
+        queues=instance.queues,
+        queue_of=[instance.queue_of[n] for n in stay],
         weights=instance.weights[stay],
         eligibility=None if instance.placement is None else instance.placement[stay],
         counts=instance.counts,
@@ -135,6 +138,7 @@ def _leaving(case: Case) -> IntArray:
         return order
     keys: list[Any] = [instance.demands, instance.eligibility, instance.tasks[:, None], instance.weights.reshape(instance.n_users, -1)]
     keys.append(np.where(instance.limited, instance.parallelism, np.inf)[:, None])
+    keys += [instance.tree.user_node[:, None], instance.guarantees[:, None]]
     rates = known_rates(instance)
     keys += [] if rates is None else [rates]
     question = case.allocation.question

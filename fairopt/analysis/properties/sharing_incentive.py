@@ -8,6 +8,9 @@ instance. With weights per resource, the part of resource r is phi[n,r] / sum_m 
 tasks; under time division, phi[n] / sum_m phi[m] gamma[n,i] on each server i (Khamse-Ashari et al. 2017, section III-B; this is the notion
 "uniform"). A user with limited parallelism uses the fastest servers of its slice. The violation is the number of tasks that a user lacks;
 parts of tasks count.
+
+In a tree of queues the slice of a user is that of what the users of its queue hold together on each server. A user with a guarantee of its
+own may hold more than others.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ def check(case: Case) -> Verdict:
         return does_not_apply(NAME, "Does not apply: with weights per resource nobody has one slice of a server's time.")
     if case.tangled:
         return does_not_apply(NAME, TANGLED)
+    if instance.is_tree:
+        return _among_siblings(case)
     slices = _slices(case)
     owed = case.at_most(slices)
     lack = np.where(case.part, owed - case.value, 0.0)
@@ -71,3 +76,35 @@ def _slices(case: Case) -> FloatArray:
         asks = np.flatnonzero(instance.demands[:, r] > 0)
         slices[asks] = np.minimum(slices[asks], (part[asks, r] / instance.demands[asks, r])[:, None] * instance.row_capacity[:, r])
     return np.where(instance.eligibility & case.part[:, None], slices, 0.0)
+
+
+def _among_siblings(case: Case) -> Verdict:
+    """Compare what every user of a queue runs with what its slice of what they all hold could run."""
+    instance, x = case.instance, case.allocation.tasks
+    if case.sharing == "tdm" or instance.weights.ndim == 2:
+        return does_not_apply(NAME, "Does not apply: in a tree of queues it is about resources, with one weight for each user.")
+    node = instance.tree.user_node
+    slices = np.zeros(instance.eligibility.shape)
+    for v in np.unique(node):
+        users = np.flatnonzero((node == v) & case.part & (instance.weights > 0))
+        together = instance.weights[users].sum()
+        held = x[users].T @ instance.demands[users]
+        for n in users:
+            asks = instance.demands[n] > 0
+            slices[n] = (held[:, asks] / instance.demands[n, asks]).min(axis=1) * instance.weights[n] / together
+    slices = np.where(instance.eligibility, slices, 0.0)
+    owed = case.at_most(slices)
+    lack = np.where(case.part, owed - case.value, 0.0)
+    below = np.flatnonzero(lack > case.slack)
+    if not below.size:
+        return holds(NAME, "Everyone runs at least what its weighted slice of what its queue's users hold could run.")
+    n = int(below[lack[below].argmax()])
+    whose = instance.tree.name(int(node[n])) if instance.queues else "the cluster"
+    weight, together = instance.weights[n], instance.weights[node == node[n]].sum()
+    witness = Witness(
+        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {figure(weight, 6)}/{figure(together, 6)}, by weight, of what the users of "
+        f"{whose} hold on each server would run {figure(owed[n], 6)}.",
+        (instance.users[n],),
+    )
+    number = plural(below.size, "user runs", "users run")
+    return violated(NAME, lack[n], f"{number} less than a weighted slice of what its queue's users hold.", witness)

@@ -1,0 +1,105 @@
+"""Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
+
+How much is missing of the guarantee of a queue says `fairopt.holdings`: what the queue could hold besides, within its guarantees and with
+the cluster to itself, if its users keep their tasks. Of a user with a guarantee of its own the tasks are missing that it lacks. Among whole
+tasks less than a task is not missing.
+
+The violation is the number of tasks that are missing at least: the amount, divided by the largest demand of the queue's users. The witness
+says who holds more than its guarantees of the same resource, there: siblings of the queue, and of the queues above it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.analysis.properties.case import Case
+from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
+from fairopt.holdings import Guaranteed
+from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.wording import figure, joined, named, plural
+
+__all__ = ["NAME", "check"]
+
+NAME = "guarantees"
+_SAME = 1e-7  # relative
+_HOLDERS = 3  # named in a witness
+
+
+def check(case: Case) -> Verdict:
+    """Compare what queues and users hold with what they are guaranteed."""
+    instance = case.instance
+    promised = bool(instance.guarantees.any()) or any(quota.guarantee for queue in instance.queues for quota in (queue, *queue.quotas))
+    if not promised:
+        return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
+    lacking: list[tuple[float, Witness]] = [
+        _of_queue(case, each.node, promise) for each in case.allocation.queue_holdings() for promise in each.guarantees if not promise.met
+    ]
+    lacking += [_of_user(case, int(n), lack) for n, lack in _users(case)]
+    if not lacking:
+        return holds(NAME, "Every guarantee is met, as far as its users ask for it.")
+    tasks, witness = max(lacking, key=lambda each: each[0])
+    return violated(NAME, tasks, f"{plural(len(lacking), 'guarantee is', 'guarantees are')} not met.", witness)
+
+
+def _users(case: Case) -> list[tuple[int, float]]:
+    """Return the users with a guarantee of their own who lack tasks, and how many."""
+    instance = case.instance
+    lack = np.where(instance.servable, instance.guarantees - case.allocation.tasks_per_user, 0.0)
+    least = 1.0 if case.whole else 0.0
+    return [(int(n), float(lack[n])) for n in np.flatnonzero((lack > _SAME * instance.guarantees) & (lack >= least * (1 - _SAME)))]
+
+
+def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float, Witness]:
+    instance, tree = case.instance, case.instance.tree
+    r = instance.resources.index(promise.resource)
+    users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
+    text = (
+        f'The queue "{tree.name(node)}" holds {figure(promise.held, 6)} of the {figure(promise.amount, 6)} {promise.where} that it is '
+        f"guaranteed, and asks for {figure(promise.missing, 6)} more. {_beyond(case, node, r, promise.group)}"
+    )
+    return promise.missing / float(instance.demands[users, r].max()), Witness(text, tuple(instance.users[n] for n in users))
+
+
+def _of_user(case: Case, n: int, lack: float) -> tuple[float, Witness]:
+    instance = case.instance
+    text = f"{case.name(n)} runs {plural(instance.guarantees[n] - lack, 'task')} of the {figure(instance.guarantees[n], 6)} guaranteed."
+    return lack, Witness(text, (instance.users[n],))
+
+
+def _beyond(case: Case, node: int, r: int, group: str) -> str:
+    """Return who holds more than it is guaranteed of a resource: siblings of a node and of those above it, the largest surplus first."""
+    instance, tree = case.instance, case.instance.tree
+    servers = np.ones(instance.n_servers, bool)
+    for quota in tree.queues[node - 1].quotas:
+        if group and quota.name == group:
+            servers = np.isin(instance.servers, quota.servers)
+    per_user = instance.demands[:, r] * case.allocation.tasks[:, servers].sum(axis=1)
+    owed = _owed(instance, r, servers)
+    found: list[tuple[float, str]] = []
+    while node:
+        above = int(tree.parent[node])
+        for other in tree.children(above):
+            if other != node:
+                found.append((float(per_user[tree.below[other]].sum() - owed[other]), tree.name(int(other))))
+        for n in tree.users_of(above):
+            found.append((float(per_user[n] - instance.guarantees[n] * instance.demands[n, r]), instance.users[n]))
+        node = above
+    order = sorted((each for each in found if each[0] > _SAME * per_user.sum()), reverse=True)
+    if not order:
+        return "Nobody beside it holds more than it is guaranteed: the guarantees do not fit together."
+    return f"Held there beyond guarantees: {joined([f'{figure(amount, 6)} by {named(name)}' for amount, name in order], _HOLDERS)}."
+
+
+def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:
+    """Return what each node is guaranteed of a resource on some servers at most: the larger of its own and of its children's together."""
+    tree, resource = instance.tree, instance.resources[r]
+    owed: FloatArray = np.bincount(tree.user_node, weights=instance.guarantees * instance.demands[:, r], minlength=tree.n_nodes).astype(
+        np.float64
+    )
+    for node in tree.order:
+        queue = tree.queues[node - 1]
+        own = queue.guarantee.get(resource, 0.0)
+        own += sum(quota.guarantee.get(resource, 0.0) for quota in queue.quotas if servers[np.isin(instance.servers, quota.servers)].all())
+        owed[node] = max(owed[node], own)
+        owed[tree.parent[node]] += owed[node]
+    return owed

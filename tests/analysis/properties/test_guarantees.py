@@ -1,0 +1,107 @@
+"""The audit of a tree of queues: guarantees, what is asked among siblings, and what does not apply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from queue_oracle import random_tree
+
+import fairopt as fo
+from fairopt.analysis.properties import OF_FLAT_LISTS
+from fairopt.analysis.rerun import given
+from fairopt.remarks import remarks
+
+
+def tree(held: list[float], queues: list[fo.Queue], queue_of: list[str | None], **changes: Any) -> fo.Allocation:
+    """Users of one GPU a task on one server of ten, with so many tasks."""
+    instance = fo.Instance([[10]], np.ones((len(held), 1)), resources=["gpu"], queues=queues, queue_of=queue_of, **changes)
+    return given(instance, np.array(held)[:, None], "rdm")
+
+
+def test_who_lacks_what_it_is_guaranteed_and_who_holds_more() -> None:
+    """a holds 2.5 of 4 GPUs; its sibling b holds 3.5 beyond its 1, and a user beside them 3."""
+    allocation = tree([2.5, 4.5, 3.0], [fo.Queue("a", guarantee={"gpu": 4}), fo.Queue("b", guarantee={"gpu": 1})], ["a", "b", None])
+    verdict = fo.audit(allocation, "guarantees")["guarantees"]
+    assert (verdict.holds, verdict.violation) == (False, pytest.approx(1.5))
+    assert verdict.witness is not None
+    assert verdict.witness.users == ("user-1",)
+    assert verdict.witness.text == (
+        'The queue "a" holds 2.5 of the 4 gpu that it is guaranteed, and asks for 1.5 more. Held there beyond guarantees: '
+        "3.5 by b and 3 by user-3."
+    )
+
+
+def test_what_children_are_guaranteed_is_no_surplus_of_their_parent() -> None:
+    """b has no guarantee of its own, but its child is guaranteed the 6 that b holds: nobody holds more than it is guaranteed."""
+    queues = [fo.Queue("a", guarantee={"gpu": 6}), fo.Queue("b"), fo.Queue("b1", "b", guarantee={"gpu": 6})]
+    verdict = fo.audit(tree([4, 6], queues, ["a", "b1"]), "guarantees")["guarantees"]
+    assert verdict.witness is not None
+    assert verdict.witness.text.endswith("Nobody beside it holds more than it is guaranteed: the guarantees do not fit together.")
+
+
+def test_a_user_lacks_tasks_of_its_own_guarantee() -> None:
+    """3 of 4 tasks. Without a task missing, the property holds."""
+    verdicts = [fo.audit(tree([x, 1], [], [None, None], guarantees=[4, 0]), "guarantees")["guarantees"] for x in (3, 4)]
+    assert [(verdict.holds, verdict.violation) for verdict in verdicts] == [(False, 1), (True, 0)]
+    assert verdicts[0].witness is not None
+    assert verdicts[0].witness.text == '"user-1" runs 3 tasks of the 4 guaranteed.'
+
+
+def test_guarantees_are_tested_where_there_is_a_tree() -> None:
+    """By default; elsewhere where they are asked for, and then they do not apply."""
+    flat = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "drf")
+    assert "guarantees" not in fo.audit(flat, effort=2)
+    assert fo.audit(flat, "guarantees")["guarantees"].holds is None
+    queued = fo.solve(fo.Instance([[10]], [[1], [1]], queues=[fo.Queue("a")], queue_of=["a", None]), "drfh")
+    found = fo.audit(queued, effort=4)
+    assert found["guarantees"].statement == "Does not apply: no queue and no user has a guarantee."
+    assert all(found[name].holds is None and "here users are in queues" in found[name].statement for name in OF_FLAT_LISTS)
+    assert all(found[name].promised is None for name in found)
+
+
+def test_envy_is_asked_among_the_users_of_a_queue() -> None:
+    """1 task for a1, 3 for a2, 6 for b: a1 envies a2 by 2 tasks, not b by 5. By weights 1 and 3 it envies nobody."""
+    queues = [fo.Queue("a"), fo.Queue("b")]
+    verdict = fo.audit(tree([1, 3, 6], queues, ["a", "a", "b"]), "envy-freeness")["envy-freeness"]
+    assert (verdict.holds, verdict.violation) == (False, pytest.approx(2))
+    weighted = tree([1, 3, 6], queues, ["a", "a", "b"], weights=[1, 3, 1])
+    assert fo.audit(weighted, "envy-freeness")["envy-freeness"].holds
+    nothing = tree([1, 3, 6], queues, ["a", "a", "b"], weights=[1, 0, 1])  # nobody is compared with a user of weight 0
+    assert fo.audit(nothing, "envy-freeness")["envy-freeness"].holds
+
+
+def test_a_slice_is_one_of_what_the_queue_holds() -> None:
+    """The users of a hold 4 GPUs: half of them is 2, and a1 has 1. Of the cluster each would have 3 1/3."""
+    verdict = fo.audit(tree([1, 3, 6], [fo.Queue("a"), fo.Queue("b")], ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"]
+    assert (verdict.holds, verdict.violation) == (False, pytest.approx(1))
+    assert fo.audit(tree([2, 2, 6], [fo.Queue("a"), fo.Queue("b")], ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"].holds
+
+
+def test_what_a_limit_keeps_idle_is_not_wasted() -> None:
+    """a is limited to 3 GPUs, and b keeps 4 of its 6 to itself: nobody can have more. Without the limit, 7 are idle for nothing."""
+    limited = [fo.Queue("a", limit={"gpu": 3})]
+    assert fo.audit(tree([3], limited, ["a"]), "pareto")["pareto"].holds
+    assert fo.audit(tree([2.5], limited, ["a"]), "pareto")["pareto"].violation == pytest.approx(0.5)
+    keeps = [fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 6}, lending_limit={"gpu": 2})]
+    assert fo.audit(tree([6.0, 0.0], keeps, ["a", "b"], tasks=[np.inf, 0]), "pareto")["pareto"].holds
+    wasted = fo.audit(tree([5.5, 0.0], keeps, ["a", "b"], tasks=[np.inf, 0]), "pareto")["pareto"]
+    assert (wasted.holds, wasted.violation) == (False, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("seed", range(0, 20, 3))
+def test_exact_allocations_of_trees_pass(seed: int) -> None:
+    """Nothing that somebody under its limits could use is idle; guarantees that fit are met; nobody envies a sibling without one."""
+    instance = random_tree(seed, servers=1)
+    found = fo.audit(fo.solve(instance, "drfh"), ["pareto", "guarantees", "envy-freeness"])
+    assert found["pareto"].holds
+    if not any("exceed" in sentence or "is guaranteed" in sentence for sentence in remarks(instance)):
+        assert found["guarantees"].holds is not False
+
+
+def test_somebody_leaves_a_tree() -> None:
+    """The others keep their queues: without a2, everything of a goes to a1, and b has half as before."""
+    instance = fo.Instance([[10]], [[1], [1], [1]], queues=[fo.Queue("a"), fo.Queue("b")], queue_of=["a", "a", "b"])
+    verdict = fo.audit(fo.solve(instance, "drfh"), "population-monotonicity")["population-monotonicity"]
+    assert (verdict.holds, verdict.searched) == (True, 2)  # a1 and a2 are alike, b is not
