@@ -28,7 +28,8 @@ _HOLDERS = 3  # named in a witness
 def check(case: Case) -> Verdict:
     """Compare what queues and users hold with what they are guaranteed."""
     instance = case.instance
-    promised = bool(instance.guarantees.any()) or any(quota.guarantee for queue in instance.queues for quota in (queue, *queue.quotas))
+    of_queues = any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues)
+    promised = of_queues or bool(instance.guarantees.any())
     if not promised:
         return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
     lacking: list[tuple[float, Witness]] = [

@@ -89,9 +89,9 @@ def _among_siblings(case: Case) -> Verdict:
         users = np.flatnonzero((node == v) & case.part & (instance.weights > 0))
         together = instance.weights[users].sum()
         held = x[users].T @ instance.demands[users]
-        for n in users:
-            asks = instance.demands[n] > 0
-            slices[n] = (held[:, asks] / instance.demands[n, asks]).min(axis=1) * instance.weights[n] / together
+        for user in users:
+            asks = instance.demands[user] > 0
+            slices[user] = (held[:, asks] / instance.demands[user, asks]).min(axis=1) * instance.weights[user] / together
     slices = np.where(instance.eligibility, slices, 0.0)
     owed = case.at_most(slices)
     lack = np.where(case.part, owed - case.value, 0.0)
