@@ -29,6 +29,7 @@ from collections.abc import Callable
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Explanation, Gain
 from fairopt.analysis.explanation.gains import gains
+from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
 from fairopt.analysis.rerun import merged_servers
@@ -43,8 +44,9 @@ _MANY = 50  # rows of servers; above this, identical rows are merged
 
 def explain(
     allocation: Allocation,
-    user: str,
+    user: str | None = None,
     *,
+    queue: str | None = None,
     against: str | None = None,
     resolves: int = 6,
     time_limit: float | None = None,
@@ -59,7 +61,11 @@ def explain(
     ----------
     allocation : Allocation
         The result of `solve` or `schedule`, or your own tasks (`fairopt.analysis.rerun.given`).
-    user : str
+    user : str, optional
+        Or the name of a queue, where no user has it.
+    queue : str, optional
+        Explain a queue instead: what it holds, what is missing of its guarantees, which limits are reached, what stops its users, and what
+        its siblings hold. Nothing is solved for that.
     against : str, optional
         A user to compare with. The default is the user whose holdings, scaled by the weights, would run the most tasks of ``user``: if
         ``user`` envies anybody, it envies this user most.
@@ -75,7 +81,7 @@ def explain(
     Raises
     ------
     InvalidInstance
-        If the instance has no such user.
+        If the instance has no such user or queue.
     Unsupported
         If an option is out of range.
 
@@ -94,6 +100,18 @@ def explain(
         raise InvalidInstance(f"allocation is {kind}; give an Allocation, as fairopt.solve and fairopt.schedule return it")
     check_whole_number("resolves", resolves, 0)
     check_time_limit(time_limit)
+    if (user is None) == (queue is None):
+        raise InvalidInstance("give the name of a user, or queue= the name of a queue, and not both")
+    names = [each.name for each in allocation.instance.queues]
+    if user is not None and user not in allocation.instance.users and user in names:
+        user, queue = None, user
+    if user is None:
+        assert queue is not None
+        if against is not None:
+            raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
+        node = allocation.instance.tree.index(queue)
+        tasks = float(allocation.tasks_per_user[allocation.instance.tree.below[node]].sum())
+        return Explanation(None, None, tasks, about_queue(allocation, node), (), (), queue)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance
@@ -103,6 +121,8 @@ def explain(
         raise InvalidInstance(f'"{user}" cannot be compared with itself; leave against out, or name another user')
     deadline = Deadline(time_limit)
     room = Room(allocation, n)
+    _, there = stops_of(allocation, n)
+    room.cells = [cell for cell in room.cells if not there[cell[0]]]  # a limit of a queue stops it there, whatever else is full
     sentences = Sentences(allocation, n, room, other)
     stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not allocation.complete[n]
     blockers = room.blockers() if stopped else ()

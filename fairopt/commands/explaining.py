@@ -27,7 +27,8 @@ _ROWS = 12  # of a table
 
 def explain(
     file: File,
-    user: Annotated[str, typer.Option(metavar="NAME", help="The user to explain.")],
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="The user to explain, or a queue.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Explain a queue instead.")] = None,
     notion: Annotated[
         str | None,
         typer.Option(
@@ -59,11 +60,13 @@ def explain(
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
-    """Explain what a user of FILE gets, what stops it, and what would give it more.
+    """Explain what a user or a queue of FILE gets, what stops it, and what would give it more.
 
     With --allocation, --notion names the exact allocation to compare with.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
+    if (user is None) == (queue is None):
+        raise typer.BadParameter("give --user NAME, or --queue NAME, and not both", param_hint="--user")
     if schedule is not None and (notion is not None or allocation is not None):
         raise typer.BadParameter(
             "only one allocation can be explained at a time; leave --notion and --allocation out", param_hint="--schedule"
@@ -71,7 +74,13 @@ def explain(
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     instance = work(f"reading {file}", lambda: fo.load(file))
-    instance.index(user)  # an unknown name is refused before anything is solved
+    names = [each.name for each in instance.queues]
+    if user is not None and user not in instance.users and user in names:
+        user, queue = None, user
+    if user is not None:
+        instance.index(user)  # an unknown name is refused before anything is solved
+    elif queue is not None:
+        instance.tree.index(queue)
     if against is not None:
         instance.index(against)
 
@@ -92,7 +101,13 @@ def explain(
     explanation = work(
         "finding what would help",
         lambda: fo.explain(
-            answer, user, against=against, resolves=resolves, time_limit=time_limit, done=lambda change: progress.update(changes, advance=1)
+            answer,
+            user,
+            queue=queue,
+            against=against,
+            resolves=resolves,
+            time_limit=time_limit,
+            done=lambda change: progress.update(changes, advance=1),
         ),
         progress,
     )

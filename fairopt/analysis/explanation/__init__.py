@@ -51,7 +51,7 @@ class Gain:
     change : str
         The change in words: "+1 gpu on one server of rack", "weight 2 instead of 1", "may run on rack".
     kind : str
-        "capacity", "server" (one server more in the row), "weight", "parallelism" or "placement".
+        "capacity", "server" (one server more in the row), "weight", "limit" (of a queue), "parallelism" or "placement".
     by_price : float or None
         The gain by the prices of the user's level: how far the level could rise at these prices after the change, if users at lower levels
         keep their tasks. It is an upper bound on the rise of the level, and equal to the rise for small changes if the prices are unique.
@@ -92,14 +92,17 @@ class Explanation:
         Bottlenecks first, then by the tasks that the user runs on the row; at most 1,000.
     gains : tuple of Gain
         The largest first; a gain that was not solved is ranked by its price.
+    queue : str or None
+        The queue that is explained; ``user`` is None then. None where a user is explained.
     """
 
-    user: str
+    user: str | None
     against: str | None
     tasks: float
     sentences: tuple[str, ...]
     blockers: tuple[Blocker, ...]
     gains: tuple[Gain, ...]
+    queue: str | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per change: its kind, and its gain in tasks by price and by solving."""
@@ -117,6 +120,7 @@ class Explanation:
         ]
         return {
             "user": self.user,
+            **({"queue": self.queue} if self.queue is not None else {}),
             "against": self.against,
             "tasks": self.tasks,
             "sentences": list(self.sentences),

@@ -23,9 +23,11 @@ from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain
 from fairopt.analysis.explanation.level_prices import LevelPrices
+from fairopt.analysis.explanation.queues import stops_of
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.queues import Queue
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 
@@ -66,6 +68,7 @@ def gains(
         changes += [
             *_weight(allocation, user),
             *_parallelism(allocation, user),
+            *_limits(allocation, user),
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
         ]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
@@ -76,7 +79,7 @@ def gains(
     promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
     hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
-    chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism")), *hopeful[:_FEW]][:resolves]
+    chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism", "limit")), *hopeful[:_FEW]][:resolves]
     rest = [j for j in promising if j not in chosen]
     chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
     results = []
@@ -122,7 +125,7 @@ def _weight(allocation: Allocation, user: int) -> list[_Change]:
     instance = allocation.instance
     weights = instance.weights.copy()
     before = np.atleast_1d(weights[user]).copy()
-    more = _step(before)
+    more = np.where(before > 0, _step(before), 1.0)
     weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
     words = f"weight {figure(float(before[0] + more[0]))} instead of {figure(float(before[0]))}"
     if weights.ndim == 2:
@@ -141,6 +144,37 @@ def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
     after[user] = before + float(_step(np.array([before]))[0])
     words = f"parallelism {figure(float(after[user]))} instead of {figure(before)}"
     return [_Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
+
+
+def _limits(allocation: Allocation, user: int) -> list[_Change]:
+    """Return a larger limit for each queue whose limit stops the user."""
+    instance, changes = allocation.instance, list[_Change]()
+    resources = {stop.row.resource for stop in stops_of(allocation, user)[0] if not stop.lends}
+    for node, queue in enumerate(instance.queues, 1):
+        if not instance.tree.below[node, user]:
+            continue
+        for r in sorted(resources & {instance.resources.index(name) for name in queue.limit}):
+            name = instance.resources[r]
+            before = queue.limit[name]
+            after = before + float(_step(np.array([before]))[0])
+            queues = [
+                Queue(
+                    each.name,
+                    each.parent,
+                    each.weight,
+                    each.guarantee,
+                    {**each.limit, name: after},
+                    each.lending_limit,
+                    each.tier,
+                    each.quotas,
+                )
+                if each is queue
+                else each
+                for each in instance.queues
+            ]
+            words = f"a limit of {figure(after)} {named(name)} instead of {figure(before)} for {named(queue.name)}"
+            changes.append(_Change(words, "limit", lambda queues=queues: instance.replace(queues=queues), hint=1.0))  # type: ignore[misc]
+    return changes
 
 
 def _placement(allocation: Allocation, user: int) -> list[_Change]:

@@ -113,6 +113,10 @@ class Room:
         allocation = self.allocation
         if not isinstance(allocation.question, Exact) or allocation.certificate.whole_tasks:
             return True
+        if allocation.instance.is_tree and allocation.levels:  # shares of users in different queues say nothing
+            number = allocation.level_of_user[self.user]
+            prices = None if number is None else allocation.levels[number - 1].prices
+            return prices is None or not prices[i].any() or bool(prices[i, r] > _SAME * prices[i].max())
         if allocation.levels or allocation.shares.ndim == 2:
             return self.nobody_is_ahead(i, r)
         return self.prices is None or bool(self.prices[i, r] > _SAME * self.prices[i].max())

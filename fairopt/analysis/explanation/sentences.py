@@ -9,10 +9,11 @@ import numpy as np
 
 from fairopt.allocation import GIVEN, Allocation, Exact, Greedy
 from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation.queues import path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.errors import FairoptError
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
 from fairopt.solvers.backend import Deadline
@@ -54,6 +55,7 @@ class Sentences:
             all_its = _tasks(float(self.instance.tasks[self.n]))
             number = f"all its {all_its}" if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
         sentences = [f"{self.who} runs {number} {self._made()}{self._places()}."]
+        sentences += [path] if (path := path_of(self.instance, self.n)) else []
         if self.notion is not None and not self.given:
             sentences.append(f"It is measured by {self.notion.describe_measure(self.instance, self.n)}.")
             sentences += self._share_there() if self.allocation.shares.ndim == 2 else self._level()
@@ -101,7 +103,10 @@ class Sentences:
     def _level(self) -> list[str]:
         allocation, n = self.allocation, self.n
         number = allocation.level_of_user[n]
-        if number is not None:
+        if number is not None and allocation.levels[number - 1].part:
+            same = [named(name) for name in allocation.levels[number - 1].users if name != self.instance.users[n]]
+            place = f"it stops in {allocation.levels[number - 1].part}, {f'together with {_some(same)}' if same else 'alone'}"
+        elif number is not None:
             same = [named(name) for name in allocation.levels[number - 1].users if name != self.instance.users[n]]
             company = f"{_some(same) or 'nobody'} {'stop' if len(same) > 1 else 'stops'} at the same level"
             before, after = allocation.levels[: number - 1], allocation.levels[number:]
@@ -145,6 +150,18 @@ class Sentences:
         if self._sliced():
             return [f"What stops it is the end of its own slice of {self._rows(own)}, whatever others leave."]
         own = own & (room.helps | ~exists)
+        queues, there = stops_of(self.allocation, self.n)
+        if queues:
+            stopped = [f"What stops it: {joined([stop.words(self.instance) for stop in queues])}."]
+            own = own & ~there
+            if not (own & exists).any():
+                return stopped
+            return [*stopped, *self._full(own, exists, elsewhere=True)]
+        return self._full(own, exists)
+
+    def _full(self, own: BoolArray, exists: BoolArray, *, elsewhere: bool = False) -> list[str]:
+        """Return the full resources that stop the user on some servers, and its parallelism."""
+        instance, room = self.instance, self.room
         limit = [self._limit()] if room.at_its_limit else []
         if limit and not own.any():
             return limit
@@ -153,7 +170,13 @@ class Sentences:
         by_resource: dict[int, list[int]] = {}
         for i, r in [*stopping, *(cell for cell in room.cells if cell[0] not in explained)]:
             by_resource.setdefault(r, []).append(i)
-        where = "" if own[exists].all() or limit else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
+        where = (
+            "Elsewhere: "
+            if elsewhere
+            else ""
+            if own[exists].all() or limit
+            else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
+        )
         sentences = limit + ([where.strip()] if where and not by_resource else [])
         if by_resource:
             ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
@@ -163,7 +186,9 @@ class Sentences:
             for r, rows in ordered[:_NAMES]:
                 parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == everywhere else self._rows(rows)}")
             left = "too little is left" if self.whole else "nothing is left"
-            stops = f"{where}What stops it{' there' if where or limit else ''}: {left} {', and '.join(parts)}."
+            what = f"{left} {', and '.join(parts)}."
+            there = " there" if where or limit else ""
+            stops = f"Elsewhere {what}" if elsewhere else f"{where}What stops it{there}: {what}"
             sentences += [stops, self._holders(by_resource)]
         if instance.users[self.n] in self.allocation.details.get("fits_nowhere", ()):
             sentences.append("No single server where it may run is large enough for one of its tasks.")
@@ -262,8 +287,8 @@ class Sentences:
         if not found:
             return []
         capacity = [gain for gain in found if gain.kind in ("capacity", "server")]
-        kinds = ("weight", "parallelism", "placement")
-        weight, parallelism, placement = ([gain for gain in found if gain.kind == kind] for kind in kinds)
+        kinds = ("weight", "parallelism", "placement", "limit")
+        weight, parallelism, placement, limit = ([gain for gain in found if gain.kind == kind] for kind in kinds)
         sentences = []
         if (best := _best(capacity)) is not None:
             equals = sum(gain.best_known >= best.best_known * (1 - _ALIKE) for gain in capacity) - 1
@@ -273,11 +298,13 @@ class Sentences:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         elif any(gain.by_solving == 0 for gain in weight):
             sentences.append("More weight would give it nothing.")
+        if (best := _best(limit)) is not None:
+            sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         if (best := _best(parallelism)) is not None:
             sentences.append(f"{best.change[0].upper()}{best.change[1:]} would give it {self._gain(best)}.")
         if (best := _best(placement)) is not None:
             sentences.append(f"If it {best.change}, it would have {self._gain(best)}.")
-        if not any(map(_best, (capacity, weight, parallelism, placement))):
+        if not any(map(_best, (capacity, weight, limit, parallelism, placement))):
             sentences = [f"None of the {plural(len(found), 'change')} that were tried would give it more."]
         late = [gain.note for gain in found if gain.note]
         return [*sentences, *([f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."] if late else [])]
@@ -296,7 +323,8 @@ class Sentences:
     def _largest_bundle(self) -> int | None:
         """Return the other user whose holdings would run the most tasks; if none would, the one with most tasks; None if none has any."""
         for values in (self.would, np.where(takes_part(self.instance), self.allocation.tasks_per_user, 0.0)):
-            others = np.where(np.arange(values.size) == self.n, 0.0, values)
+            node = self.instance.tree.user_node
+            others = np.where((np.arange(values.size) == self.n) | (node != node[self.n]), 0.0, values)  # of its own queue
             if others.max() > 0:
                 return int(others.argmax())
         return None
@@ -309,7 +337,10 @@ class Sentences:
         weights = self.instance.weights
         name = named(self.instance.users[m])
         has = f"{name} has {_tasks(float(self.allocation.tasks_per_user[m]))}{self._why_ahead(m)}."
-        if not envy_applies(self.allocation):
+        node = self.instance.tree.user_node
+        if node[m] != node[self.n]:
+            return [f"{has} It is in another queue, so their weights do not compare them."]
+        if not envy_applies(self.allocation) or (self.instance.weights[[self.n, m]] == 0).any():
             return [has]
         would = min(float(self.would[m]), float(self.instance.tasks[self.n]))
         if would > self.x * (1 + _SAME) + 1e-9:

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.holdings import Guaranteed
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.wording import figure, joined, named, plural
 
-__all__ = ["NAME", "check"]
+__all__ = ["NAME", "check", "held_beyond"]
 
 NAME = "guarantees"
 _SAME = 1e-7  # relative
@@ -56,7 +57,7 @@ def _of_queue(case: Case, node: int, promise: Guaranteed) -> tuple[float, Witnes
     users = np.flatnonzero(tree.below[node] & (instance.demands[:, r] > 0))
     text = (
         f'The queue "{tree.name(node)}" holds {figure(promise.held, 6)} of the {figure(promise.amount, 6)} {promise.where} that it is '
-        f"guaranteed, and asks for {figure(promise.missing, 6)} more. {_beyond(case, node, r, promise.group)}"
+        f"guaranteed, and asks for {figure(promise.missing, 6)} more. {held_beyond(case.allocation, node, promise)}"
     )
     return promise.missing / float(instance.demands[users, r].max()), Witness(text, tuple(instance.users[n] for n in users))
 
@@ -67,14 +68,15 @@ def _of_user(case: Case, n: int, lack: float) -> tuple[float, Witness]:
     return lack, Witness(text, (instance.users[n],))
 
 
-def _beyond(case: Case, node: int, r: int, group: str) -> str:
+def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
     """Return who holds more than it is guaranteed of a resource: siblings of a node and of those above it, the largest surplus first."""
-    instance, tree = case.instance, case.instance.tree
+    instance, tree, group = allocation.instance, allocation.instance.tree, promise.group
+    r = instance.resources.index(promise.resource)
     servers = np.ones(instance.n_servers, bool)
     for quota in tree.queues[node - 1].quotas:
         if group and quota.name == group:
             servers = np.isin(instance.servers, quota.servers)
-    per_user = instance.demands[:, r] * case.allocation.tasks[:, servers].sum(axis=1)
+    per_user = instance.demands[:, r] * allocation.tasks[:, servers].sum(axis=1)
     owed = _owed(instance, r, servers)
     found: list[tuple[float, str]] = []
     while node:

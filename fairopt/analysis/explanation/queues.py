@@ -1,0 +1,190 @@
+"""What queues have to do with it: the limits that stop a user, and the explanation of a queue itself.
+
+A limit of a queue that is reached stops everybody below it who demands the resource, on the servers that the limit is about: one more task
+takes away a task of somebody else below the queue. A *lending limit* does the same to everybody outside a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.analysis.measures import takes_part
+from fairopt.analysis.properties.guarantees import held_beyond
+from fairopt.holdings import Guaranteed, QueueHoldings
+from fairopt.instance import BoolArray, Instance
+from fairopt.program.queue_limits import Row, limit_rows
+from fairopt.wording import figure, joined, named, percent, plural
+
+__all__ = ["Stop", "about_queue", "path_of", "reached_limits", "stops_of"]
+
+_SAME = 1e-6  # relative
+_NAMES = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """A reached limit of a queue.
+
+    Attributes
+    ----------
+    queue : str
+    lends : bool
+        Is it what the queue lends, a limit on everybody else?
+    row : Row
+    """
+
+    queue: str
+    lends: bool
+    row: Row
+
+    def words(self, instance: Instance) -> str:
+        """Return the limit as the subject of a sentence: "the limit of interns, 4 gpu, is reached"."""
+        amount = f"{figure(self.row.bound, 6)} {named(instance.resources[self.row.resource])}"
+        where = self.row.name.partition(" on ")[2]
+        on = f" on {where}" if where and not self.row.servers.all() else ""
+        if self.lends:
+            return f"{self.queue} keeps a part of its guarantee to itself, and the others hold all {amount}{on} that it leaves"
+        return f"the limit of {self.queue}, {amount}{on}, is reached"
+
+
+def reached_limits(allocation: Allocation) -> list[Stop]:
+    """Return the limits of queues that are reached; for whole tasks, those with less room than the smallest task below."""
+    instance, found = allocation.instance, []
+    for row in limit_rows(instance):
+        held = float(instance.demands[row.users, row.resource] @ allocation.tasks[np.ix_(row.users, row.servers)].sum(axis=1))
+        demands = instance.demands[row.users & (instance.demands[:, row.resource] > 0), row.resource]
+        room = float(demands.min(initial=np.inf)) * (1 - _SAME) if allocation.certificate.whole_tasks else _SAME * row.bound
+        if demands.size and row.bound - held <= (room if np.isfinite(room) else 0.0):
+            lends = " that " in row.name and row.name.partition(" on ")[0].endswith(" lends")
+            name = row.name.removeprefix(instance.resources[row.resource])
+            name = name.removeprefix(" that ").partition(" lends")[0] if lends else name.removeprefix(" of ")
+            queue = next((q.name for q in instance.queues if name == q.name or name.startswith(f"{q.name} on ")), name)
+            found.append(Stop(named(queue), lends, row))
+    return found
+
+
+def stops_of(allocation: Allocation, user: int, reached: list[Stop] | None = None) -> tuple[list[Stop], BoolArray]:
+    """Return the reached limits that stop a user, and on which servers, (servers,)."""
+    instance = allocation.instance
+    there = np.zeros(instance.n_servers, bool)
+    found = []
+    for stop in reached_limits(allocation) if reached is None else reached:
+        if stop.row.users[user] and instance.demands[user, stop.row.resource] > 0 and (stop.row.servers & instance.eligibility[user]).any():
+            found.append(stop)
+            there |= stop.row.servers
+    return found, there
+
+
+def path_of(instance: Instance, user: int) -> str:
+    """Return where a user is in the tree, as a sentence; "" for a user in the root."""
+    tree = instance.tree
+    path = tree.path(int(tree.user_node[user]))
+    if not path:
+        return ""
+    beside = [named(instance.users[n]) for n in tree.users_of(int(tree.user_node[user])) if n != user]
+    tier = int(tree.tiers[tree.user_node[user]])
+    first = tree.tiers[tree.user_node] > tier
+    served = f" Its tier is {tier}: {plural(first.sum(), 'user')} of higher tiers are served first." if first.any() else ""
+    others = f", beside {joined(beside, _NAMES)}" if beside else ", alone"
+    return f"It is in the queue {' > '.join(map(named, path))}{others}.{served}"
+
+
+# A queue -------------------------------------------------------------------------------------------------------------------------
+
+
+def about_queue(allocation: Allocation, node: int) -> tuple[str, ...]:
+    """Return the sentences that explain a queue: what it holds, what it is guaranteed, what stops its users, its siblings."""
+    holdings = {each.node: each for each in allocation.queue_holdings()}
+    own = holdings[node]
+    return (
+        *_standing(allocation, own),
+        *_guarantees(allocation, own),
+        *_limits(own),
+        *_stops(allocation, node),
+        *_siblings(allocation, own, holdings),
+    )
+
+
+def _standing(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
+    total = dict(zip(allocation.instance.resources, allocation.instance.total_capacity, strict=True))
+    parts = [
+        f"{figure(used)} {named(name)} ({percent(used / total[name])})" for name, used in own.used.items() if used > 0 and total[name] > 0
+    ]
+    held = f"holds {joined(parts)} of the cluster" if parts else "holds nothing"
+    inside = f", in {' > '.join(map(named, own.path[:-1]))}," if own.depth > 1 else ""
+    yield f"The queue {named(own.name)}{inside} {held}: {plural(own.tasks, 'task', digits=3)} of {plural(own.users, 'user')}."
+
+
+def _guarantees(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
+    if not own.guarantees:
+        yield "It has no guarantee of its own."
+    for each in own.guarantees:
+        yield _guarantee(allocation, own, each)
+
+
+def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> str:
+    amount = f"It is guaranteed {figure(each.amount, 6)} {each.where}"
+    if not each.met:
+        return (
+            f"{amount}, and {figure(each.missing)} are missing although its users ask for them. {held_beyond(allocation, own.node, each)}"
+        )
+    if each.borrowed:
+        return f"{amount}, which it has; it borrows {figure(each.borrowed)} beyond that."
+    if each.unused:
+        return f"{amount} and asks for {figure(each.held)} only; others use the rest, as far as it is lent."
+    return f"{amount}, which it has, and no more."
+
+
+def _limits(own: QueueHoldings) -> Iterator[str]:
+    for each in own.limits:
+        state = "is reached" if each.reached else f"is not reached: it holds {figure(each.held)}"
+        yield f"Its limit of {figure(each.amount, 6)} {each.where} {state}."
+
+
+def _stops(allocation: Allocation, node: int) -> Iterator[str]:
+    """Yield why its users have no more, the users with the same reason together."""
+    instance, tree = allocation.instance, allocation.instance.tree
+    reached, part = reached_limits(allocation), takes_part(instance)
+    full = allocation.utilization >= 1 - _SAME if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= 1 - _SAME
+    names = instance.resources if allocation.sharing == "rdm" else ("time",)
+    because: dict[str, list[str]] = {}
+    for n in np.flatnonzero(tree.below[node]):
+        asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
+        stops = stops_of(allocation, int(n), reached)[0]
+        if not part[n]:
+            reason = "cannot run anywhere, or has nothing to run"
+        elif allocation.complete[n]:
+            reason = "has all its tasks"
+        elif stops:
+            reason = f"is stopped: {joined([stop.words(instance) for stop in stops], _NAMES)}"
+        else:
+            scarce = np.flatnonzero((full[instance.eligibility[n]] & asks).any(axis=0))
+            what = joined([named(names[r]) for r in scarce], _NAMES)
+            reason = f"is stopped: {what} {'is' if scarce.size == 1 else 'are'} full where it may run" if what else "is stopped"
+        because.setdefault(reason, []).append(named(instance.users[n]))
+    for reason, users in because.items():
+        if len(users) > 1:
+            reason = reason.replace("is stopped", "are stopped", 1).replace("has ", "have ", 1).replace("its tasks", "their tasks", 1)
+            reason = reason.replace("where it may run", "where they may run")
+        yield f"{joined(users, _NAMES)} {reason}."
+
+
+def _siblings(allocation: Allocation, own: QueueHoldings, holdings: dict[int, QueueHoldings]) -> Iterator[str]:
+    tree = allocation.instance.tree
+    beside = [holdings[int(v)] for v in tree.children(int(tree.parent[own.node])) if v != own.node]
+    if not beside:
+        yield "It has no sibling."
+        return
+    told = []
+    for each in beside[:_NAMES]:
+        held = f"{percent(each.dominant_share)} of the {named(each.dominant_resource)}" if each.dominant_resource else "nothing"
+        tier = f", in tier {each.tier}" if each.tier != own.tier else ""
+        told.append(f"{named(each.name)} {held} (weight {figure(each.weight)}{tier})")
+    more = [plural(len(beside) - _NAMES, "other queue")] if len(beside) > _NAMES else []
+    mine = f"{percent(own.dominant_share)} of the {named(own.dominant_resource)}" if own.dominant_resource else "nothing"
+    tier = f", in tier {own.tier}" if any(each.tier != own.tier for each in beside) else ""
+    yield f"Beside its siblings it holds {mine} (weight {figure(own.weight)}{tier}); {joined([*told, *more])}."

@@ -1,0 +1,134 @@
+"""What explanations say of queues: the path, the limit that stops a user, and a queue itself."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from support.command_line import EXAMPLES, flat, run
+
+import fairopt as fo
+from fairopt.analysis.explanation.queues import stops_of
+from fairopt.analysis.rerun import given
+
+QUEUES = EXAMPLES / "research-queues.yaml"
+LAB = [
+    fo.Queue("lab", guarantee={"gpu": 4}, weight=2),
+    fo.Queue("students", "lab", limit={"gpu": 2}),
+    fo.Queue("guests", tier=-1),
+]
+
+
+def lab(queues: list[fo.Queue] = LAB, **changes: Any) -> fo.Allocation:
+    """Ten GPUs: sam is a student of the lab, ann beside him in the lab, gus a guest, and one user in the root."""
+    instance = fo.Instance(
+        [[10]],
+        np.ones((4, 1)),
+        users=["sam", "ann", "gus", "ray"],
+        servers=["node"],
+        resources=["gpu"],
+        queues=queues,
+        queue_of=["students", "lab", "guests", None],
+        **changes,
+    )
+    return fo.solve(instance, "drfh")
+
+
+def test_a_limit_of_a_queue_is_what_stops_a_user() -> None:
+    """sam has the 2 GPUs of students. One more in its limit is one more for him; more weight is nothing."""
+    told = fo.explain(lab(), "sam")
+    assert "It is in the queue lab > students, alone." in told.sentences
+    assert "What stops it: the limit of students, 2 gpu, is reached." in told.sentences
+    assert not told.blockers
+    gains = {gain.change: gain.by_solving for gain in told.gains}
+    assert gains["a limit of 3 gpu instead of 2 for students"] == pytest.approx(1)
+    assert gains["weight 2 instead of 1"] == 0
+
+
+def test_a_limit_on_some_servers_stops_there() -> None:
+    """Two on new by the quota; on old the node is full."""
+    queues = [fo.Queue("a", quotas=[fo.Quota(["new"], limit={"gpu": 2}, name="model = A100")]), fo.Queue("b")]
+    instance = fo.Instance(
+        [[4], [4]], np.ones((2, 1)), users=["ann", "ben"], servers=["new", "old"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
+    )
+    told = fo.explain(given(instance, np.array([[2.0, 2.0], [2.0, 2.0]]), "rdm"), "ann")
+    assert "What stops it: the limit of a, 2 gpu on model = A100, is reached." in told.sentences
+    assert "Elsewhere too little is left of gpu on old." in told.sentences
+    assert [each.server for each in told.blockers] == ["old"]
+
+
+def test_what_a_queue_keeps_stops_the_others() -> None:
+    """b lends 1 of its 6 GPUs: 5 stay idle, and ann has the other 5."""
+    queues = [fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 6}, lending_limit={"gpu": 1})]
+    instance = fo.Instance(
+        [[10]], np.ones((2, 1)), tasks=[np.inf, 0], users=["ann", "ben"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
+    )
+    allocation = fo.solve(instance, "drfh")
+    assert allocation.tasks_per_user == pytest.approx([5, 0])
+    (stop,) = stops_of(allocation, 0)[0]
+    assert (stop.queue, stop.lends) == ("b", True)
+    assert "What stops it: b keeps a part of its guarantee to itself, and the others hold all 5 gpu that it leaves." in str(
+        fo.explain(allocation, "ann", resolves=0)
+    )
+
+
+def test_users_of_other_queues_are_not_compared_by_weight() -> None:
+    """The default is a user of the same queue; nobody else is in students. Of a lower tier the user's is said."""
+    assert fo.explain(lab(), "sam").against is None
+    told = str(fo.explain(lab(), "sam", against="ann", resolves=0))
+    assert "It is in another queue, so their weights do not compare them." in told
+    assert "Its tier is -1: 3 users of higher tiers are served first." in str(fo.explain(lab(), "gus", resolves=0))
+
+
+def test_a_queue_is_explained() -> None:
+    """lab has 2 and 4 2/3 GPUs beside 3 1/3 of ray: 2.67 beyond its guarantee; students 2, their limit; guests nothing."""
+    allocation = lab()
+    own = allocation.queue_holdings()[1].used["gpu"]
+    told = fo.explain(allocation, queue="lab")
+    assert (told.user, told.queue, told.tasks) == (None, "lab", pytest.approx(own))
+    text = str(told)
+    assert text.startswith("The queue lab holds ")
+    assert f"It is guaranteed 4 gpu, which it has; it borrows {own - 4:.3g} beyond that." in text
+    assert "sam is stopped: the limit of students, 2 gpu, is reached." in text
+    assert "ann is stopped: gpu is full where it may run." in text
+    assert "guests nothing (weight 1, in tier -1)" in text
+    students = str(fo.explain(allocation, queue="students"))
+    assert students.startswith("The queue students, in lab, holds 2 gpu (20 %) of the cluster: 2 tasks of 1 user.\n")
+    assert "Its limit of 2 gpu is reached." in students
+
+
+def test_a_guarantee_that_is_missing_is_said_with_who_holds_more() -> None:
+    """4 GPUs are guaranteed to a, which has 2.5; b holds 7.5 without a guarantee."""
+    instance = fo.Instance(
+        [[10]], np.ones((2, 1)), resources=["gpu"], queues=[fo.Queue("a", guarantee={"gpu": 4}), fo.Queue("b")], queue_of=["a", "b"]
+    )
+    text = str(fo.explain(given(instance, np.array([[2.5], [7.5]]), "rdm"), queue="a"))
+    assert "It is guaranteed 4 gpu, and 1.5 are missing although its users ask for them. Held there beyond guarantees: 7.5 by b." in text
+
+
+def test_the_name_of_a_queue_finds_the_queue() -> None:
+    """Given as a user, as an owner of several kinds of task is; a user of that name comes first."""
+    allocation = lab()
+    assert fo.explain(allocation, "students").queue == "students"
+    with pytest.raises(fo.InvalidInstance, match=r'there is no queue "labs" \(did you mean "lab"\?\)'):
+        fo.explain(allocation, queue="labs")
+    with pytest.raises(fo.InvalidInstance, match='there is no user "nobody"'):
+        fo.explain(allocation, "nobody")
+    for user, queue in ((None, None), ("sam", "lab")):
+        with pytest.raises(fo.InvalidInstance, match="give the name of a user, or queue= the name of a queue, and not both"):
+            fo.explain(allocation, user, queue=queue)
+    with pytest.raises(fo.InvalidInstance, match="only users are compared"):
+        fo.explain(allocation, queue="lab", against="sam")
+
+
+def test_on_the_command_line() -> None:
+    """--queue, and --user with the name of a queue; JSON names the queue."""
+    first = run("explain", QUEUES, "--queue", "vision").stdout
+    assert first == run("explain", QUEUES, "--user", "vision").stdout
+    assert "The queue vision, in research, holds" in flat(first)
+    data = json.loads(run("explain", QUEUES, "--queue", "vision", "--json").stdout)
+    assert (data["queue"], data["user"], data["gains"]) == ("vision", None, [])
+    assert "there is no queue" in run("explain", QUEUES, "--queue", "visions", status=2).stderr
+    assert "give --user NAME, or --queue NAME" in flat(run("explain", QUEUES, status=2).stderr)
