@@ -87,7 +87,8 @@ def test_a_queue_is_explained() -> None:
     allocation = lab()
     own = allocation.queue_holdings()[1].used["gpu"]
     told = fo.explain(allocation, queue="lab")
-    assert (told.user, told.queue, told.tasks) == (None, "lab", pytest.approx(own))
+    assert (told.user, told.queue) == (None, "lab")
+    assert told.tasks == pytest.approx(own)
     text = str(told)
     assert text.startswith("The queue lab holds ")
     assert f"It is guaranteed 4 gpu, which it has; it borrows {own - 4:.3g} beyond that." in text
