@@ -513,7 +513,7 @@ def _check_queues(
     Tree.of(queues, queue_of, users)
     known = set(servers)
     for queue in queues:
-        for quota in (queue, *queue.quotas):
+        for quota in queue.everywhere_and_on_groups:
             where = f'queue "{queue.name}"' + (f", quota on {quota.name}" if isinstance(quota, Quota) else "")
             for given in (quota.guarantee, quota.limit, quota.lending_limit):
                 amounts(given, resources, where, 0.0)

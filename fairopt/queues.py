@@ -153,6 +153,11 @@ class Queue:
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (Queue, _plain(self))
 
+    @property
+    def everywhere_and_on_groups(self) -> tuple[Queue | Quota, ...]:
+        """The queue itself, which has the amounts for the whole cluster, and its quotas."""
+        return (self, *self.quotas)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files; what has its default is left out.
 

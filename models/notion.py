@@ -239,9 +239,11 @@ class ShareNotion(Notion):
             raise Unsupported(f'there is no meaning "{self.guarantees}" of guarantees; use "surplus" or "clamp"')
         if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
             raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
+        goal = self.goal(np.ones(instance.n_users))
+        if not isinstance(goal, Leximin) and (self.guarantees != "surplus" or self.queue_share is not None):
+            raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes neither guarantees nor queue_share; leave them out')
         if not instance.is_tree:
             return
-        goal = self.goal(np.ones(instance.n_users))
         if isinstance(goal, Total | AlphaFair | Tradeoff):
             check_limits_alone(self.name, instance)
         elif not isinstance(goal, Leximin):

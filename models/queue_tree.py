@@ -117,7 +117,7 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
         queue = tree.queues[node - 1]
         amount = np.zeros(instance.n_resources)
         named = np.zeros(instance.n_resources, bool)
-        for quota in (queue, *queue.quotas):
+        for quota in queue.everywhere_and_on_groups:
             for name, value in quota.guarantee.items():
                 r = instance.resources.index(name)
                 amount[r] += value

@@ -267,7 +267,7 @@ class _Levels:
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
         """Maximise t with every user on its course, or, for one equal level, everybody exactly at it."""
         task, scaled, t, unit = self.task, self.task.scaled, self.t, self.unit
-        start, rate, rising = (values[scaled.members] for values in (course.start / unit, course.rate, course.rising))
+        start, rate = (values[scaled.members] for values in (course.start / unit, course.rate))
         above = self.rows @ task.x - task.cp.multiply(rate, t) - start
         task.run(t, [task.limits, above == 0 if self.equal else above >= 0], final_levels(task.program, stages))
         y, prices = task.point(), task.prices()
@@ -276,7 +276,7 @@ class _Levels:
         levels[scaled.members] = (self.rows @ y) * unit
         cost = (scaled.use.T @ prices) / self.rows.data
         q[scaled.members] = np.minimum.reduceat(cost, scaled.first) / unit
-        up = rising & (rate > 0)
+        up = (course.rising & (course.rate > 0))[scaled.members]
         reached = float(((levels[scaled.members][up] / unit - start[up]) / rate[up]).min()) * unit
         proof = Proof.of(course.lowered(levels), scaled.prices(prices * unit), q, float(prices.sum()))
         return Step(scaled.tasks(y), levels, reached, proof)

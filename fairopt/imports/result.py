@@ -79,7 +79,7 @@ class Import:
     queues: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
-    def options(self) -> dict[str, str]:
+    def options(self) -> dict[str, Any]:
         """What a guarantee means in this system, for ``fairopt.solve(imported.instance, "drfh", **imported.options)``.
 
         ``{"guarantees": "surplus"}`` or ``{"guarantees": "clamp"}``; empty if nothing is guaranteed.

@@ -43,6 +43,7 @@ class Feature(Enum):
     MARKET = "an equilibrium of servers that divide their time"
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
+    WHOLE_TREE = "whole tasks in a tree of queues (leave integral out, or use a greedy schedule)"
     INTEGRAL = "whole tasks"
     TREE = "a tree of queues to fill"
     SEVERAL_SERVERS = "users who may run on several servers"
@@ -120,7 +121,8 @@ class Program:
         goal = self.inner_goal
         needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
-            needs.add(Feature.WHOLE_EQUAL if isinstance(goal, Equalize) else Feature.INTEGRAL)
+            special = {Equalize: Feature.WHOLE_EQUAL, TreeFilling: Feature.WHOLE_TREE}
+            needs.add(special.get(type(goal), Feature.INTEGRAL))
         if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         return frozenset(needs)

@@ -32,7 +32,7 @@ def limit_name(program: Program, row: int) -> str:
     if kind is LimitKind.PARALLELISM:
         return f"servers of {program.users[first]}"
     if kind is LimitKind.QUEUE:
-        return program.queue_limits[first]
+        return str(program.queue_limits[first])
     return f"slice of {program.users[first]} @ {program.servers[second]}"
 
 

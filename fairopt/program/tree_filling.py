@@ -217,7 +217,7 @@ class TreeCourse:
 
     def _join(self, active: BoolArray, caught_up: bool) -> None:
         """Under a clamp, let the children of a node with the smallest share / weight rise where none does, and those who are reached."""
-        goal, tree = self.goal, self.goal.tree
+        tree = self.goal.tree
         self.first_users &= self.rising
         self.first_nodes &= active
         self.first_nodes |= active & ~self.inside

@@ -41,6 +41,7 @@ def _made(kind: type[Notion], options: dict[str, Any]) -> Notion:
     rules = {word: options[word] for word in OPTIONS_OF_TREES if word in options and word not in known and issubclass(kind, ShareNotion)}
     for word in set(options) - set(rules):
         if word not in known:
+            known += OPTIONS_OF_TREES if issubclass(kind, ShareNotion) else ()
             takes = f"it takes {', '.join(known)}" if known else "it takes no options"
             raise Unsupported(f'the notion "{kind.name}" takes no option "{word}"{did_you_mean(word, known)}; {takes}')
     notion = kind(**{word: value for word, value in options.items() if word not in rules})

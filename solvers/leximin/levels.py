@@ -315,7 +315,7 @@ def raise_levels(
     point: FloatArray | None = None  # the levels of x
     while course.rising.any():
         change, users = goal.event(course)
-        known_to_be_reached = point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all()
+        known_to_be_reached = bool(point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all())
         if not known_to_be_reached and change < np.inf and (guessed := guess(course.at(change))) is not None:
             known_to_be_reached, x, point = True, guessed, course.at(change)
         if not known_to_be_reached:
@@ -331,10 +331,10 @@ def raise_levels(
             course = course.settled(step.at_cap, step.caps)
         if step.proof is None or not course.rising.any():
             continue
-        assert step.proof is not None
+        proof = step.proof
         step = replace(step, t=_not_noise(course, step.t, goal.now))
-        users = np.flatnonzero(course.rising) if goal.equal else _stopped(course, step, step.proof, settle_at)
-        stages.append(Stage(step.t, users, step.proof.prices, part))
+        users = np.flatnonzero(course.rising) if goal.equal else _stopped(course, step, proof, settle_at)
+        stages.append(Stage(step.t, users, proof.prices, part))
         course = course.settled(users, course.at(step.t)[users])
         log.info("level %d: %.6g, %d users left", len(stages), step.t, int(course.rising.sum()))
         course = goal.renew(course, step.t)

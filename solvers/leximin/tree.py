@@ -101,5 +101,7 @@ class _Even:
 
 def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:
     """Return the program with the extra limits of a part behind its own."""
-    numbered = replace(extra, keys=extra.keys + [len(program.queue_limits), 0])
+    keys = extra.keys.copy()
+    keys[:, 0] += len(program.queue_limits)
+    numbered = replace(extra, keys=keys)
     return replace(program, limits=Limits.stack([program.limits, numbered]), queue_limits=program.queue_limits + names)

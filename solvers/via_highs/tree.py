@@ -2,9 +2,9 @@
 
 The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit on shares alone needs no row: the course knows when it is full.
 
-*Restricted LPs.* Of many pairs few are used. The LPs hold some pairs of each user, the cheapest at first, and their prices say of all others
-whether they would help: a pair that costs less, for what it gives, than its user pays is added, and the LP goes on from its last basis. With
-no such pair the prices prove the level for all pairs.
+*Restricted LPs.* Of many pairs few are used. The LPs hold some pairs of each user, the cheapest at first, and their prices say of all
+others whether they would help: a pair that costs less, for what it gives, than its user pays is added, and the LP goes on from its last
+basis. With no such pair the prices prove the level for all pairs.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Steps:
         self.free = np.full(len(program.users), np.inf)
 
     def _cheapest(self, used: IntArray) -> IntArray:
-        """Return some pairs of each user: those used so far, the cheapest where every limit costs the same as a whole, and some at random."""
+        """Return some pairs of each user: those used so far, the cheapest if every limit costs the same as a whole, and some at random."""
         program, limits = self.program, self.program.limits
         prices = np.divide(1.0, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
         cost = (self.by_column @ prices) / program.utilities

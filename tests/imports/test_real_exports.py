@@ -122,7 +122,8 @@ def test_slurm_limits(tmp_path: Path) -> None:
         amounts = dict(text.split("=") for text in row["GrpTRES"].split(",") if text)
         units = {"cpu": "cpu", "mem": "memory", "gres/gpu": "gpu"}
         limit = {units[key]: float(value.rstrip("GM")) / (1024 if value.endswith("M") else 1) for key, value in amounts.items()}
-        assert (queues[name].weight, dict(queues[name].limit)) == (float(row["Share"]), pytest.approx(limit))
+        assert queues[name].weight == float(row["Share"])
+        assert dict(queues[name].limit) == pytest.approx(limit)
         assert queues[name].parent == (row["Account"] if row["User"] else None)
         limited += bool(limit)
     assert (len(queues), limited) == (13, 8)

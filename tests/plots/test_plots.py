@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_trajectory_of_few_users(users: int) -> None:
 def test_long_labels_stay_inside_the_picture_of_a_polytope(users: int, servers: int) -> None:
     """Axes, titles and legend: nothing is cut off, and no title runs into the next."""
     rng = np.random.default_rng(1)
-    names = {"users": [f"{n}" + "B" * 60 for n in range(users)], "servers": [f"{i}" + "S" * 60 for i in range(servers)]}
+    names: dict[str, Any] = {"users": [f"{n}" + "B" * 60 for n in range(users)], "servers": [f"{i}" + "S" * 60 for i in range(servers)]}
     instance = fo.Instance(rng.uniform(1, 2, (servers, 2)), rng.uniform(0.5, 1, (users, 2)), resources=["R" * 60, "cpu"], **names)
     figure = fo.solve(instance, "proportional", solver="trajectory").trace.plot_polytope()
     figure.draw_without_rendering()

@@ -17,7 +17,7 @@ def test_limits_of_tasks_and_of_queues_are_limits_on_shares() -> None:
     )
     program = fo.formulate(instance, "drfh")
     limits = ShareLimits.of(program)
-    assert [program.limit_name(row) for row in np.flatnonzero(limits.rows)] == ["tasks of user-1", "gpu of q"]
+    assert [program.limit_name(int(row)) for row in np.flatnonzero(limits.rows)] == ["tasks of user-1", "gpu of q"]
     # A unit of the share of either is 24 GPUs.
     assert limits.uses.toarray() == pytest.approx(np.array([[24, 0], [24, 24]]))
     assert limits.left(np.array([2 / 24, 4 / 24])) == pytest.approx([1, 0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ class Plain:
         return Step(x, self.levels @ x, float(found.x[-1]), proof)
 
 
-def filled(instance: fo.Instance, **options: str) -> tuple[np.ndarray, float, list[Plain], tuple[Stage, ...]]:
+def filled(instance: fo.Instance, **options: Any) -> tuple[np.ndarray, float, list[Plain], tuple[Stage, ...]]:
     """Return the tasks of each user, the worst residual, the solvers of the parts and the stages."""
     program = fo.formulate(instance, "drfh", **options)
     assert isinstance(program.goal, TreeFilling)

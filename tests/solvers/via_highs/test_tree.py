@@ -43,7 +43,13 @@ def test_pairs_are_added(instance: fo.Instance, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tree, "_MANY_PAIRS", 100)
     monkeypatch.setattr(tree, "_AT_RANDOM", 0)
     monkeypatch.setattr(tree, "_CHEAPEST", 1)
-    add = tree._Steps._add
-    monkeypatch.setattr(tree._Steps, "_add", lambda self, pairs, course: (added.append(pairs.size), add(self, pairs, course))[1])
+    cheaper = tree._Steps._cheaper
+
+    def counted(self: tree._Steps, prices: np.ndarray, pays: np.ndarray) -> np.ndarray:
+        found = cheaper(self, prices, pays)
+        added.append(found.size)
+        return found
+
+    monkeypatch.setattr(tree._Steps, "_cheaper", counted)
     assert fo.solve(instance, "drfh", solver="highs").certificate.worst <= 1e-9
     assert sum(added) > 0
