@@ -32,7 +32,7 @@ import numpy.typing as npt
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.queues import Queue, Quota
 
-__all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "single_servers", "unmerged"]
+__all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
 
 _STEEP = 0.05  # for a smaller alpha, phi^(1/alpha) is too steep to be computed: only users of equal weight merge
 _FAINT = 1e-100  # if some (phi / max phi)^(1/alpha) is smaller, the same: it could not be divided by
@@ -141,7 +141,7 @@ def merge(instance: Instance, pair_data: FloatArray | None = None, alpha: float 
         rates=None if instance.rates_per_server is None else instance.rates_per_server[np.ix_(first_user, first_server)],
         parallelism=np.bincount(user_group, weights=at_once),
         guarantees=np.bincount(user_group, weights=instance.guarantees),
-        queues=_on_rows(instance, [np.flatnonzero(server_group == k)[0] for k in server_group]),
+        queues=on_rows(instance, [np.flatnonzero(server_group == k)[0] for k in server_group]),
         queue_of=[instance.queue_of[n] for n in first_user],
         users=[instance.users[n] for n in first_user],
         servers=[instance.servers[i] for i in first_server],
@@ -217,7 +217,7 @@ def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:
     return np.isin(instance.servers, quota.servers)
 
 
-def _on_rows(instance: Instance, first: Sequence[int]) -> list[Queue]:
+def on_rows(instance: Instance, first: Sequence[int]) -> list[Queue]:
     """Return the queues with quotas on the merged rows; ``first`` is the first row of the group of each row."""
     name = {server: instance.servers[row] for server, row in zip(instance.servers, first, strict=True)}
     return [_renamed(queue, lambda servers: [name[server] for server in servers]) for queue in instance.queues]

@@ -6,7 +6,7 @@ order of the draws is part of each function.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -16,9 +16,11 @@ from fairopt.instance import BoolArray, FloatArray
 
 __all__ = [
     "KINDS",
+    "decimal_tree",
     "degenerate_instance",
     "demands_with_zeros",
     "few_servers_each",
+    "instance_in_queues",
     "instance_of_everything",
     "instance_of_extremes",
     "instance_of_many_levels",
@@ -233,3 +235,81 @@ def degenerate_instance(seed: int) -> tuple[str, fo.Instance]:
     rng = np.random.default_rng(seed)
     kind = list(KINDS)[seed % len(KINDS)]
     return kind, fo.Instance(**KINDS[kind](rng, _plain(rng)))
+
+
+def instance_in_queues(seed: int, *, guarantees: bool = True) -> fo.Instance:
+    """Whole numbers, with which fractions are exact: four to eight users in a tree of up to four levels.
+
+    Guarantees and limits of the cluster and of some servers, lending limits, tiers, weights of 0, guarantees of users, finite tasks,
+    constraints. Amounts may exceed the cluster. Without ``guarantees``, no weight is 0 either.
+    """
+    rng = np.random.default_rng(seed)
+    users, servers, resources = int(rng.integers(4, 9)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
+    counts = rng.integers(1, 3, servers)
+    capacities = rng.integers(4, 13, (servers, resources)) * (rng.random((servers, resources)) > 0.05)
+    demands = rng.integers(0, 4, (users, resources))
+    demands[demands.sum(axis=1) == 0, 0] = 1
+    names = [f"resource-{r + 1}" for r in range(resources)]
+    total = counts @ capacities
+
+    def amounts(chance: float, part: float, least: Mapping[str, float] | None = None) -> dict[str, float]:
+        drawn = {
+            name: float(rng.integers(0, int(part * size) + 2)) for name, size in zip(names, total, strict=True) if rng.random() < chance
+        }
+        return {name: max(amount, (least or {}).get(name, 0.0)) for name, amount in drawn.items()}
+
+    def promised(part: float) -> dict[str, Any]:
+        guarantee = amounts(0.3 if guarantees else 0.0, 0.4 * part)
+        lending = {name: float(rng.integers(0, int(amount) + 1)) for name, amount in guarantee.items() if rng.random() < 0.3}
+        return {"guarantee": guarantee, "limit": amounts(0.2, part, guarantee), "lending_limit": lending}
+
+    queues: list[fo.Queue] = []
+    for k in range(int(rng.integers(2, 6))):
+        above = [queue.name for queue in queues]
+        group = [f"server-{i + 1}" for i in range(servers) if rng.random() < 0.5]
+        queues.append(
+            fo.Queue(
+                f"queue-{k + 1}",
+                parent=None if not above or rng.random() < 0.4 else above[int(rng.integers(len(above)))],
+                weight=float(rng.choice([0.0, 0.5, 1.0, 1.0, 1.0, 2.0, 7.0][0 if guarantees else 1 :])),
+                **promised(1.0),
+                tier=int(rng.choice([-1, *[0] * 12, 1, 2])),
+                quotas=[fo.Quota(group, **promised(0.6))] if group and rng.random() < 0.5 else (),
+            )
+        )
+    tasks = np.where(rng.random(users) < 0.2, rng.integers(0, 9, users), np.inf)
+    own = rng.integers(0, 6, users) * (rng.random(users) < 0.3) * guarantees
+    return fo.Instance(
+        capacities,
+        demands,
+        weights=rng.choice([1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.0 if guarantees else 3.0], users),
+        eligibility=rng.random((users, servers)) < 0.8,
+        counts=counts,
+        tasks=tasks,
+        guarantees=np.minimum(own, tasks),
+        queues=queues,
+        queue_of=[None if rng.random() < 0.2 else queues[int(rng.integers(len(queues)))].name for _ in range(users)],
+    )
+
+
+def decimal_tree(instance: fo.Instance) -> fo.Instance:
+    """Tenths, which are no binary numbers; amounts of queues too."""
+    return instance.replace(
+        capacities=instance.capacities / 10,
+        demands=instance.demands / 10,
+        queues=[
+            fo.Queue(
+                queue.name,
+                queue.parent,
+                queue.weight,
+                tier=queue.tier,
+                quotas=[fo.Quota(quota.servers, **_tenths(quota)) for quota in queue.quotas],
+                **_tenths(queue),
+            )
+            for queue in instance.queues
+        ],
+    )
+
+
+def _tenths(quota: fo.Queue | fo.Quota) -> dict[str, Any]:
+    return {word: {name: amount / 10 for name, amount in getattr(quota, word).items()} for word in ("guarantee", "limit", "lending_limit")}

@@ -12,6 +12,17 @@ Decimal data are rounded to binary numbers. So exactly two comparisons have a to
     usage[i,r] + d[n,r] <= c[i,r] (1 + FITS)      for each resource r,
 
 and two shares are equal if they differ relatively by at most ``TIE``.
+
+With queues (`Queues`), the user is found by a walk down the tree, from the root. At each node it goes to one child. A child takes part if
+some task below it can be placed: the task fits, exceeds no limit, and no weight on its way is 0 (below a guarantee that is not yet met,
+only the weights below this guarantee count). Of these children, the walk takes
+
+    first     those below a guarantee: some such task adds to a guarantee of the child, or of a node below it, that is not yet met;
+              from there on, only such tasks are considered
+    then      those of the highest tier
+    then      the one with the smallest share / weight (a child of weight 0 comes after those of positive weight, and is compared by share)
+
+The share of a queue is the sum of the shares of its users ("sum"), or the largest part of a resource that its tasks take ("dominant").
 """
 
 from __future__ import annotations
@@ -21,7 +32,7 @@ from enum import IntEnum
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
-__all__ = ["FITS", "TIE", "Criterion", "Filling", "Measure", "Rule"]
+__all__ = ["FITS", "TIE", "Criterion", "Filling", "Kind", "Measure", "Queues", "Rule"]
 
 FITS = 1e-9
 TIE = 1e-12
@@ -51,6 +62,13 @@ class Rule(IntEnum):
     LARGEST_RESIDUAL = 9
 
 
+class Kind(IntEnum):
+    """What the amount of an account means: at least as much as this first, or at most as much."""
+
+    GUARANTEE = 0
+    LIMIT = 1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Criterion:
     """The share that progressive filling compares, not divided by the weight.
@@ -64,6 +82,47 @@ class Criterion:
 
     per_task: FloatArray
     measure: Measure = Measure.OWN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Queues:
+    """A tree of queues, with leaves. A leaf is a user; over time it is an owner, with a "user" for each shape of its tasks.
+
+    An *account* is an amount of a resource on some rows of servers, and the users whose tasks there count: those of a guarantee, a limit,
+    or what a queue lends to everybody else.
+
+    Attributes
+    ----------
+    parent, weights : arrays (nodes,)
+        Node 0 is the root, whose parent is -1.
+    leaf : int array (users,)
+    leaf_parent, leaf_weights, leaf_tiers, leaf_guarantees : arrays (leaves,)
+        The guarantee of a leaf is a number of tasks.
+    parts : array (users, resources), optional
+        Parts of the cluster that one task takes, if the share of a queue is "dominant"; None: "sum".
+    demands : array (users, resources)
+        What one task adds to the accounts, resource by resource.
+    kinds, nodes, resources, amounts : arrays (accounts,)
+        The node is the one whose guarantee it is.
+    rows : bool array (accounts, rows)
+    counted : bool array (accounts, users)
+    """
+
+    parent: IntArray
+    weights: FloatArray
+    leaf: IntArray
+    leaf_parent: IntArray
+    leaf_weights: FloatArray
+    leaf_tiers: IntArray
+    leaf_guarantees: FloatArray
+    parts: FloatArray | None
+    demands: FloatArray
+    kinds: IntArray
+    nodes: IntArray
+    resources: IntArray
+    amounts: FloatArray
+    rows: BoolArray
+    counted: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,11 +140,12 @@ class Filling:
     tasks : int array (users,)
         Largest number of tasks of each user; 0 for a user that takes no part.
     criterion : Criterion
-        Divided by the weights.
+        Divided by the weights; not divided if there are queues.
     order : int array (users,)
         The users in the order in which ties between shares are broken.
     held : int array (users, single servers), optional
         Tasks that already run, and go on running; default none. They count in the shares and in ``tasks``.
+    queues : Queues, optional
     """
 
     capacities: FloatArray
@@ -96,3 +156,4 @@ class Filling:
     criterion: Criterion
     order: IntArray
     held: IntArray | None = None
+    queues: Queues | None = None

@@ -16,7 +16,7 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.queues import Queue, Quota, Tree
 
-__all__ = ["Row", "guarantee_rows", "limit_rows", "queue_limits", "stack_rows"]
+__all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_rows", "queue_limits", "stack_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,13 +51,20 @@ def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
     """Yield the guarantees of a queue as limits, and 0 for servers outside the groups that have a guarantee of a resource."""
     queue, users = tree.queues[node - 1], tree.below[node]
     elsewhere: dict[int, BoolArray] = {}
-    for quota, servers, where in _groups(instance, queue):
-        for r, amount in _by_resource(instance, quota.guarantee):
-            yield Row(f"guaranteed {instance.resources[r]} of {queue.name}{where}", users, servers, r, amount)
-            elsewhere[r] = elsewhere.get(r, np.ones(instance.n_servers, bool)) & ~servers
+    for row in guarantees_of(instance, tree, node):
+        yield row
+        elsewhere[row.resource] = elsewhere.get(row.resource, np.ones(instance.n_servers, bool)) & ~row.servers
     for r, servers in elsewhere.items():
         if servers.any():
             yield Row(f"{instance.resources[r]} of {queue.name} beyond its guaranteed servers", users, servers, r, 0.0)
+
+
+def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
+    """Yield the guarantees of a queue, of the whole cluster and of groups of servers."""
+    queue = tree.queues[node - 1]
+    for quota, servers, where in _groups(instance, queue):
+        for r, amount in _by_resource(instance, quota.guarantee):
+            yield Row(f"guaranteed {instance.resources[r]} of {queue.name}{where}", tree.below[node], servers, r, amount)
 
 
 def queue_limits(instance: Instance, users: IntArray, servers: IntArray) -> tuple[Limits, tuple[str, ...]]:

@@ -4,6 +4,7 @@
 ``greedy``     `schedule`, and the record of its placements
 ``arguments``  criterion, placement and their options, checked
 ``arrays``     the input of progressive filling for an instance
+``queues``     its queues
 =============  ========================================================
 """
 
@@ -12,5 +13,6 @@ from __future__ import annotations
 from fairopt.scheduling.arguments import check_single_servers, placement_of, planned
 from fairopt.scheduling.arrays import filling_of
 from fairopt.scheduling.greedy import Record, schedule
+from fairopt.scheduling.queues import queues_of
 
-__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "schedule"]
+__all__ = ["Record", "check_single_servers", "filling_of", "placement_of", "planned", "queues_of", "schedule"]

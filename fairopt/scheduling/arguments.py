@@ -7,7 +7,7 @@ from typing import Any
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.models import CRITERIA, NOTIONS, Notion
+from fairopt.models import CRITERIA, NOTIONS, OPTIONS_OF_TREES, Notion, ShareNotion
 from fairopt.program.filling import Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
@@ -91,6 +91,8 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
         if word := next((word for word in options if word in words), None):
             raise Unsupported(f'"{word}" is an option of the placement "{placed.name}"; choose that one, or leave it out')  # type: ignore[union-attr]
     own = _options_of(criterion)
+    if isinstance(criterion, type) and issubclass(criterion, ShareNotion):
+        own += [word for word in OPTIONS_OF_TREES if word not in own]
     if isinstance(criterion, type) and (word := next((word for word in options if word not in own), None)):
         takes = [
             *_options_of(PLACEMENTS.get(placement) if isinstance(placement, str) else placement),
@@ -106,7 +108,12 @@ def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], 
 
 
 def check_first_block(filling: Filling, chosen: Notion, placement: Placement | Chooser) -> None:
-    """Refuse ``stop="first-block"`` where it has no meaning: shares differ between servers, or the server is chosen first."""
+    """Refuse ``stop="first-block"`` where it has no meaning: shares differ between servers, the server is chosen first, or queues."""
+    if filling.queues is not None:
+        raise Unsupported(
+            'stop="first-block" is an algorithm for a flat list of users, and the instance has queues, guarantees or weights of 0; '
+            "leave stop out"
+        )
     if filling.criterion.measure is not Measure.OWN:
         raise Unsupported(
             f'"{chosen.name}" has a user with the smallest share for each server, not one for all, so stop="first-block" has no meaning; '

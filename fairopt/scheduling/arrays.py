@@ -1,6 +1,7 @@
 """The input of progressive filling for an instance and a criterion: a `Filling`.
 
-The share of a task is divided by the weight, and users without demand, tasks or an eligible server are left out.
+The share of a task is divided by the weight (with queues, the tree has the weights). Users without demand, tasks or an eligible server are
+left out.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.instance import BoolArray, Instance, IntArray, safe_ratio
 from fairopt.models import Notion, Sharing
-from fairopt.program.filling import FITS, Criterion, Filling
+from fairopt.program.filling import FITS, Criterion, Filling, Queues
 
 __all__ = ["filling_of", "order_of_ties"]
 
 _ENDLESS = np.iinfo(np.int64).max // 2  # tasks of a user without a limit
 
 
-def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False) -> tuple[Filling, BoolArray]:
+def filling_of(
+    instance: Instance, chosen: Notion, sharing: Sharing, ties: str, first_block: bool = False, queues: Queues | None = None
+) -> tuple[Filling, BoolArray]:
     """Return the arrays of progressive filling, and which users have a task that fits on no server. These take part only to block."""
     if sharing == "tdm":
         capacities = np.ones((instance.n_servers, 1))
@@ -38,8 +41,9 @@ def filling_of(instance: Instance, chosen: Notion, sharing: Sharing, ties: str, 
         demands=demands,
         eligibility=fits,
         tasks=np.where(takes_part, whole, 0),
-        criterion=_weighted_criterion(instance, chosen, takes_part, fits),
+        criterion=_criterion(instance, chosen, takes_part, fits, weighted=queues is None),
         order=order_of_ties(instance, ties),
+        queues=queues,
     ), too_large
 
 
@@ -52,7 +56,7 @@ def order_of_ties(instance: Instance, ties: str) -> IntArray:
     return np.argsort(rounded, kind="stable")
 
 
-def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray) -> Criterion:
+def _criterion(instance: Instance, chosen: Notion, takes_part: BoolArray, fits: BoolArray, weighted: bool) -> Criterion:
     criterion = chosen.criterion(instance)
     per_task = np.array(criterion.per_task, dtype=np.float64)
     if per_task.shape not in ((instance.n_users,), fits.shape):
@@ -69,5 +73,7 @@ def _weighted_criterion(instance: Instance, chosen: Notion, takes_part: BoolArra
             f'a task of user "{instance.users[n]}" is worth a share of {table[n, i]:g} under "{chosen.name}", but shares must be > 0; '
             'give the user a demand > 0, or use "max-min" with a utility of your own'
         )
-    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)  # weights per resource are part of the share
+    weights = (
+        instance.weights if weighted and instance.weights.ndim == 1 else np.ones(instance.n_users)
+    )  # weights per resource are part of the share
     return Criterion((table / weights[:, None]).reshape(per_task.shape), criterion.measure)

@@ -39,6 +39,7 @@ from fairopt.models import Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties
+from fairopt.scheduling.queues import queues_of
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
 from fairopt.wording import joined
@@ -102,6 +103,11 @@ def schedule(
     the placement chooses. This is repeated until no task fits. A row that stands for several servers is filled server by server; the
     allocation has one number for the row.
 
+    In a tree of queues, the user is found by a walk from the root down, among the children below which a task can be placed within all
+    limits. At each node the walk takes a child below a guarantee first (its own, or one of a node below it), then one of the highest tier,
+    then the one with the smallest share / weight. A child of weight 0 takes part only below a guarantee. Shares count what is guaranteed,
+    as YARN does and ``fairopt.solve(..., guarantees="clamp")``: "surplus", the default of `solve`, differs.
+
     Parameters
     ----------
     instance : Instance
@@ -113,18 +119,21 @@ def schedule(
         How the server is chosen: an identifier of ``fairopt.PLACEMENTS``, or a function (user, free, demand, fits) -> server.
     ties : {"index", "largest-demand", "random"}
         Which user comes first of several with the smallest share (up to a relative 1e-12): the first in the instance, the one whose task
-        takes the largest fraction of a resource of the cluster (as in the example of the DRF paper), or a random one.
+        takes the largest fraction of a resource of the cluster (as in the example of the DRF paper), or a random one. A queue stands
+        where its first user stands.
     seed : int
         Seed of random ties and placements. The same seed gives the same schedule.
     stop : {"exhausted", "first-block"}
         Stop when no task fits, or as soon as the task of the user with the smallest share does not fit, as algorithm 1 of the DRF paper is
         printed. "first-block" stops also if that task does not fit on an empty server. (Users without an eligible server are left out.)
+        Not with queues.
     record : bool
         Keep the order of the placements in ``allocation.trace``, a `Record`.
     sharing : {"rdm", "tdm"}, optional
         Servers divide their resources (default), or their time (default for instances with rates): a task takes the fraction 1 / rate.
     **options
-        Options of the placement: ``metric`` (best-fit), ``slots`` (slots). Options of the criterion: ``utility`` (max-min).
+        Options of the placement: ``metric`` (best-fit), ``slots`` (slots). Options of the criterion: ``utility`` (max-min),
+        ``queue_share``.
 
     Returns
     -------
@@ -143,6 +152,14 @@ def schedule(
     >>> schedule(instance, "drfh", placement="best-fit").tasks
     array([[19.,  2.],
            [ 2., 19.]])
+
+    In a tree, A and B have half of the cluster each, and what the first user of A leaves goes to the second:
+
+    >>> from fairopt import Queue
+    >>> queues = [Queue("A"), Queue("B")]
+    >>> tree = Instance([[100]], [[1], [1], [1]], tasks=[10, np.inf, np.inf], queues=queues, queue_of=["A", "A", "B"])
+    >>> schedule(tree, "drfh").tasks_per_user
+    array([10., 40., 50.])
     """
     started = time.perf_counter()
     how_placed, name, own = planned(criterion, placement=placement, ties=ties, seed=seed, stop=stop, **options)
@@ -157,7 +174,8 @@ def schedule(
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
     seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block")
+    queues = queues_of(instance, seen, chosen)
+    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues)
     filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":

@@ -6,7 +6,7 @@ This is a fluid relaxation: tasks are divided and moved at no cost, which no sch
 
 A stream's jobs run in the order of submission. Job j of K[j] tasks runs at the rate min(K[j], the part of x[n] that earlier jobs leave), so
 no task runs faster than one task. A job ends when the integral of its rate equals its work, the sum of the durations of its tasks. An owner
-with tasks in several streams divides its weight equally among these streams.
+with tasks in several streams divides its weight equally among these streams. If the cluster has queues, such an owner is a queue instead.
 
 The allocation is kept if an event only changes task limits T[n] that are slack before and after the event: moving a slack limit changes
 neither an optimum of a convex program nor an equilibrium. Otherwise the notion is solved again. A leximin starts from the last solution
@@ -18,16 +18,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
+from fairopt.aggregation import number_distinct, on_rows
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Program
+from fairopt.queues import Queue
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import RepeatedLevels, choose
@@ -226,6 +228,8 @@ class Optimum:
         utility = notion.utility
         if utility is not None and np.shape(utility)[1] > 1:
             keys.append(np.asarray(utility)[streams.owner].T)
+        if streams.tree is not None:
+            keys += [np.isin(instance.servers, quota.servers)[:, None] for queue in streams.tree.queues for quota in queue.quotas]
         self.group = number_distinct(keys)  # groups of equal rows of servers, computed once for all events
         self.first = np.unique(self.group, return_index=True)[1]
         self.key: tuple[bytes, bytes] | None = None
@@ -241,7 +245,11 @@ class Optimum:
         limits = tasks_of(streams, jobs)
         active = limits > 0
         key = (active.tobytes(), counts.tobytes())
-        if key == self.key and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all():
+        if (
+            key == self.key
+            and self._same_guarantees(limits)
+            and (self._slack(self.limits) & self._slack(limits) | (self.limits == limits)).all()
+        ):
             self.limits = limits
             return self.x, self.rows
         self.key, self.limits = key, limits
@@ -249,6 +257,10 @@ class Optimum:
         if active.any() and (counts > 0).any():
             self._solve(np.flatnonzero(active), counts)
         return self.x, self.rows
+
+    def _same_guarantees(self, limits: FloatArray) -> bool:
+        """Do these limits leave the guarantees as they are? A guarantee of a user is at most its number of tasks."""
+        return self.streams.tree is None or bool((self.limits == limits).all())
 
     def _slack(self, limits: FloatArray) -> BoolArray:
         return np.asarray(self.x < limits * (1 - _SLACK))
@@ -298,7 +310,7 @@ class _Repeated:
     def of(cls, streams: Streams, notion: Notion, counts: FloatArray, group: IntArray, first: IntArray) -> _Repeated | None:
         """Return the repeated program of a notion on these servers; None if the notion or the size does not allow one."""
         everybody = np.arange(streams.owner.size)
-        if everybody.size * first.size > _MOST_PAIRS or not isinstance(notion, ShareNotion):
+        if everybody.size * first.size > _MOST_PAIRS or not isinstance(notion, ShareNotion) or streams.tree is not None:
             return None
         most = np.maximum(tasks_of(streams, np.arange(streams.trace.n_jobs)), 1.0)
         instance = instance_at(streams, everybody, most, counts, group, first)
@@ -325,16 +337,49 @@ def _weights(streams: Streams, active: IntArray) -> FloatArray:
 
 
 def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: FloatArray, group: IntArray, first: IntArray) -> Instance:
-    """Return the instance of these streams at one moment; each owner divides its weight equally among its active streams."""
+    """Return the instance of these streams at one moment; each owner divides its weight equally among its active streams.
+
+    In a tree, an owner with several active streams is a queue, in which its streams have equal weights.
+    """
     whole = streams.instance
     return Instance(
         whole.capacities[first],
         whole.demands[active],
-        weights=_weights(streams, active),
         eligibility=whole.eligibility[np.ix_(active, first)],
         counts=np.bincount(group, weights=counts),
         tasks=tasks,
         users=[whole.users[n] for n in active],
         servers=[whole.servers[i] for i in first],
         resources=whole.resources,
+        **({"weights": _weights(streams, active)} if streams.tree is None else _tree(streams, streams.tree, active, tasks, group, first)),
     )
+
+
+def _tree(streams: Streams, leaves: Instance, active: IntArray, tasks: FloatArray, group: IntArray, first: IntArray) -> dict[str, Any]:
+    """Return the weights, queues and guarantees of these streams, as arguments of an instance.
+
+    The guarantee of an owner is a number of tasks. Its streams have it one after the other, each at most for its own tasks.
+    """
+    owner = streams.owner[active]
+    several = np.bincount(owner, minlength=leaves.n_users) > 1
+    queues = list(on_rows(leaves, first[group].tolist()))
+    names = {queue.name for queue in queues}
+    queue_of: list[str | None] = list(leaves.queue_of)
+    for n in np.flatnonzero(several):
+        name = leaves.users[n]
+        while name in names:
+            name += " (user)"
+        names.add(name)
+        queues.append(Queue(name, leaves.queue_of[n], float(leaves.weights[n])))
+        queue_of[n] = name
+    left = leaves.guarantees.copy()
+    guarantees = np.zeros(active.size)
+    for k, n in enumerate(owner):
+        guarantees[k] = min(left[n], tasks[k])
+        left[n] -= guarantees[k]
+    return {
+        "weights": np.where(several[owner], 1.0, leaves.weights[owner]),
+        "queues": queues,
+        "queue_of": [queue_of[n] for n in owner],
+        "guarantees": guarantees,
+    }

@@ -81,8 +81,9 @@ def simulate(
     ----------
     trace : Trace
     cluster : Instance
-        Servers, and the weights and placement constraints of its users. It must name all users of the trace, or none; then weights are 1.
-        Demands and numbers of tasks come from the trace.
+        Servers, and the weights, queues, guarantees and placement constraints of its users. It must name all users of the trace, or none;
+        then weights are 1. Demands and numbers of tasks come from the trace. In a tree, a user of the trace is one leaf, whatever the
+        shapes of its tasks.
     scheduler : str, tuple, mapping, or notion
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of

@@ -15,7 +15,7 @@ from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.events import Change
 from fairopt.trace import Trace
-from fairopt.wording import did_you_mean, joined
+from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Streams", "streams_of"]
 
@@ -42,6 +42,8 @@ class Streams:
         The stream of each job.
     present : bool array (users,)
         Whether the user is present at the beginning.
+    tree : Instance or None
+        The cluster with all servers that ever exist, whose users are the owners; None if they are a flat list with weights.
     times, changes, subjects, amounts : arrays (events,)
         As in `fairopt.program.events.Work`, for all jobs.
     """
@@ -54,6 +56,7 @@ class Streams:
     owner: IntArray
     stream: IntArray
     present: BoolArray
+    tree: Instance | None
     times: FloatArray
     changes: IntArray
     subjects: IntArray
@@ -72,13 +75,14 @@ class Streams:
 def streams_of(trace: Trace, cluster: Instance) -> Streams:
     """Group the jobs of a trace into streams on a cluster.
 
-    Weights and placement constraints come from the cluster's users of the same names. If the cluster names no user of the trace, weights
-    are 1.
+    Weights, queues, guarantees and placement constraints come from the cluster's users of the same names. If the cluster names no user of
+    the trace, weights are 1.
 
     Raises
     ------
     InvalidInstance, Unsupported
-        The labels do not match. The cluster has rates, or weights per resource. Events remove more servers than there are.
+        The labels do not match. The cluster has rates, or weights per resource, or queues in which no user of the trace is. Events remove
+        more servers than there are.
     """
     if cluster.rates_per_server is not None:
         raise Unsupported("the cluster gives rates, so its servers are shared by time; a simulation divides resources: leave the rates out")
@@ -128,6 +132,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
         owner=owner,
         stream=stream,
         present=present,
+        tree=cluster.replace(counts=counts.max(axis=0)) if cluster.is_tree and users == cluster.users else None,
         times=times,
         changes=changes,
         subjects=subjects,
@@ -163,6 +168,11 @@ def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray
     known = set(cluster.users)
     missing = [name for name in trace.users if name not in known]
     if len(missing) == len(trace.users):
+        if cluster.queues:
+            raise InvalidInstance(
+                f"the cluster has {plural(len(cluster.queues), 'queue')} but knows no user of the trace, such as {joined(missing, 2)}; "
+                "name the users there, each with its queue, or leave the queues out"
+            )
         return trace.users, np.ones(len(trace.users)), None
     if missing:
         raise InvalidInstance(

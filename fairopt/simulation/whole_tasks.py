@@ -11,7 +11,7 @@ from fairopt.aggregation import number_distinct
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.events import Change, Work
-from fairopt.scheduling import check_single_servers, filling_of, planned
+from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import Placement, run_events
 from fairopt.solving import checked
@@ -55,7 +55,9 @@ def run_whole_tasks(
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)
     notion = notion.restricted(streams.owner[first])
     chosen, sharing = checked(instance, notion, None, {})
-    filling, too_large = filling_of(instance, chosen, sharing, ties)
+    tree, demands = streams.tree, streams.instance.demands[first]
+    queues = None if tree is None else queues_of(tree, instance, chosen, streams.owner[first], demands)
+    filling, too_large = filling_of(instance, chosen, sharing, ties, queues=queues)
     too_large = (too_large | ~instance.servable)[alike]
     takes_part = ~too_large[streams.stream]
     events = (streams.changes != Change.SUBMIT) | takes_part[np.where(streams.changes == Change.SUBMIT, streams.subjects, 0)]
@@ -85,6 +87,8 @@ def _alike(streams: Streams, prepared: Instance, rank: IntArray) -> tuple[IntArr
     schedule is the same: jobs of one stream start in the order of submission, and so do jobs of equal streams of one owner.
     """
     numbers = np.column_stack([streams.owner, rank, prepared.demands, prepared.tasks])
+    if streams.tree is not None:  # amounts of queues are of the resources
+        numbers = np.column_stack([numbers, streams.instance.demands])
     alike = number_distinct([numbers, np.packbits(prepared.eligibility, axis=1)])
     return alike, np.unique(alike, return_index=True)[1]
 

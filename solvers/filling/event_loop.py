@@ -19,7 +19,7 @@ from fairopt.program.events import Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.filling.event_state import STARTED, Run
 from fairopt.solvers.filling.placements import Placement
-from fairopt.solvers.filling.progressive_filling import state_of
+from fairopt.solvers.filling.progressive_filling import state_of, tree_of
 
 __all__ = ["run_events"]
 
@@ -57,10 +57,16 @@ def run_events(
     if run.closed.any() or (work.amounts > 0).any():
         state.begun[:] = state.start[1:]  # empty servers of a row may differ: some are closed
         kernel.close_absent(state, run)
+    tree = None
+    if filling.queues is not None:
+        tree = tree_of(state, filling, filling.queues, work.rank)
     rng = np.random.default_rng(seed)
     now = -np.inf
     while True:
-        now = kernel.advance(state, run, rng, placement.server_first, until, _BATCH)
+        if tree is None:
+            now = kernel.advance(state, run, rng, placement.server_first, until, _BATCH)
+        else:
+            now = kernel.advance_in_tree(state, run, tree, rng, placement.server_first, until, _BATCH)
         if now > until or np.isinf(now):
             return run.start, run.server, until
         done(now, int(run.progress[STARTED]))

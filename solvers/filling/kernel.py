@@ -31,6 +31,8 @@ from numba import njit
 
 __all__ = [
     *("advance", "close_absent", "fill", "fill_by_server", "fitting", "next_user", "place"),
+    *("advance_in_tree", "bar", "choose_in_tree", "fill_tree", "fill_tree_by_server"),
+    *("fitting_in_tree", "next_in_tree", "place_in_tree", "record"),
 ]
 
 _STEP = 1e9  # scores are compared in steps of its inverse
@@ -43,10 +45,12 @@ FITS, TIE = 1e-9, 1e-12
 OWN, SERVER, RESIDUAL = range(3)
 FIRST, RANDOM, SMALLEST_SHARE, L1, L2, COSINE, DOT, TIGHTEST, LOOSEST, LARGEST_RESIDUAL = range(10)
 LEAVE, JOIN, REMOVE, ADD, SUBMIT = range(5)
+GUARANTEE, LIMIT = range(2)
 
-# What ``progress`` holds, of fairopt.solvers.filling.state and fairopt.solvers.filling.event_state:
+# What ``progress`` and ``marks`` hold, of fairopt.solvers.filling.state, event_state and queue_state:
 ROUND_AT, ROUND_LENGTH, BLOCKED_BY = range(3)
 EVENT, RUNNING, STARTED, IN_LINE, IN_POOL, FREED = range(6)
+CHANGED, LEVEL = range(2)
 
 
 # Fitting and scores --------------------------------------------------------------------------------------------------------------
@@ -422,28 +426,34 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
     return placed
 
 
+@njit(cache=True)
+def _begin_round(state, rng):  # type: ignore[no-untyped-def]
+    """Put the servers that may have room into a random order (or one of them first); return whether there are any."""
+    progress = state.progress
+    number = 0
+    for i in state.open:
+        if i >= 0:
+            state.open[number] = i
+            number += 1
+    state.open[number:] = -1
+    for k in range(number - 1, 0, -1):
+        other = _draw(rng, k + 1)
+        state.open[k], state.open[other] = state.open[other], state.open[k]
+        if state.rule == RANDOM:  # rounds of one server
+            break
+    progress[ROUND_AT] = number - 1 if state.rule == RANDOM and number > 0 else 0
+    progress[ROUND_LENGTH] = number
+    return number > 0
+
+
 @njit(cache=True, nogil=True)
 def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill`, but choose the server first, at random or in rounds of a random order, then the lowest user whose task fits on it."""
     placed = 0
     progress = state.progress
     while placed < users.size:
-        if progress[ROUND_AT] == progress[ROUND_LENGTH]:
-            number = 0
-            for i in state.open:
-                if i >= 0:
-                    state.open[number] = i
-                    number += 1
-            state.open[number:] = -1
-            for k in range(number - 1, 0, -1):
-                other = _draw(rng, k + 1)
-                state.open[k], state.open[other] = state.open[other], state.open[k]
-                if state.rule == RANDOM:  # rounds of one server
-                    break
-            progress[ROUND_AT] = number - 1 if state.rule == RANDOM and number > 0 else 0
-            progress[ROUND_LENGTH] = number
-            if number == 0:
-                break
+        if progress[ROUND_AT] == progress[ROUND_LENGTH] and not _begin_round(state, rng):
+            break
         at = progress[ROUND_AT]
         i = state.open[at]
         progress[ROUND_AT] += 1
@@ -930,6 +940,485 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
         for k in range(progress[IN_POOL]):  # nothing of theirs fits any more
             run.untried[run.pool[k]] = False
             run.pool_at[run.pool[k]] = -1
+        for k in range(progress[FREED]):
+            run.is_freed[run.freed[k]] = False
+    return math.inf
+
+
+# A tree of queues -----------------------------------------------------------------------------------------------------------------
+#
+# The user is found by a walk from the root down. For each place, ``need`` and ``top`` say which tasks below can be placed. They are found
+# anew when a user, a guarantee or a limit has changed. Usage is a compensated sum, as on servers. A limit that leaves no room for a task
+# bars its user from all servers or, if the limit counts some rows only, from these rows. Without events usage only rises, so a user that is
+# barred from all servers is finished.
+
+
+@njit(cache=True, inline="always")
+def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
+    """Add an amount to a compensated sum."""
+    more = amount - lost[at]
+    result = total[at] + more
+    lost[at] = (result - total[at]) - more
+    total[at] = result
+
+
+@njit(cache=True, inline="always")
+def _unmet(tree, a):  # type: ignore[no-untyped-def]
+    return tree.kind[a] == GUARANTEE and tree.held[a] < tree.amount[a] * (1.0 - FITS)
+
+
+@njit(cache=True, inline="always")
+def _below_own(tree, leaf):  # type: ignore[no-untyped-def]
+    """Has the leaf fewer tasks than are guaranteed to it?"""
+    return tree.running[leaf] < tree.promised[leaf] * (1.0 - FITS)
+
+
+@njit(cache=True)
+def _fits_on_rows(state, tree, n, entry):  # type: ignore[no-untyped-def]
+    """Does a task of n fit on a server of the rows that the account of this entry counts?"""
+    rows = tree.rows[tree.accounts[entry]]
+    i = tree.at[entry]
+    while i < state.row.size:
+        row = state.row[i]
+        if not (rows[row] and state.eligible[n, row]):
+            i = state.start[row + 1]
+        elif _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row)):
+            break
+        else:
+            i += 1
+    tree.at[entry] = i
+    return i < state.row.size
+
+
+@njit(cache=True)
+def _need(state, tree, n):  # type: ignore[no-untyped-def]
+    """Return the depth of the deepest unmet guarantee that a task of n can add to, 0 if there is none."""
+    if _below_own(tree, tree.leaf[n]):
+        return tree.depth[tree.leaf[n]]
+    need = 0
+    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
+        a = tree.accounts[entry]
+        if tree.level[a] > need and _unmet(tree, a) and (tree.everywhere[a] or _fits_on_rows(state, tree, n, entry)):
+            need = tree.level[a]
+    return need
+
+
+@njit(cache=True)
+def _need_on(tree, n, row):  # type: ignore[no-untyped-def]
+    """Return the same for a task on a server of this row."""
+    if _below_own(tree, tree.leaf[n]):
+        return tree.depth[tree.leaf[n]]
+    need = 0
+    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
+        a = tree.accounts[entry]
+        if tree.level[a] > need and tree.rows[a, row] and _unmet(tree, a):
+            need = tree.level[a]
+    return need
+
+
+@njit(cache=True)
+def _offer(tree, n, need):  # type: ignore[no-untyped-def]
+    """Tell the places above that a task of n can be placed, which adds to an unmet guarantee at depth ``need``."""
+    place = tree.leaf[n]
+    tree.value[n] = -1
+    if need < tree.closed[place]:  # a weight of 0 below that guarantee
+        return
+    tree.value[n] = need
+    tier = tree.tier[place]
+    while place >= 0 and (need > tree.need[place] or (need == tree.need[place] and tier > tree.top[place])):
+        tree.need[place] = need
+        tree.top[place] = tier
+        place = tree.parent[place]
+
+
+@njit(cache=True)
+def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
+    """Return the leaf of the next task, -1 if no task can be placed. Its task must have at least the need ``marks[LEVEL]``."""
+    if tree.need[0] < 0:
+        return -1
+    nodes = tree.children_from.size - 1
+    place = depth = level = 0
+    while place < nodes:
+        depth += 1
+        children = tree.children[tree.children_from[place] : tree.children_from[place + 1]]
+        for child in children:
+            if tree.need[child] >= depth:
+                level = depth
+        top, first = 0, True
+        for child in children:
+            if tree.need[child] >= level and (first or tree.top[child] > top):
+                top, first = tree.top[child], False
+        smallest, weightless = math.inf, True
+        for child in children:
+            if tree.need[child] >= level and tree.top[child] == top:
+                if weightless and tree.weight[child] > 0.0:
+                    smallest, weightless = math.inf, False
+                if weightless or tree.weight[child] > 0.0:
+                    smallest = min(smallest, _rank_of(tree, child))
+        number = 0
+        for child in children:
+            if tree.need[child] < level or tree.top[child] < top or weightless != (tree.weight[child] == 0.0):
+                continue
+            if _rank_of(tree, child) <= smallest * (1.0 + TIE):
+                tree.tied[number] = child
+                number += 1
+                if not random_ties:
+                    break
+        place = tree.tied[_draw(rng, number)]
+    tree.marks[LEVEL] = level
+    return place
+
+
+@njit(cache=True, inline="always")
+def _rank_of(tree, place):  # type: ignore[no-untyped-def]
+    weight = tree.weight[place]
+    return tree.share[place] / weight if weight > 0.0 else tree.share[place]
+
+
+@njit(cache=True)
+def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
+    """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
+    worth = state.worth[n, _column(state.worth, row)]
+    place = tree.leaf[n]
+    own = True
+    while place >= 0:
+        usage, lost = tree.usage[place], tree.usage_lost[place]
+        tree.running[place] += sign
+        if tree.running[place] == 0:  # rounding leaves nothing behind
+            usage[:] = 0.0
+            lost[:] = 0.0
+            tree.share[place] = 0.0
+        elif own or not tree.dominant:
+            _plus(usage, lost, 0, sign * worth)
+            tree.share[place] = usage[0]
+        else:
+            for r in range(usage.size):
+                _plus(usage, lost, r, sign * tree.parts[n, r])
+            tree.share[place] = usage.max()
+        own = False
+        place = tree.parent[place]
+    leaf = tree.leaf[n]
+    if (tree.running[leaf] - sign < tree.promised[leaf] * (1.0 - FITS)) != _below_own(tree, leaf):
+        tree.marks[CHANGED] = 1
+    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
+        a = tree.accounts[entry]
+        if not tree.rows[a, row]:
+            continue
+        unmet = _unmet(tree, a)
+        tree.holders[a] += sign
+        if tree.holders[a] == 0:
+            tree.held[a] = tree.held_lost[a] = 0.0
+        else:
+            _plus(tree.held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
+        if tree.kind[a] == LIMIT:
+            bar(state, tree, a)
+        elif unmet != _unmet(tree, a):
+            tree.marks[CHANGED] = 1
+
+
+@njit(cache=True)
+def bar(state, tree, a):  # type: ignore[no-untyped-def]
+    """Bar the users whose task is larger than what is left of a limit; let the others in again."""
+    left = tree.amount[a] * (1.0 + FITS) - tree.held[a]
+    r = tree.resource[a]
+    at = tree.barred_to[a]
+    while True:
+        if at < tree.members_from[a + 1] and tree.demand[tree.members[at], r] > left:
+            n, number = tree.members[at], 1
+            at += 1
+        elif at > tree.members_from[a] and tree.demand[tree.members[at - 1], r] <= left:
+            at -= 1
+            n, number = tree.members[at], -1
+        else:
+            break
+        _bar_user(state, tree, a, n, number)
+    tree.barred_to[a] = at
+
+
+@njit(cache=True)
+def _bar_user(state, tree, a, n, number):  # type: ignore[no-untyped-def]
+    tree.marks[CHANGED] = 1
+    if tree.everywhere[a]:
+        tree.barred[n] += number
+        return
+    for row in range(tree.rows.shape[1]):
+        if tree.rows[a, row]:
+            tree.barred_on[n, row] += number
+            state.eligible[n, row] = tree.eligible[n, row] and tree.barred_on[n, row] == 0
+    if number < 0:
+        tree.again[n] = True
+
+
+@njit(cache=True)
+def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
+    """Does a task of n on a server of this row add to an unmet guarantee at this depth or below?"""
+    for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
+        a = tree.accounts[entry]
+        if tree.level[a] >= level and tree.rows[a, row] and _unmet(tree, a):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _narrow(state, tree, n):  # type: ignore[no-untyped-def]
+    """Leave the user only the rows where its task adds to a guarantee of the need that was found; return whether there are others."""
+    level = tree.marks[LEVEL]
+    if level == 0 or _below_own(tree, tree.leaf[n]):
+        return False
+    narrow = False
+    for row in range(tree.kept.size):
+        tree.kept[row] = state.eligible[n, row]
+        if tree.kept[row] and not _adds(tree, n, row, level):
+            state.eligible[n, row] = False
+            narrow = True
+    return narrow
+
+
+@njit(cache=True)
+def _widen(state, tree, n):  # type: ignore[no-untyped-def]
+    """Give the user back the rows that `_narrow` took."""
+    for row in range(tree.kept.size):
+        state.eligible[n, row] = tree.kept[row]
+
+
+@njit(cache=True)
+def fitting_in_tree(state, tree, n):  # type: ignore[no-untyped-def]
+    """Return the servers on which the next task of n may be placed, ascending."""
+    narrow = _narrow(state, tree, n)
+    servers = fitting(state, n)
+    if narrow:
+        _widen(state, tree, n)
+    return servers
+
+
+@njit(cache=True)
+def choose_in_tree(state, tree, n, rng):  # type: ignore[no-untyped-def]
+    """Return the server of the next task of n."""
+    narrow, first = _narrow(state, tree, n), state.first[n]
+    i = choose(state, n, rng)
+    if narrow:
+        state.first[n] = first
+        _widen(state, tree, n)
+    return i
+
+
+@njit(cache=True)
+def _survey(state, tree):  # type: ignore[no-untyped-def]
+    """Find which tasks can be placed, and which guarantees they add to."""
+    tree.need[:] = -1
+    for n in range(state.wanted.size):
+        if state.wanted[n] == 0:
+            tree.value[n] = -1
+        elif tree.barred[n] > 0 or _first_fit(state, n) < 0:
+            tree.value[n] = -1
+            _retire(state, n)
+        else:
+            _offer(tree, n, _need(state, tree, n))
+    tree.marks[CHANGED] = 0
+
+
+@njit(cache=True)
+def _on_some_rows(tree):  # type: ignore[no-untyped-def]
+    """Is a guarantee on some rows only unmet? Then the needs may change with every task."""
+    for a in range(tree.amount.size):  # noqa: SIM110
+        if not tree.everywhere[a] and _unmet(tree, a):
+            return True
+    return False
+
+
+@njit(cache=True)
+def next_in_tree(state, tree, rng):  # type: ignore[no-untyped-def]
+    """Return the user of the next task, -1 if no task can be placed."""
+    if tree.marks[CHANGED] or _on_some_rows(tree):
+        _survey(state, tree)
+    leaf = _walk(tree, rng, state.random_ties)
+    return leaf - (tree.children_from.size - 1) if leaf >= 0 else -1
+
+
+@njit(cache=True)
+def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
+    """Place one task of user n on server i."""
+    place(state, n, i)
+    record(state, tree, n, state.row[i], 1)
+    if state.wanted[n] == 0:
+        tree.marks[CHANGED] = 1
+    for other in range(state.wanted.size):
+        if state.first[other] == i and state.wanted[other] > 0 and _first_fit(state, other) < 0:
+            _retire(state, other)
+            tree.marks[CHANGED] = 1
+
+
+@njit(cache=True, nogil=True)
+def fill_tree(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
+    """As `fill`, with queues."""
+    placed = 0
+    while placed < users.size:
+        n = next_in_tree(state, tree, rng)
+        if n < 0:
+            break
+        i = choose_in_tree(state, tree, n, rng)
+        place_in_tree(state, tree, n, i)
+        users[placed] = n
+        servers[placed] = i
+        placed += 1
+    return placed
+
+
+@njit(cache=True, nogil=True)
+def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
+    """As `fill_by_server`, with queues."""
+    placed = 0
+    progress = state.progress
+    nodes = tree.children_from.size - 1
+    while placed < users.size:
+        if progress[ROUND_AT] == progress[ROUND_LENGTH] and not _begin_round(state, rng):
+            break
+        at = progress[ROUND_AT]
+        i = state.open[at]
+        row = state.row[i]
+        progress[ROUND_AT] += 1
+        tree.need[:] = -1
+        for n in range(state.wanted.size):
+            if state.wanted[n] > 0 and tree.barred[n] == 0 and _fits_there(state, n, i):
+                _offer(tree, n, _need_on(tree, n, row))
+        leaf = _walk(tree, rng, state.random_ties)
+        if leaf < 0:
+            state.open[at] = -1
+            continue
+        place(state, leaf - nodes, i)
+        record(state, tree, leaf - nodes, row, 1)
+        users[placed] = leaf - nodes
+        servers[placed] = i
+        placed += 1
+    return placed
+
+
+# A tree of queues over time -------------------------------------------------------------------------------------------------------
+#
+# A leaf is an owner, who may have several streams. A stream that fits, but is barred or has a weight of 0 on its way, stays in line as one
+# that was never tried.
+
+
+@njit(cache=True)
+def _first_of_leaf(run, tree, leaf):  # type: ignore[no-untyped-def]
+    """Return the first stream of an owner that has the need that was found."""
+    first = -1
+    for k in range(run.progress[IN_POOL]):
+        n = run.pool[k]
+        if tree.leaf[n] == leaf and tree.value[n] >= tree.marks[LEVEL] and (first < 0 or _before(run, n, first)):
+            first = n
+    return first
+
+
+@njit(cache=True)
+def _next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
+    """Return the stream whose turn it is, -1 if no task can be placed any more."""
+    tree.need[:] = -1
+    k = 0
+    while k < run.progress[IN_POOL]:
+        n = run.pool[k]
+        tree.value[n] = -1
+        if tree.barred[n] == 0:
+            if _seek(state, run, FIRST, n, rng) < 0:
+                _take_out(run.pool, run.pool_at, run.progress, IN_POOL, n)
+                run.untried[n] = False
+                continue
+            _offer(tree, n, _need(state, tree, n))
+        k += 1
+    leaf = _walk(tree, rng, state.random_ties)
+    return _first_of_leaf(run, tree, leaf) if leaf >= 0 else -1
+
+
+@njit(cache=True)
+def _seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
+    """Return the server for the next task of the stream."""
+    narrow, first, untried = _narrow(state, tree, n), state.first[n], run.untried[n]
+    if narrow and not untried:
+        state.first[n], run.untried[n] = 0, True
+    i = _seek(state, run, state.rule, n, rng)
+    if narrow:
+        state.first[n], run.untried[n] = first, untried
+        _widen(state, tree, n)
+    return i
+
+
+@njit(cache=True)
+def _start_by_server_in_tree(state, run, tree, rng, now, untried):  # type: ignore[no-untyped-def]
+    """As `_start_by_server`, with queues."""
+    number = state.open.size if untried else run.progress[FREED]
+    for k in range(number):
+        state.open[k] = k if untried else run.freed[k]
+    while True:
+        open_servers = 0
+        for k in range(number):
+            if state.open[k] >= 0:
+                state.open[open_servers] = state.open[k]
+                open_servers += 1
+        number = open_servers
+        if number == 0:
+            break
+        for k in range(number - 1, 0, -1):
+            other = _draw(rng, k + 1)
+            state.open[k], state.open[other] = state.open[other], state.open[k]
+            if state.rule == RANDOM:
+                break
+        for at in range(number - 1 if state.rule == RANDOM else 0, number):
+            i = state.open[at]
+            tree.need[:] = -1
+            for k in range(run.progress[IN_POOL]):
+                n = run.pool[k]
+                tree.value[n] = -1
+                if tree.barred[n] == 0 and _fits_there(state, n, i):
+                    _offer(tree, n, _need_on(tree, n, state.row[i]))
+            leaf = _walk(tree, rng, state.random_ties)
+            if leaf < 0:
+                state.open[at] = -1
+                continue
+            n = _first_of_leaf(run, tree, leaf)
+            _start(state, run, n, i, now)
+            record(state, tree, n, state.row[i], 1)
+
+
+@njit(cache=True, nogil=True)
+def advance_in_tree(state, run, tree, rng, server_first, until, most):  # type: ignore[no-untyped-def]
+    """As `advance`, with queues."""
+    progress = run.progress
+    for passed in range(most + 1):
+        now = run.ends[0] if progress[RUNNING] > 0 else math.inf
+        if progress[EVENT] < run.times.size:
+            now = min(now, run.times[progress[EVENT]])
+        if now == math.inf or now > until or passed == most:
+            return now
+        progress[FREED] = 0
+        while progress[RUNNING] > 0 and run.ends[0] == now:
+            task = _pop(run)
+            _end(state, run, task)
+            record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
+        while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
+            _change(state, run, progress[EVENT])
+            progress[EVENT] += 1
+        for k in range(progress[IN_LINE]):
+            n = run.line[k]
+            if tree.again[n]:
+                run.untried[n] = True
+                tree.again[n] = False
+        untried = _gather(state, run)
+        tree.at[:] = 0
+        if server_first:
+            _start_by_server_in_tree(state, run, tree, rng, now, untried)
+        else:
+            while True:
+                n = _next_stream_in_tree(state, run, tree, rng)
+                if n < 0:
+                    break
+                i = _seek_in_tree(state, run, tree, n, rng)
+                _start(state, run, n, i, now)
+                record(state, tree, n, state.row[i], 1)
+                _drop_those_without(state, run, i)
+        for k in range(progress[IN_POOL]):
+            n = run.pool[k]
+            run.untried[n] = tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0
+            run.pool_at[n] = -1
         for k in range(progress[FREED]):
             run.is_freed[run.freed[k]] = False
     return math.inf

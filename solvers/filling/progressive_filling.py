@@ -8,7 +8,7 @@ them with the optimum.
              x[n,i] += 1
 
 A placement may choose the server first. Then n is the user with the smallest share among the users whose task fits on server i. The result
-is maximal: no further task fits.
+is maximal: no further task fits. With queues, n is found by a walk down their tree (`fairopt.program.filling`), and no limit is exceeded.
 
 The steps are in ``fairopt.solvers.filling.kernel``. This module runs them in batches, so that it can report progress.
 """
@@ -18,18 +18,20 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairopt.errors import InvalidInstance
+from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, IntArray, safe_ratio
-from fairopt.program.filling import TIE, Filling, Measure, Rule
+from fairopt.program.filling import TIE, Filling, Kind, Measure, Queues, Rule
 from fairopt.solvers.compiled import load
 from fairopt.solvers.filling.placements import Chooser, Placement
+from fairopt.solvers.filling.queue_state import QueueState
 from fairopt.solvers.filling.state import BLOCKED_BY, State
 from fairopt.wording import plural
 
-__all__ = ["Filled", "fill", "state_of"]
+__all__ = ["Filled", "fill", "state_of", "tree_of"]
 
 log = logging.getLogger(__name__)
 
@@ -77,16 +79,23 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
     scale[np.isinf(scale)] = 1.0  # no server has the resource, so no task that demands it can run
     state = state_of(filling, placement, scale, random_ties, first_block)
+    tree = None
+    if filling.queues is not None:
+        tree = tree_of(state, filling, filling.queues, np.argsort(filling.order))
     batches: list[tuple[IntArray, IntArray]] = []
     number = 0
     while True:
         users, servers = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
         if not isinstance(placement, Placement):
-            placed = _fill_by(state, filling, placement, rng, users, servers)
+            placed = _fill_by(state, tree, filling, placement, rng, users, servers)
         else:
-            steps = kernel.fill_by_server if placement.server_first else kernel.fill
-            loading += load(steps, state, rng, users, servers)
-            placed = steps(state, rng, users, servers)
+            steps: Any = kernel.fill_by_server if placement.server_first else kernel.fill
+            arguments: tuple[Any, ...] = (state, rng, users, servers)
+            if tree is not None:
+                steps = kernel.fill_tree_by_server if placement.server_first else kernel.fill_tree
+                arguments = (state, tree, rng, users, servers)
+            loading += load(steps, *arguments)
+            placed = steps(*arguments)
         batches.append((users[:placed], servers[:placed]))
         number += placed
         if placed < _BATCH:
@@ -116,13 +125,28 @@ def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray
         row=np.repeat(np.arange(rows), counts),
         capacity=np.ascontiguousarray(filling.capacities * scale),
         demand=np.ascontiguousarray(filling.demands * scale),
-        eligible=filling.eligibility,
+        eligible=filling.eligibility if filling.queues is None else filling.eligibility.copy(),  # limits of queues change it
         wanted=filling.tasks - (0 if filling.held is None else filling.held.sum(axis=1)),
         worth=np.ascontiguousarray(worth[:, None] if worth.ndim == 1 else worth),
         order=filling.order,
         held=filling.held,
         rows_by_worth=_by_worth(worth, filling) if own_order else np.arange(rows)[None, :],
     )
+
+
+def tree_of(state: State, filling: Filling, queues: Queues, rank: IntArray) -> QueueState:
+    """Return the arrays of the queues, with the tasks that already run counted, and the users barred whose first task exceeds a limit."""
+    from fairopt.solvers.filling import kernel
+
+    if filling.criterion.measure is not Measure.OWN:
+        raise Unsupported("queues compare one share for all servers, and the shares of this criterion differ between servers")
+    tree = QueueState.begin(filling, queues, rank)
+    for account in np.flatnonzero(queues.kinds == Kind.LIMIT):
+        kernel.bar(state, tree, int(account))
+    for n, row in np.argwhere(state.tasks > 0):
+        for _ in range(state.tasks[n, row]):
+            kernel.record(state, tree, int(n), int(row), 1)
+    return tree
 
 
 def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
@@ -137,17 +161,25 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
     return np.argsort(level, axis=1, kind="stable")
 
 
-def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Generator, users: IntArray, servers: IntArray) -> int:
+def _fill_by(
+    state: State,
+    tree: QueueState | None,
+    filling: Filling,
+    choose: Chooser,
+    rng: np.random.Generator,
+    users: IntArray,
+    servers: IntArray,
+) -> int:
     """Fill as the kernel's `fill` does, but let the function ``choose`` choose the server, in the units of the instance."""
     from fairopt.solvers.filling import kernel
 
     scale = safe_ratio(filling.capacities, state.capacity)[state.row]
     capacity = filling.capacities[state.row]
     for placed in range(users.size):
-        n = kernel.next_user(state, rng)
+        n = kernel.next_user(state, rng) if tree is None else kernel.next_in_tree(state, tree, rng)
         if n < 0:
             return placed
-        fits = kernel.fitting(state, n)
+        fits = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
         if fits.size == 0:
             state.progress[BLOCKED_BY] = n
             return placed
@@ -158,6 +190,9 @@ def _fill_by(state: State, filling: Filling, choose: Chooser, rng: np.random.Gen
                 f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {n}, which is no server that "
                 "its task fits on; return one whole number of those in its last argument"
             )
-        kernel.place(state, n, int(i))
+        if tree is None:
+            kernel.place(state, n, int(i))
+        else:
+            kernel.place_in_tree(state, tree, n, int(i))
         users[placed], servers[placed] = n, i
     return users.size

@@ -10,15 +10,16 @@ import pytest
 
 from fairopt import solvers
 from fairopt.program import events, filling
-from fairopt.solvers.filling import event_state
+from fairopt.solvers.filling import event_state, queue_state
 from fairopt.solvers.filling import state as filling_state
 
 FOLDER = Path(solvers.__file__).parent
 COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@njit" in path.read_text())
 ORIGINALS = {  # by name, as compiled files write them once more
     **{name: getattr(filling, name) for name in ("FITS", "TIE")},
-    **{member.name: int(member) for enum in (filling.Measure, filling.Rule, events.Change) for member in enum},
+    **{member.name: int(member) for enum in (filling.Kind, filling.Measure, filling.Rule, events.Change) for member in enum},
     **{name: getattr(filling_state, name) for name in ("ROUND_AT", "ROUND_LENGTH", "BLOCKED_BY")},
+    **{name: getattr(queue_state, name) for name in ("CHANGED", "LEVEL")},
     **{name: getattr(event_state, name) for name in ("EVENT", "RUNNING", "STARTED", "IN_LINE", "IN_POOL", "FREED")},
 }
 

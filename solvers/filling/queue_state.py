@@ -1,0 +1,150 @@
+"""The state of a tree of queues besides the state of progressive filling: plain arrays for ``fairopt.solvers.filling.kernel``.
+
+Nodes and leaves are *places* of one array: first the nodes, the root at 0, then the leaves.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program.filling import Filling, Kind, Queues
+
+__all__ = ["CHANGED", "LEVEL", "QueueState"]
+
+CHANGED, LEVEL = range(2)  # positions in `marks`
+
+
+class QueueState(NamedTuple):
+    """Arrays only. P places, N users, A accounts, S entries (pairs of a user and an account that counts it), R rows of servers."""
+
+    dominant: bool
+    parts: FloatArray  # (N, resources), or (N, 1) if not dominant
+    parent: IntArray  # (P,) -1 of the root
+    depth: IntArray  # (P,) 0 of the root
+    weight: FloatArray  # (P,)
+    tier: IntArray  # (P,) of leaves
+    promised: FloatArray  # (P,) tasks guaranteed to a leaf
+    closed: IntArray  # (P,) of leaves: depth of the deepest place on the way with weight 0; 0: there is none
+    children_from: IntArray  # (nodes + 1,) first position of each node in `children`
+    children: IntArray  # children of the nodes, in the order in which ties are broken
+    leaf: IntArray  # (N,) place of the leaf
+    running: IntArray  # (P,) tasks below
+    usage: FloatArray  # (P, resources) parts of the cluster, or the sum of shares in column 0
+    usage_lost: FloatArray  # (P, resources) rounding error of usage, for the compensated sum
+    share: FloatArray  # (P,)
+    kind: IntArray  # (A,)
+    level: IntArray  # (A,) depth of the node of a guarantee; 0 for a limit
+    amount: FloatArray  # (A,)
+    everywhere: BoolArray  # (A,) does the account count all rows?
+    rows: BoolArray  # (A, R)
+    held: FloatArray  # (A,) usage
+    held_lost: FloatArray  # (A,)
+    holders: IntArray  # (A,) tasks that count
+    resource: IntArray  # (A,)
+    demand: FloatArray  # (N, resources of accounts)
+    accounts_from: IntArray  # (N + 1,) first entry of each user
+    accounts: IntArray  # (S,) account of each entry
+    at: IntArray  # (S,) for a guarantee on some rows: a task of the user fits on none of their servers before this one
+    members_from: IntArray  # (A + 1,) first position of each account in `members`
+    members: IntArray  # (S,) users of each account, the largest demand first
+    barred_to: IntArray  # (A,) the users of a limit before this position have a larger demand than what is left
+    barred: IntArray  # (N,) number of such limits that count all rows
+    barred_on: IntArray  # (N, R) number of such limits that count the row, among those that do not count all; (1, 1) if there are none
+    eligible: BoolArray  # (N, R) without limits
+    again: BoolArray  # (N,) tasks of the user may fit on rows where a limit was in the way
+    need: IntArray  # (P,) depth of the deepest unmet guarantee that a task below adds to; 0: none; -1: no task can be placed
+    top: IntArray  # (P,) highest tier of the users below with this need
+    value: IntArray  # (N,) the same for users: -1 if no task can be placed
+    tied: IntArray  # (P,) scratch
+    kept: BoolArray  # (R,) scratch
+    marks: IntArray  # CHANGED, LEVEL
+
+    @classmethod
+    def begin(cls, filling: Filling, queues: Queues, rank: IntArray) -> QueueState:
+        """Return the state with no tasks. ``rank`` is the rank of each user in ties; a queue has the rank of its first user."""
+        n, rows = filling.eligibility.shape
+        nodes, accounts = queues.parent.size, queues.amounts.size
+        parent = np.concatenate([queues.parent, queues.leaf_parent]).astype(np.int64)
+        weight = np.concatenate([queues.weights, queues.leaf_weights])
+        depth, closed = np.zeros(parent.size, np.int64), np.zeros(parent.size, np.int64)
+        for place in _downwards(parent):
+            if place:
+                depth[place] = depth[parent[place]] + 1
+                closed[place] = depth[place] if weight[place] == 0 else closed[parent[place]]
+        leaf = queues.leaf + nodes
+        first = np.full(parent.size, np.iinfo(np.int64).max)
+        np.minimum.at(first, leaf, rank)
+        for place in reversed(_downwards(parent)):
+            if place:
+                first[parent[place]] = min(first[parent[place]], first[place])
+        below = np.arange(1, parent.size)
+        children = below[np.lexsort((below, first[below], parent[below]))]
+        everywhere = np.asarray(queues.rows[:, filling.counts > 0].all(axis=1))
+        user, account = np.nonzero(queues.counted.T & (queues.demands[:, queues.resources] > 0))
+        by_account = np.lexsort((user, -queues.demands[user, queues.resources[account]], account))
+        groups = bool((~everywhere & (queues.kinds == Kind.LIMIT)).any())
+        width = 1 if queues.parts is None else queues.parts.shape[1]
+        padding = np.zeros(nodes, np.int64)
+        return cls(
+            dominant=queues.parts is not None,
+            parts=np.zeros((n, 1)) if queues.parts is None else np.ascontiguousarray(queues.parts),
+            parent=parent,
+            depth=depth,
+            weight=weight,
+            tier=np.concatenate([padding, queues.leaf_tiers]),
+            promised=np.concatenate([padding.astype(float), queues.leaf_guarantees]),
+            closed=closed,
+            children_from=_starts(parent[1:], nodes),
+            children=children,
+            leaf=leaf,
+            running=np.zeros(parent.size, np.int64),
+            usage=np.zeros((parent.size, width)),
+            usage_lost=np.zeros((parent.size, width)),
+            share=np.zeros(parent.size),
+            kind=queues.kinds,
+            level=np.where(queues.kinds == Kind.GUARANTEE, depth[queues.nodes], 0),
+            amount=queues.amounts,
+            everywhere=everywhere,
+            rows=np.ascontiguousarray(queues.rows),
+            held=np.zeros(accounts),
+            held_lost=np.zeros(accounts),
+            holders=np.zeros(accounts, np.int64),
+            resource=queues.resources,
+            demand=np.ascontiguousarray(queues.demands),
+            accounts_from=_starts(user, n),
+            accounts=account,
+            at=np.zeros(account.size, np.int64),
+            members_from=_starts(account, accounts),
+            members=user[by_account],
+            barred_to=_starts(account, accounts)[:-1].copy(),
+            barred=np.zeros(n, np.int64),
+            barred_on=np.zeros((n, rows) if groups else (1, 1), np.int64),
+            eligible=filling.eligibility.copy(),
+            again=np.zeros(n, bool),
+            need=np.full(parent.size, -1),
+            top=np.zeros(parent.size, np.int64),
+            value=np.full(n, -1),
+            tied=np.zeros(parent.size, np.int64),
+            kept=np.zeros(rows, bool),
+            marks=np.array([1, 0]),
+        )
+
+
+def _downwards(parent: IntArray) -> list[int]:
+    """Return the places, parents before children."""
+    children: dict[int, list[int]] = {}
+    for place, above in enumerate(parent.tolist()):
+        children.setdefault(above, []).append(place)
+    order = [0]
+    for place in order:
+        order += children.get(place, [])
+    return order
+
+
+def _starts(keys: IntArray, number: int) -> IntArray:
+    """Return the first position of each key in a sorted list of keys, and the end."""
+    starts: IntArray = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=number))]).astype(np.int64)
+    return starts

@@ -1,0 +1,219 @@
+"""Progressive filling with queues as one would write it on paper: in fractions, every task and every server tried each time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from reference.schedule import Reference, draw, order_of
+
+import fairopt as fo
+
+Place: TypeAlias = tuple[str, int]  # ("queue", node), node 0 being the root, or ("user", number)
+Pair: TypeAlias = tuple[int, int]  # a user (over time: a job), and a single server on which its next task can be placed
+
+
+def exact(value: float) -> Fraction:
+    """Return the fraction with a small denominator that is meant."""
+    return Fraction(float(value)).limit_denominator(10**6)
+
+
+class TreeReference(Reference):
+    """Servers and users as without queues, and above them the queues."""
+
+    def __init__(self, instance: fo.Instance, criterion: str, queue_share: str, slots: int | None = None) -> None:
+        super().__init__(instance, criterion, slots)
+        self.instance, self.queue_share = instance, queue_share
+        self.tree = instance.tree
+        self.demands = [[exact(value) for value in row] for row in instance.demands]  # of resources, also with slots
+        self.of_server = [[exact(value) for value in instance.capacities[i]] for i in self.row]
+        self.promised = [exact(value) for value in instance.guarantees]
+        self.chains = [self._chain(user) for user in range(self.n)]
+        self.users_below = {place: [user for user in range(self.n) if place in self.chains[user]] for way in self.chains for place in way}
+
+    def _chain(self, user: int) -> list[Place]:
+        node = int(self.tree.user_node[user])
+        chain: list[Place] = [("user", user)]
+        while node >= 0:
+            chain.append(("queue", node))
+            node = int(self.tree.parent[node])
+        return chain[::-1]
+
+    def chain(self, user: int) -> list[Place]:
+        """Return the places from the root to the user."""
+        return self.chains[user]
+
+    def below(self, place: Place) -> list[int]:
+        """Return the users below a place."""
+        return self.users_below.get(place, [])
+
+    def weight(self, place: Place) -> Fraction:
+        """Return the weight among the siblings."""
+        kind, number = place
+        return exact(self.instance.weights[number] if kind == "user" else self.tree.weights[number])
+
+    def quotas(self, node: int) -> list[tuple[fo.Queue | fo.Quota, list[int]]]:
+        """Return what the queue of a node gives and takes, and the servers for which it does."""
+        if node == 0:
+            return []
+        queue = self.tree.queues[node - 1]
+        groups = [[i for i in self.servers if self.instance.servers[self.row[i]] in quota.servers] for quota in queue.quotas]
+        return [(queue, list(self.servers)), *zip(queue.quotas, groups, strict=True)]
+
+    def usage(self, users: list[int], r: int, servers: list[int]) -> Fraction:
+        """Return what these users have of a resource on these servers."""
+        return sum((self.x[user][i] * self.demands[user][r] for user in users for i in servers), Fraction(0))
+
+    def task_of(self, subject: int) -> tuple[int, list[Fraction]]:
+        """Return the user of a pair, and the demand of its next task."""
+        return subject, self.demands[subject]
+
+    def number(self, user: int) -> int:
+        """Return how many tasks a user has."""
+        return sum(self.x[user])
+
+    def within_limits(self, subject: int, i: int) -> bool:
+        """Does one task more exceed no limit and no lending limit?"""
+        user, demand = self.task_of(subject)
+        for node in range(1, self.tree.n_nodes):
+            inside = self.below(("queue", node))
+            for quota, servers in self.quotas(node):
+                if i not in servers:
+                    continue
+                for name, limit in quota.limit.items():
+                    r = self.instance.resources.index(name)
+                    if user in inside and demand[r] and self.usage(inside, r, servers) + demand[r] > exact(limit):
+                        return False
+                for name, lent in quota.lending_limit.items():
+                    r = self.instance.resources.index(name)
+                    kept = max(exact(quota.guarantee[name]) - exact(lent), Fraction(0))
+                    most = max(sum((self.of_server[j][r] for j in servers), Fraction(0)) - kept, Fraction(0))
+                    others = [other for other in range(self.n) if other not in inside]
+                    if user in others and demand[r] and self.usage(others, r, servers) + demand[r] > most:
+                        return False
+        return True
+
+    def needs(self, subject: int, i: int) -> list[int]:
+        """Return the depths of the unmet guarantees that a task on the server would add to; 0: it needs none.
+
+        A guarantee counts if all weights below it are positive; no guarantee at all, if all weights are.
+        """
+        user, demand = self.task_of(subject)
+        chain = self.chain(user)
+        found = [] if any(self.weight(place) == 0 for place in chain[1:]) else [0]
+        for depth, (kind, number) in enumerate(chain):
+            if any(self.weight(place) == 0 for place in chain[depth + 1 :]):
+                continue
+            if kind == "user":
+                if self.number(user) < self.promised[user]:
+                    found.append(depth)
+                continue
+            for quota, servers in self.quotas(number):
+                for name, amount in quota.guarantee.items():
+                    r = self.instance.resources.index(name)
+                    missing = self.usage(self.below((kind, number)), r, servers) < exact(amount)
+                    if i in servers and demand[r] and missing:
+                        found.append(depth)
+        return found
+
+    def share_of(self, place: Place) -> Fraction:
+        """Return the share of a user or a queue, before weights."""
+        kind, number = place
+        if kind == "user":
+            return self.unweighted(number)
+        users = self.below(place)
+        if self.queue_share == "sum":
+            return sum((self.unweighted(user) for user in users), Fraction(0))
+        totals = [sum((sum(self.x[user]) * self.d[user][r] for user in users), Fraction(0)) for r in range(self.m)]
+        return max((totals[r] / self.total[r] for r in range(self.m) if self.total[r]), default=Fraction(0))
+
+    def unweighted(self, user: int) -> Fraction:
+        """Return the share of a user, not divided by its weight."""
+        phi, self.phi[user] = self.phi[user], Fraction(1)
+        share = self.share(user, 0)
+        self.phi[user] = phi
+        return share
+
+    def turn(self, pairs: list[Pair], rank: list[int], ties: str, rng: np.random.Generator) -> tuple[int, list[int]] | None:
+        """Walk down from the root; return the user (over time: its first job) of the next task, and the servers where it may be placed."""
+        can = {pair: max(needs) for pair in pairs if (needs := self.needs(*pair))}
+        if not can:
+            return None
+        place: Place = ("queue", 0)
+        depth = 0
+        while place[0] == "queue":
+            depth += 1
+            children: dict[Place, list[Pair]] = {}
+            for pair in can:
+                children.setdefault(self.chain(self.task_of(pair[0])[0])[depth], []).append(pair)
+            if needy := {pair for pair, need in can.items() if need >= depth}:
+                can = {pair: can[pair] for pair in can if pair in needy}
+            children = {child: [pair for pair in own if pair in can] for child, own in children.items()}
+            children = {child: own for child, own in children.items() if own}
+            tier = {
+                child: max((can[pair], int(self.tree.tiers[self.tree.user_node[self.task_of(pair[0])[0]]])) for pair in own)[1]
+                for child, own in children.items()
+            }
+            best = [child for child in children if tier[child] == max(tier.values())]
+            best = [child for child in best if self.weight(child) > 0] or best
+            share = {child: self.share_of(child) / (self.weight(child) or 1) for child in best}
+            tied = [child for child in best if share[child] == min(share.values())]
+            tied.sort(key=lambda child: min(rank.index(user) for user in self.below(child)))
+            place = tied[draw(rng, len(tied))] if ties == "random" else tied[0]
+            can = {pair: can[pair] for pair in children[place] if pair in can}
+        first = min(subject for subject, _ in can)
+        return first, sorted(i for subject, i in can if subject == first)
+
+
+def schedule(
+    instance: fo.Instance,
+    criterion: str,
+    placement: str,
+    queue_share: str,
+    *,
+    ties: str = "index",
+    seed: int = 0,
+    metric: str = "l1",
+    slots: int = 3,
+) -> list[Pair]:
+    """Return (user, single server) of each task in the order of placement."""
+    rng = np.random.default_rng(seed)
+    state = TreeReference(instance, criterion, queue_share, slots if placement == "slots" else None)
+    rank = order_of(state, ties)
+
+    def can_place(servers: list[int]) -> list[Pair]:
+        return [(user, i) for user in range(state.n) for i in servers if state.fits(user, i) and state.within_limits(user, i)]
+
+    if placement in ("random-round-robin", "random-server"):
+        _by_server(state, can_place, rank, ties, rng, in_rounds=placement == "random-round-robin")
+        return state.placed
+    while (turn := state.turn(can_place(list(state.servers)), rank, ties, rng)) is not None:
+        user, found = turn
+        if placement == "random":
+            i = found[draw(rng, len(found))]
+        elif placement in ("best-fit", "worst-fit"):
+            how = metric if placement == "best-fit" else "loosest"
+            i = min(found, key=lambda i: (state.score(how, user, i), i))
+        else:
+            i = found[0]
+        state.place(user, i)
+    return state.placed
+
+
+def _by_server(state: TreeReference, can_place: object, rank: list[int], ties: str, rng: np.random.Generator, in_rounds: bool) -> None:
+    servers = list(state.servers)
+    while servers:
+        for k in range(len(servers) - 1, 0, -1):  # Fisher and Yates
+            other = draw(rng, k + 1)
+            servers[k], servers[other] = servers[other], servers[k]
+            if not in_rounds:
+                break
+        closed = []
+        for i in servers if in_rounds else servers[-1:]:
+            turn = state.turn(can_place([i]), rank, ties, rng)  # type: ignore[operator]
+            if turn is None:
+                closed.append(i)
+            else:
+                state.place(turn[0], i)
+        servers = [i for i in servers if i not in closed]

@@ -1,0 +1,132 @@
+"""Simulations with queues: event by event as on paper in fractions, and what a schedule and an exact solution know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from instances import decimal_tree, instance_in_queues
+from reference.tree_simulation import TreeSimulation
+
+import fairopt as fo
+
+SEEDS = (*range(20), 100)  # 100: a limit on some servers is released, and the task fits on another of them
+
+
+def drawn_trace(cluster: fo.Instance, seed: int) -> fo.Trace:
+    """Jobs of several shapes at few different times, users who come and go, servers that are removed and added again."""
+    rng = np.random.default_rng(seed)
+    jobs = 12
+    shapes = rng.integers(0, 4, (4, cluster.n_resources)) / 10
+    shapes[shapes.sum(axis=1) == 0, 0] = 0.1
+    user = rng.integers(0, cluster.n_users, jobs)
+    names = [cluster.users[n] for n in user]
+    events: list[fo.Event] = [(6.0, "leave", names[0]), (9.0, "join", names[0])] if rng.random() < 0.5 else []
+    if rng.random() < 0.5:
+        events += [(5.0, "remove", cluster.servers[0], 1), (11.0, "add", cluster.servers[0], 2)]
+    return fo.Trace(
+        names,
+        np.sort(rng.integers(0, 12, jobs)),
+        rng.integers(1, 9, jobs),
+        shapes[rng.integers(0, 4, jobs)],
+        rng.integers(1, 9, jobs),
+        eligibility=rng.random((jobs, cluster.n_servers)) < 0.8,
+        events=events,
+        resources=cluster.resources,
+    )
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit"])
+def test_event_by_event_as_in_fractions(placement: str) -> None:
+    """Each task starts at the same time on the same server: limits are given back when tasks end, guarantees are needed again."""
+    for seed in SEEDS:
+        cluster = decimal_tree(instance_in_queues(seed)).replace(tasks=None)
+        trace = drawn_trace(cluster, seed)
+        criterion, share = (("drfh", "dominant"), ("drfh", "sum"), ("tsf", "sum"))[seed % 3]
+        expected = TreeSimulation(trace, cluster, criterion, placement, queue_share=share).simulate()
+        found = fo.simulate(trace, cluster, {"criterion": criterion, "placement": placement, "queue_share": share})
+        assert found.task_start is not None
+        assert found.task_server is not None
+        started = np.flatnonzero(np.isfinite(found.task_start))
+        actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
+        assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}, seed
+
+
+def jobs_of(*names: str, demands: list[list[float]]) -> fo.Trace:
+    """One job each of 30 tasks, all at once, that run for 10 s."""
+    number = len(names)
+    return fo.Trace(names, np.zeros(number), np.full(number, 30), demands, np.full(number, 10.0), resources=["gpu"])
+
+
+def two_owners(**more: Any) -> fo.Instance:
+    """12 GPUs; A and B are users of two queues of equal weight."""
+    return fo.Instance(
+        [[12.0]],
+        [[1.0], [1.0]],
+        resources=["gpu"],
+        users=["A", "B"],
+        queues=[fo.Queue("a", **more), fo.Queue("b")],
+        queue_of=["a", "b"],
+    )
+
+
+def running(found: fo.Simulation) -> dict[str, float]:
+    """GPUs that each user holds at the beginning."""
+    return dict(zip(found.users, (12 * found.series.dominant_shares[0]).round(9).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "random-round-robin", "random-server", "random"])
+def test_a_limit_holds_at_any_time(placement: str) -> None:
+    """A may hold 4 of 12 GPUs, with tasks of 1 and of 3 GPUs; in the end all have run."""
+    cluster = two_owners(limit={"gpu": 4})
+    found = fo.simulate(jobs_of("A", "A", "B", demands=[[1], [3], [1]]), cluster, {"criterion": "drfh", "placement": placement})
+    assert running(found) == {"A": 4, "B": 8}
+    assert found.series.dominant_shares[:, 0].max() == pytest.approx(4 / 12)
+    assert found.ended.tolist() == [30, 30, 30]
+
+
+def test_an_owner_of_two_shapes_is_one_leaf() -> None:
+    """Greedy and exact: A and B have half each, whatever the shapes of A."""
+    trace = jobs_of("A", "A", "B", demands=[[1], [2], [1]])
+    assert running(fo.simulate(trace, two_owners(), "drfh:first-fit", until=1)) == {"A": 6, "B": 6}
+    assert running(fo.simulate(trace, two_owners(), "drfh", until=1)) == pytest.approx({"A": 6, "B": 6})
+
+
+def test_the_exact_scheduler_follows_the_tree() -> None:
+    """Guarantees, limits and users' own guarantees of two shapes, at each event."""
+    trace = jobs_of("A", "A", "B", demands=[[1], [2], [1]])
+    assert running(fo.simulate(trace, two_owners(limit={"gpu": 3}), "drfh", until=1)) == pytest.approx({"A": 3, "B": 9})
+    alone = two_owners(weight=0).replace(guarantees=[2, 0])
+    assert running(fo.simulate(trace, alone, "drfh", until=1)) == pytest.approx({"A": 2, "B": 10})
+    assert running(fo.simulate(trace, alone, "drfh:first-fit", until=1)) == {"A": 2, "B": 10}
+
+
+def test_regret_compares_with_the_tree() -> None:
+    """A tree that both divide alike: nothing is lost."""
+    found = fo.simulate(jobs_of("A", "B", demands=[[1], [1]]), two_owners(weight=3), "drfh:first-fit", until=9, regret=1)
+    assert found.regret is not None
+    assert found.regret["largest"].max() == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "drfh:random-round-robin"])
+def test_one_queue_of_everybody_changes_nothing(scheduler: str) -> None:
+    """The walk down a tree of one queue chooses as a flat list does."""
+    for seed in range(10):
+        bare = decimal_tree(instance_in_queues(seed)).replace(tasks=None, queues=None, queue_of=None, guarantees=None, weights=None)
+        trace = drawn_trace(bare, seed)
+        tree = bare.replace(queues=[fo.Queue("all")], queue_of=["all"] * bare.n_users)
+        flat, queued = fo.simulate(trace, bare, scheduler), fo.simulate(trace, tree, scheduler)
+        np.testing.assert_array_equal(flat.task_start, queued.task_start)
+        np.testing.assert_array_equal(flat.task_server, queued.task_server)
+
+
+def test_what_cannot_follow_a_tree_says_so() -> None:
+    """Servers that act alone, criteria without one share, and users who are in no queue that is known."""
+    trace = jobs_of("A", "B", demands=[[1], [1]])
+    with pytest.raises(fo.Unsupported, match="know no queues"):
+        fo.simulate(trace, two_owners(), "psdsf:period=1")
+    with pytest.raises(fo.Unsupported, match="queues"):
+        fo.simulate(trace, two_owners(), "psdsf:first-fit")
+    with pytest.raises(fo.InvalidInstance, match="the cluster has 2 queues but knows no user of the trace, such as carol"):
+        fo.simulate(jobs_of("carol", demands=[[1]]), two_owners(), "drfh:first-fit")
