@@ -286,9 +286,14 @@ class Allocation:
             "details": dict(self.details),
         }
 
-    def plot(self) -> Figure:
-        """Draw tasks per user and utilization per server; returns a matplotlib figure. A trajectory is ``trace.plot()``."""
-        return draw("allocation", self)
+    def plot(self, by: Literal["user", "queue"] = "user") -> Figure:
+        """Draw tasks per user and utilization per server, or what each queue holds; returns a matplotlib figure.
+
+        A trajectory is ``trace.plot()``.
+        """
+        if by not in ("user", "queue"):
+            raise Unsupported(f'there is no picture by "{by}"; use by="user" or by="queue"')
+        return draw("allocation" if by == "user" else "queues", self)
 
     def __repr__(self) -> str:
         tasks = [f"{user} {figure(x, 6)}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.regrets import Regret
 from fairopt.drawing import draw
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean, figure, plural
 
@@ -114,14 +115,23 @@ class Comparison:
         names = [row.name for row in self.rows]
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return one row per allocation: kind, measures, regret, then the tasks and the share of each user.
 
         A share is that of the row's notion; for a given allocation, it is the weighted dominant share. It is missing if the notion has
         one share per server.
+
+        With ``by="queue"``: one row per allocation and queue, with the columns of `Allocation.to_frame`.
         """
         import pandas as pd
 
+        if by not in ("user", "queue"):
+            raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
+        if by == "queue":
+            frames = {row.name: row.allocation.to_frame(by="queue") for row in self.rows if row.allocation is not None}
+            if not frames:
+                return pd.DataFrame()
+            return pd.concat(frames, names=["allocation", "queue"])
         frame = pd.DataFrame([self._plain(row) for row in self.rows], index=pd.Index([row.name for row in self.rows], name="allocation"))
         tasks = np.full((len(self.rows), self.instance.n_users), np.nan)
         shares = tasks.copy()

@@ -138,7 +138,7 @@ def envy_applies(allocation: Allocation) -> bool:
 
 
 def largest_envy(allocation: Allocation) -> Envy:
-    """Return the largest envy of any user towards any other, in tasks."""
+    """Return the largest envy of any user towards any other (in a tree, of its queue), in tasks."""
     users = allocation.instance.users
     best, pair = 0.0, None
     for first, envy in _envy(allocation):
@@ -215,11 +215,12 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
     if not envy_applies(allocation):
         raise Unsupported("envy has no meaning under time division with weights per resource: give one weight per user, or use rdm")
     instance, held = allocation.instance, allocation.tasks_per_user
-    idle = ~takes_part(instance)
+    idle, node = ~takes_part(instance), instance.tree.user_node
     for first, would in with_what_others_hold(allocation):
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
         envy[idle[users]] = 0.0
+        envy[node[users, None] != node] = 0.0  # weights compare the users of one queue only
         envy[np.arange(users.size), users] = 0.0
         yield first, np.where(envy > _NONE * would, envy, 0.0)
 

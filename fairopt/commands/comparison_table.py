@@ -39,7 +39,8 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
-        for table in (_tasks(comparison, done, console.width), _measures(comparison, done), _regrets(done)):
+        of_queues = _queues(done, console.width) if instance.queues else None
+        for table in (_tasks(comparison, done, console.width), of_queues, _measures(comparison, done), _regrets(done)):
             if table is not None:
                 console.print()
                 console.print(table)
@@ -76,6 +77,24 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     for row, kind, line in zip(rows, kinds, cells, strict=True):
         table.add_row(label(row.name), kind, *line, figure(row.tasks, 4), figure(row.seconds))
     return table
+
+
+def _queues(rows: list[Row], width: int) -> Table | None:
+    """Return the dominant share of what each queue holds; only the queues below the root where not all fit, None where not even these do."""
+    holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
+    cells = [[f"{_percent(each.dominant_share)}{'' if each.verdict in ('', 'met') else ' !'}" for each in own] for own in holdings]
+    chosen = list(range(len(holdings[0])))
+    for top in (False, True):
+        chosen = [j for j in chosen if not top or holdings[0][j].depth == 1]
+        names = [label(holdings[0][j].name).plain for j in chosen]
+        widths = [max(len(name), *(len(line[j]) for line in cells)) + _GAP for j, name in zip(chosen, names, strict=True)]
+        if sum(widths) + max(len(row.name) for row in rows) + _GAP <= width:
+            table = simple_table("queues")
+            add_numbers(table, *names)
+            for row, line in zip(rows, cells, strict=True):
+                table.add_row(label(row.name), *(line[j] for j in chosen))
+            return table
+    return None
 
 
 def _measures(comparison: Comparison, rows: list[Row]) -> Table:
@@ -122,6 +141,8 @@ def _legend(rows: list[Row]) -> str:
     """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
     lines = [MEASURES]
+    if any(row.allocation is not None and row.allocation.instance.queues for row in rows):
+        lines.append("queues: dominant share of what each holds; !: a part of its guarantee is missing although it asks for it.")
     if regrets:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."

@@ -11,6 +11,7 @@ from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
 from fairopt.plots.frontiers import plot_frontier
 from fairopt.plots.polytope import plot_polytope
+from fairopt.plots.queues import plot_queues
 from fairopt.plots.row_utilization import plot_row_utilization
 from fairopt.plots.shares import plot_shares
 from fairopt.plots.simulation import plot_simulation
@@ -30,6 +31,7 @@ __all__ = [
     "plot_envy",
     "plot_frontier",
     "plot_polytope",
+    "plot_queues",
     "plot_row_utilization",
     "plot_shares",
     "plot_simulation",

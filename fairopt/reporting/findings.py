@@ -132,7 +132,8 @@ def study(
     check_whole_number("effort", effort, 1)
     check_whole_number("seed", seed, 0)
     for user in explain_users:
-        instance.index(user)
+        if all(queue.name != user for queue in instance.queues):
+            instance.index(user)
     comparison = compare(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit, done=done)
     found = tuple(
         _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done)

@@ -27,6 +27,7 @@ from fairopt.reporting.tables import (
     certificate_table,
     frontier_table,
     glance_table,
+    queue_table,
     regret_table,
     server_table,
     share_table,
@@ -130,6 +131,8 @@ def _tables(findings: Findings) -> dict[str, Any]:
         "certificates": certificate_table(findings),
         "versions": Table.of("Versions", ["package", "version"], _versions(), words=(1,)),
     }
+    if findings.instance.queues and findings.solved:
+        tables["queues"] = queue_table(findings)
     if findings.frontier.value is not None:
         tables["frontier"] = frontier_table(findings.frontier.value, findings.points)
     return tables

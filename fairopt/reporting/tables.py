@@ -22,6 +22,7 @@ __all__ = [
     "glance_table",
     "number",
     "percent",
+    "queue_table",
     "regret_table",
     "server_table",
     "share_table",
@@ -139,6 +140,25 @@ def share_table(findings: Findings) -> Table:
     """Return the weighted dominant share of every user in every allocation."""
     shares = [row.dominant_shares for row in findings.comparison if row.allocation is not None]
     return _by_user(findings, shares, "Weighted dominant share of each user")
+
+
+def queue_table(findings: Findings) -> Table:
+    """Return the tree: what each queue holds in every allocation, as its dominant share, and what is missing of its guarantees."""
+    made = [row for row in findings.comparison if row.allocation is not None]
+    held = [row.allocation.queue_holdings()[1:] for row in made if row.allocation is not None]
+    rows = []
+    for each in zip(*held, strict=True):
+        own = each[0]
+        queue = findings.instance.queues[own.node - 1]
+        promised = [f"{number(bound.amount)} {bound.where}" for bound in own.guarantees]
+        limits = [f"{number(bound.amount)} {bound.where}" for bound in own.limits]
+        cells = []
+        for one in each:
+            part = f"{percent(one.dominant_share)} {one.dominant_resource}".strip()
+            cells.append(part if one.verdict in ("", "met") else f"{part}, {one.verdict}")
+        rows.append([" > ".join(own.path), number(queue.weight), ", ".join(promised) or _NONE, ", ".join(limits) or _NONE, *cells])
+    columns = ["queue", "weight", "guarantee", "limit", *(row.name for row in made)]
+    return Table.of("The tree of queues: dominant share of what each holds", columns, rows, words=(2, 3))
 
 
 def _by_user(findings: Findings, values: list[FloatArray], caption: str) -> Table:

@@ -631,3 +631,27 @@ def test_task_efficiency_in_a_tree_is_within_the_limits_of_its_queues() -> None:
     comparison = fo.compare(instance, allocations={"mine": [[1], [5]]})
     assert comparison.largest_total == pytest.approx(8)
     assert comparison["mine"].efficiency == pytest.approx(6 / 8)
+
+
+def test_rows_by_queue() -> None:
+    """One row for each allocation and queue, as the allocation has them; the page of a report shows the tree."""
+    instance = fo.load(EXAMPLES / "research-queues.yaml")
+    comparison = fo.compare(instance, notions=["drfh", "drfh:guarantees=clamp"])
+    frame = comparison.to_frame(by="queue")
+    assert list(frame.index.get_level_values("allocation").unique()) == ["drfh", "drfh:guarantees=clamp"]
+    for row in comparison:
+        assert row.allocation is not None
+        assert frame.loc[row.name]["tasks"].tolist() == pytest.approx(row.allocation.to_frame(by="queue")["tasks"].tolist())
+    with pytest.raises(fo.Unsupported, match='there are no rows by "server"'):
+        comparison.to_frame(by="server")  # type: ignore[arg-type]
+
+
+def test_the_page_has_what_each_queue_holds() -> None:
+    """Of all queues where they fit, else of those in the root; a missing guarantee is marked."""
+    wide = run("compare", EXAMPLES / "research-queues.yaml", width=140).output
+    line = next(line for line in wide.splitlines() if line.startswith("queues "))
+    assert line.split() == ["queues", "research", "vision", "interns", "language", "teaching", "guests"]
+    narrow = run("compare", EXAMPLES / "research-queues.yaml", width=60).output
+    line = next(line for line in narrow.splitlines() if line.startswith("queues "))
+    assert line.split() == ["queues", "research", "teaching", "guests"]
+    assert "!: a part of its guarantee is missing" in wide

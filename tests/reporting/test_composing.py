@@ -298,3 +298,15 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest, gone=missing: None if name in gone else real(name, *rest))
         with pytest.raises(fo.SolverUnavailable, match=rf"^a report needs {words}; install with pip install 'fairopt\[report\]'$"):
             report(INSTANCE, tmp_path / "report.html")
+
+
+def test_a_tree_of_queues_has_a_table_and_its_queues_can_be_explained(tmp_path: Path) -> None:
+    """The path of each queue, its guarantee and limit, and what it holds under each notion."""
+    instance = fo.load(Path(__file__).parents[2] / "examples" / "research-queues.yaml")
+    target = tmp_path / "tree.html"
+    fo.report(instance, target, notions=["drfh", "drfh:guarantees=clamp"], effort=1, explain=["vision"])
+    text = target.read_text()
+    assert "The tree of queues: dominant share of what each holds" in text
+    assert "research &gt; vision &gt; interns" in text
+    assert "8 gpu on model = A100" in text
+    assert "The queue vision, in research, holds" in text

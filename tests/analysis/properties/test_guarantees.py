@@ -9,6 +9,7 @@ import pytest
 from queue_oracle import random_tree
 
 import fairopt as fo
+from fairopt.analysis.measures import envy_matrix, largest_envy
 from fairopt.analysis.properties import OF_FLAT_LISTS
 from fairopt.analysis.rerun import given
 from fairopt.remarks import remarks
@@ -109,3 +110,10 @@ def test_somebody_leaves_a_tree() -> None:
     instance = fo.Instance([[10]], [[1], [1], [1]], queues=[fo.Queue("a"), fo.Queue("b")], queue_of=["a", "a", "b"])
     verdict = fo.audit(fo.solve(instance, "drfh"), "population-monotonicity")["population-monotonicity"]
     assert (verdict.holds, verdict.searched) == (True, 2)  # a1 and a2 are alike, b is not
+
+
+def test_measured_envy_is_that_of_the_audit() -> None:
+    """a1 would have 2 tasks more with what a2 holds, and envies nobody in b."""
+    allocation = tree([1, 3, 6], [fo.Queue("a"), fo.Queue("b")], ["a", "a", "b"])
+    assert largest_envy(allocation).tasks == pytest.approx(2)
+    assert envy_matrix(allocation).tolist() == [[0, 2, 0], [0, 0, 0], [0, 0, 0]]

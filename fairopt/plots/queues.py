@@ -1,0 +1,111 @@
+"""What each queue holds of a resource, as a bar, with marks for its guarantee and its limit; or its dominant share.
+
+A queue is followed by those below it, indented. What is missing of a guarantee is hatched at the end of the bar.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt import wording
+from fairopt.errors import InvalidInstance
+from fairopt.plots.style import COLOURS, GREY, LABEL, caption_below, headline, percent_axis, short_label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fairopt.allocation import Allocation
+
+__all__ = ["plot_queues"]
+
+_MOST = 60  # queues; with more, the deepest are left out
+_MISSING = "#D55E00"
+
+
+def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
+    """Draw what each queue holds of a resource, and its guarantee and limit of it, as parts of the cluster.
+
+    Of more than 60 queues the deepest are left out, and the caption says so. Guarantees and limits on groups of servers have no mark.
+
+    Parameters
+    ----------
+    resource : str, optional
+        Default: the resource of most guarantees and limits. If there are none, the dominant share of each queue is drawn.
+
+    Raises
+    ------
+    InvalidInstance
+        If there is no such resource.
+
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[10]], [[1], [1]], resources=["gpu"], queues=[fo.Queue("a", weight=4), fo.Queue("b")], queue_of=["a", "b"])
+    >>> [text.get_text() for text in plot_queues(fo.solve(lab, "drfh")).axes[0].texts]
+    ['80 % of gpu', '20 % of gpu']
+    """
+    from matplotlib.figure import Figure
+
+    every = allocation.queue_holdings()[1:]
+    depth = max((each.depth for each in every), default=1)
+    while depth > 1 and sum(each.depth <= depth for each in every) > _MOST:
+        depth -= 1
+    shown = [each for each in every if each.depth <= depth]
+    capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
+    if resource is None:
+        named = Counter(bound.resource for each in every for bound in (*each.guarantees, *each.limits) if capacity[bound.resource] > 0)
+        resource = named.most_common(1)[0][0] if named else None
+    elif not capacity.get(resource):
+        known = ", ".join(allocation.instance.resources)
+        raise InvalidInstance(f'there is no resource "{resource}"{wording.did_you_mean(resource, capacity)}; there are {known}')
+    figure = Figure(figsize=(8.0, max(1.7 + 0.28 * len(shown), 2.6)), layout="constrained")
+    axes = figure.subplots()
+    y = np.arange(len(shown))
+    held = np.array([each.dominant_share if resource is None else each.used[resource] / capacity[resource] for each in shown])
+    colours = [COLOURS[(each.depth - 1) % len(COLOURS)] for each in shown]
+    axes.barh(y, held, height=0.62, color=colours, edgecolor="white")
+    marks: dict[str, list[tuple[float, int]]] = {"guarantee": [], "limit": []}
+    missing = np.zeros(len(shown))
+    for row, each in enumerate(shown):
+        for promise in each.guarantees:
+            if promise.resource == resource:
+                missing[row] = max(missing[row], promise.missing / capacity[resource])
+                marks["guarantee"] += [] if promise.group else [(promise.amount / capacity[resource], row)]
+        for bound in each.limits:
+            if bound.resource == resource and not bound.group:
+                marks["limit"].append((bound.amount / capacity[resource], row))
+    if missing.any():
+        axes.barh(y, missing, left=held, height=0.62, color=_MISSING, hatch="///", edgecolor="white", label="missing of a guarantee")
+    for (name, points), shape in zip(marks.items(), (">", "|"), strict=True):
+        if points:
+            axes.plot(*zip(*points, strict=True), shape, color="black", markersize=9 if shape == "|" else 6, label=name, linestyle="")
+    largest = max([float((held + missing).max(initial=0.0)), *(part for points in marks.values() for part, _ in points)], default=1.0)
+    if resource is None:
+        notes = [
+            f"{wording.percent(part)} of {each.dominant_resource}" if part else "nothing" for part, each in zip(held, shown, strict=True)
+        ]
+    else:
+        notes = [wording.figure(each.used[resource], 4) for each in shown]
+    for row, note in enumerate(notes):
+        ends = [held[row] + missing[row], *(part for points in marks.values() for part, at in points if at == row)]
+        axes.annotate(short_label(note, 40), (max(ends), row), xytext=(7, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(y, [f"{'    ' * (each.depth - 1)}{short_label(each.name)}" for each in shown])
+    width = max((min(len(each.name), LABEL) + 4 * (each.depth - 1) for each in shown), default=0)
+    for tick, each in zip(axes.get_yticklabels(), shown, strict=True):
+        tick.set_horizontalalignment("left")
+        tick.set_fontweight("bold" if each.depth == 1 else "normal")
+    axes.tick_params(axis="y", length=0, pad=6.0 * width)
+    axes.set_ylim(max(len(shown), 1) - 0.5, -0.6)
+    axes.set_xlim(0, max(largest, 1e-12) * 1.3)  # room for the notes
+    percent_axis(axes.xaxis)
+    axes.set_xlabel("dominant share" if resource is None else short_label(f"part of the {resource} of the cluster", 60))
+    axes.set_title("What each queue holds" if resource is None else short_label(f"What each queue holds of {resource}", 60), loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=GREY)
+    headline(figure, allocation)
+    caption_below(
+        figure, f"{wording.plural(len(every) - len(shown), 'queue')} below level {depth} not shown" if len(shown) < len(every) else ""
+    )
+    return figure

@@ -1,0 +1,58 @@
+"""The picture of a tree: a bar for each queue, marks for guarantees and limits, and what is missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+import fairopt as fo
+from fairopt.analysis.rerun import given
+from fairopt.plots import plot_queues
+
+QUEUES = [fo.Queue("a", guarantee={"gpu": 4}), fo.Queue("a1", "a", limit={"gpu": 3}), fo.Queue("b")]
+LAB = fo.Instance(
+    [[10, 100]], [[1, 2], [1, 2], [1, 50]], tasks=[np.inf, np.inf, 1], resources=["gpu", "cpu"], queues=QUEUES, queue_of=["a1", "a", "b"]
+)
+
+
+def lengths(figure: Figure) -> list[float]:
+    """Return how long the bars are, in percent."""
+    return [round(100 * bar.get_width(), 6) for bar in figure.axes[0].patches if isinstance(bar, Rectangle)]
+
+
+def test_bars_are_parts_of_the_resource_that_is_guaranteed_and_limited() -> None:
+    """a has 2 + 1 of 10 GPUs and lacks one, a1 has 2, b 1; the marks are at 4 and at 3."""
+    figure = given(LAB, np.array([[2.0], [1.0], [1.0]]) * 0.999, "rdm").plot(by="queue")
+    assert lengths(figure)[:3] == pytest.approx([29.97, 19.98, 9.99])
+    assert lengths(figure)[3] == pytest.approx(10.03)
+    axes = figure.axes[0]
+    marks = {line.get_label(): (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in axes.lines}
+    assert marks == {"guarantee": ([0.4], [0]), "limit": ([0.3], [1])}
+    assert [label.get_text().strip() for label in axes.get_yticklabels()] == ["a", "a1", "b"]
+    assert axes.get_title(loc="left") == "What each queue holds of gpu"
+
+
+def test_another_resource_or_the_dominant_share() -> None:
+    """b holds half of the cpu; without guarantees and limits the dominant share of each queue is drawn."""
+    allocation = given(LAB, np.array([[2.0], [1.0], [1.0]]), "rdm")
+    assert lengths(plot_queues(allocation, "cpu")) == pytest.approx([6, 4, 50])
+    plain = LAB.replace(queues=[fo.Queue("a"), fo.Queue("a1", "a"), fo.Queue("b")])
+    figure = plot_queues(given(plain, np.array([[2.0], [1.0], [1.0]]), "rdm"))
+    assert lengths(figure) == pytest.approx([30, 20, 50])
+    assert [text.get_text() for text in figure.axes[0].texts] == ["30 % of gpu", "20 % of gpu", "50 % of cpu"]
+    with pytest.raises(fo.InvalidInstance, match=r'there is no resource "gpus" \(did you mean "gpu"\?\)'):
+        plot_queues(allocation, "gpus")
+    with pytest.raises(fo.Unsupported, match='there is no picture by "server"'):
+        allocation.plot(by="server")  # type: ignore[arg-type]
+
+
+def test_the_deepest_of_many_queues_are_left_out() -> None:
+    """3 queues with 30 each: the 90 are named in the caption. Drawn without a warning."""
+    queues = [fo.Queue(f"top-{k}") for k in range(3)] + [fo.Queue(f"q-{k}", f"top-{k % 3}") for k in range(90)]
+    instance = fo.Instance([[100]], np.ones((90, 1)), queues=queues, queue_of=[f"q-{k}" for k in range(90)])
+    figure = plot_queues(given(instance, np.ones((90, 1)), "rdm"))
+    figure.draw_without_rendering()
+    assert len(lengths(figure)) == 3
+    assert figure.get_supxlabel() == "90 queues below level 1 not shown"
