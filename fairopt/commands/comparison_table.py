@@ -80,9 +80,10 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
 
 
 def _queues(rows: list[Row], width: int) -> Table | None:
-    """Return the dominant share of what each queue holds; only the queues below the root where not all fit, None where not even these do."""
+    """Return the dominant share of what each queue holds; where not all fit, of queues in the root; None where not even these fit."""
     holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
-    cells = [[f"{_percent(each.dominant_share)}{'' if each.verdict in ('', 'met') else ' !'}" for each in own] for own in holdings]
+    marks = {"": "", "met": ""}
+    cells = [[f"{_percent(each.dominant_share)}{marks.get(each.verdict, ' !')}" for each in own] for own in holdings]
     chosen = list(range(len(holdings[0])))
     for top in (False, True):
         chosen = [j for j in chosen if not top or holdings[0][j].depth == 1]

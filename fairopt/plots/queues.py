@@ -54,7 +54,9 @@ def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
     shown = [each for each in every if each.depth <= depth]
     capacity = dict(zip(allocation.instance.resources, allocation.instance.total_capacity.tolist(), strict=True))
     if resource is None:
-        named = Counter(bound.resource for each in every for bound in (*each.guarantees, *each.limits) if capacity[bound.resource] > 0)
+        bounds = [bound.resource for each in every for bound in each.guarantees]
+        bounds += [bound.resource for each in every for bound in each.limits]
+        named = Counter(name for name in bounds if capacity[name] > 0)
         resource = named.most_common(1)[0][0] if named else None
     elif not capacity.get(resource):
         known = ", ".join(allocation.instance.resources)
