@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.allocation import Allocation
-from fairopt.commands.queue_table import queue_table
+from fairopt.commands.queue_table import promised, queue_table
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
@@ -71,6 +71,10 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
     if (shares := allocation.shares_to_show) is not None:
         add_numbers(table, "share")
         columns.append(figures(shares[chosen]))
+    if instance.guarantees.any():
+        table.add_column("guarantee", overflow="fold")
+        own, has = instance.guarantees, allocation.tasks_per_user
+        columns.append([promised(own[n], has[n]) if own[n] else "" for n in chosen])
     table.add_column("dominant", overflow="fold")
     columns.append([label(allocation.dominant_resources[n]) for n in chosen])
     complete, levels = allocation.complete, allocation.level_of_user

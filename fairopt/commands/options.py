@@ -26,6 +26,7 @@ __all__ = [
     "PlotEnvy",
     "PlotPath",
     "PlotPolytope",
+    "PlotQueues",
     "QueueShare",
     "Schedules",
     "Sharing",
@@ -85,6 +86,7 @@ JsonOutput = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the allocation: .svg, .png or .pdf.")]
 PlotEnvy = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw who envies whom, in tasks.")]
+PlotQueues = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds, with its guarantee and its limit.")]
 PlotPath = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Also draw how the answer was reached: the path of --solver trajectory, or the sweeps of psdsf."),

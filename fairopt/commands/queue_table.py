@@ -15,7 +15,7 @@ from fairopt.holdings import Guaranteed, Limited, QueueHoldings
 from fairopt.models import ShareNotion
 from fairopt.wording import figure, figures, percent, plural
 
-__all__ = ["queue_table"]
+__all__ = ["promised", "queue_table"]
 
 _USERS = 20  # more are left out
 _QUEUES = 40
@@ -52,7 +52,7 @@ def queue_table(allocation: Allocation, *, everything: bool = False) -> list[Tab
 _COLUMNS = {
     "share": "share: of a queue, the sum over its users.",
     "dominant": "dominant: the largest part of the cluster that it holds.",
-    "guarantee": "guarantee: met where it holds it, or all that its users ask for.",
+    "guarantee": "guarantee: met, or used only in part where its users cannot use more of it.",
     "borrowed": "borrowed: held beyond the guarantee.",
 }
 _RULES = {
@@ -102,11 +102,11 @@ def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) 
         else:
             name = Text(_INDENT * indent).append(label(instance.users[each]))
             numbers.append([weights[each], per_user[each], shares[each]])
-            promised, finite = instance.guarantees[each], np.isfinite(instance.tasks[each])
+            own, finite = instance.guarantees[each], np.isfinite(instance.tasks[each])
             texts.append(
                 (
                     _part(per_user[each] * parts[each], dominant[each]),
-                    _promised(promised, per_user[each]) if promised else "",
+                    promised(own, per_user[each]) if own else "",
                     "cannot run"
                     if not instance.servable[each]
                     else plural(instance.tasks[each], "task") + (", all run" if complete[each] else "")
@@ -153,17 +153,18 @@ def _guarantees(each: QueueHoldings) -> str:
 
 
 def _guarantee(each: Guaranteed) -> str:
-    """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, asks for 5"."""
+    """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, uses 5"."""
     if not each.met:
         state = f"{figure(each.missing)} missing"
     elif each.unused:
-        state = f"asks for {figure(each.held)}"
+        state = f"uses {figure(each.held)}"
     else:
         state = "met"
     return f"{figure(each.amount, 6)} {each.where}, {state}"
 
 
-def _promised(tasks: float, has: float) -> str:
+def promised(tasks: float, has: float) -> str:
+    """Return the guarantee of a user: "4 tasks, met"; "4 tasks, 1 missing"."""
     lacking = tasks - has
     return plural(tasks, "task") + (f", {figure(lacking)} missing" if lacking > 1e-7 * tasks else ", met")
 

@@ -22,6 +22,7 @@ from fairopt.commands.options import (
     PlotEnvy,
     PlotPath,
     PlotPolytope,
+    PlotQueues,
     QueueShare,
     Sharing,
     read_preference,
@@ -122,6 +123,7 @@ def solve(
     output: Output = None,
     plot: Plot = None,
     plot_envy: PlotEnvy = None,
+    plot_queues: PlotQueues = None,
     plot_path: PlotPath = None,
     plot_polytope: PlotPolytope = None,
 ) -> None:
@@ -130,7 +132,12 @@ def solve(
     The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    for path, option in ((plot_envy, "--plot-envy"), (plot_path, "--plot-path"), (plot_polytope, "--plot-polytope")):
+    for path, option in (
+        (plot_envy, "--plot-envy"),
+        (plot_queues, "--plot-queues"),
+        (plot_path, "--plot-path"),
+        (plot_polytope, "--plot-polytope"),
+    ):
         check_picture(path, option)
     if plot_path is not None and solver != "trajectory" and notion.partition(":")[0] != "psdsf":
         raise typer.BadParameter(
@@ -142,6 +149,8 @@ def solve(
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
     instance = work(f"reading {file}", lambda: fo.load(file))
+    if plot_queues is not None and not instance.queues:
+        raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     seconds = {"read": time.perf_counter() - started}
     options: dict[str, Any] = {
         "formulation": formulation,
@@ -171,6 +180,10 @@ def solve(
             **{name: value for name, value in options.items() if value is not None},
         ),
     )
+    if plot_queues is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(allocation.plot(by="queue"), plot_queues)
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
     if plot_path is not None or plot_polytope is not None:

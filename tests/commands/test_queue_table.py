@@ -73,7 +73,7 @@ def test_what_is_missing_and_what_is_not_asked_for(tmp_path: Path) -> None:
     text = run("solve", tmp_path / "tree.yaml").stdout
     assert "9 gpu, 3 missing" in row(text, "a")
     assert "6 gpu, 2 missing" in row(text, "b")
-    assert "2 cpu, asks for 1" in row(text, "c")
+    assert "2 cpu, uses 1" in row(text, "c")
     assert "3 tasks, all run" in row(text, "dan")
     assert row(text, "dan").startswith("dan")  # in the root
 
@@ -145,3 +145,22 @@ def test_rules_go_to_the_notions_that_take_them() -> None:
     assert with_rules(["drfh", "bbf"], "clamp", "sum") == ["drfh:guarantees=clamp:queue_share=sum", "bbf"]
     assert with_rules(["bbf"], "clamp", None) == ["bbf:guarantees=clamp"]
     assert with_rules(["drfh"], None, None) == ["drfh"]
+
+
+def test_guarantees_of_users_are_shown_without_queues(tmp_path: Path) -> None:
+    """ann is guaranteed 4 tasks, which is more than half of 6."""
+    instance = fo.Instance([[6]], [[1], [1]], guarantees=[4, 0], users=["ann", "ben"])
+    fo.save(instance, tmp_path / "two.yaml")
+    text = run("solve", tmp_path / "two.yaml").stdout
+    assert "4 tasks, met" in row(text, "ann")
+    assert "guarantee" in text.splitlines()[2]
+    assert "guarantee" not in run("solve", EXAMPLES / "drf.yaml").stdout
+
+
+def test_the_picture_of_queues(tmp_path: Path) -> None:
+    """Written where there are queues, refused where there are none."""
+    run("solve", QUEUES, "--plot-queues", tmp_path / "tree.svg")
+    assert "What each queue holds of gpu" in (tmp_path / "tree.svg").read_text()
+    refused = run("solve", EXAMPLES / "drf.yaml", "--plot-queues", tmp_path / "none.svg", status=2)
+    assert "has no queues to draw" in flat(refused.stderr)
+    assert not (tmp_path / "none.svg").exists()
