@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 
 _MANY_PAIRS = 4000  # with fewer, the LPs hold all
 _CHEAPEST, _AT_RANDOM = 3, 6  # pairs of each user to begin with
+# The first LP looks as far beyond the next change of rates as that is away, and each that reaches one lets the next look further.
+_AHEAD, _FURTHER = 1.1, 16
+_APART = 1e-6  # a change that is nearer, in parts of t or of its unit, is no bound: tolerances are not far below
 _ADDED = 3  # pairs of a user in one round, at most
 _CHEAPER = 1e-10  # a pair that is cheaper by a smaller part is not
 
@@ -43,9 +46,9 @@ def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadlin
     """
     made: list[_Steps] = []
 
-    def solver_of(of_part: Program, _: TreeGoal) -> _Steps:
+    def solver_of(of_part: Program, level_goal: TreeGoal) -> _Steps:
         used = made[-1].used if made else np.empty(0, np.int64)
-        made.append(_Steps(of_part, goal, settle_below(tolerance), deadline, used))
+        made.append(_Steps(of_part, goal, level_goal, settle_below(tolerance), deadline, used))
         return made[-1]
 
     found = solve_tree(program, goal, solver_of, settle_below(tolerance))
@@ -67,10 +70,12 @@ class _Steps:
         The pairs that its last point uses.
     """
 
-    def __init__(self, program: Program, goal: TreeFilling, settle_at: float, deadline: Deadline, used: IntArray) -> None:
-        self.program, self.goal, self.settle_at, self.used = program, goal, settle_at, used
+    def __init__(
+        self, program: Program, goal: TreeFilling, level_goal: TreeGoal, settle_at: float, deadline: Deadline, used: IntArray
+    ) -> None:
+        self.program, self.goal, self.level_goal, self.settle_at, self.used = program, goal, level_goal, settle_at, used
         self.by_column = sp.csr_array(program.limits.matrix.T)
-        self.largest = program.largest()
+        self.largest, self.ahead = program.largest(), _AHEAD
         self.columns = np.arange(program.n_pairs) if program.n_pairs <= _MANY_PAIRS else self._cheapest(used)
         self.programs = LevelPrograms(self._problem(), deadline)
         self.free = np.full(len(program.users), np.inf)
@@ -101,20 +106,33 @@ class _Steps:
         return LevelProblem.of(some, self.goal)
 
     def step(self, course: Course, stages: Sequence[Stage]) -> Step:
-        """Solve the LPs of a course."""
+        """Solve the LPs of a course, up to the next change of its rates: nobody asks what is beyond it."""
         programs = self.programs
+        change, now = self.level_goal.event(course)[0], self.level_goal.now
         programs.prepare(course, self._unit(course))
         while True:
+            programs.bound_t(self._beyond(now, change))
             point = programs.solve(course, None, stages)
             lowered = course.lowered(point.levels)
             proof = programs.proof(lowered, point, self.free)
+            if point.t > change:
+                self.ahead *= _FURTHER
+                return self._step(point, proof, course)
             if self.columns.size == self.program.n_pairs:
                 break
             cheaper = self._cheaper(proof.prices, programs.paid(point))
             if not cheaper.size:
                 break
             self._add(cheaper, course)
-        point, proof = self._sharper(course, point, proof)
+        return self._step(*self._sharper(course, point, proof), course)
+
+    def _beyond(self, now: float, change: float) -> float:
+        """Return a bound of t, beyond the next change of rates; where that is reached, nobody asks for prices."""
+        apart = change < np.inf and change - now > _APART * max(change, self.programs.t_unit)
+        return now + self.ahead * (change - now) if apart else np.inf
+
+    def _step(self, point: Point, proof: Proof, course: Course) -> Step:
+        """Return what a point of the LPs shows."""
         x = np.zeros(self.program.n_pairs)
         x[self.columns] = point.x
         self.used = np.flatnonzero(x)
