@@ -963,103 +963,113 @@ def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, inline="always")
-def _unmet(tree, a):  # type: ignore[no-untyped-def]
-    return tree.kind[a] == GUARANTEE and tree.held[a] < tree.amount[a] * (1.0 - FITS)
+def _unmet(kind, held, amount, a):  # type: ignore[no-untyped-def]
+    return kind[a] == GUARANTEE and held[a] < amount[a] * (1.0 - FITS)
 
 
 @njit(cache=True, inline="always")
-def _below_own(tree, leaf):  # type: ignore[no-untyped-def]
+def _below_own(running, promised, leaf):  # type: ignore[no-untyped-def]
     """Has the leaf fewer tasks than are guaranteed to it?"""
-    return tree.running[leaf] < tree.promised[leaf] * (1.0 - FITS)
+    return running[leaf] < promised[leaf] * (1.0 - FITS)
 
 
 @njit(cache=True)
-def _fits_on_rows(state, tree, n, entry):  # type: ignore[no-untyped-def]
-    """Does a task of n fit on a server of the rows that the account of this entry counts?"""
-    rows = tree.rows[tree.accounts[entry]]
-    i = tree.at[entry]
-    while i < state.row.size:
-        row = state.row[i]
-        if not (rows[row] and state.eligible[n, row]):
-            i = state.start[row + 1]
-        elif _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row)):
+def _fits_on_rows(used, capacity, demand, row_of, start, eligible, rows, n, i):  # type: ignore[no-untyped-def]
+    """Return the first server from i on, of these rows, on which a task of n fits; the number of servers if there is none."""
+    while i < row_of.size:
+        row = row_of[i]
+        if not (rows[row] and eligible[n, row]):
+            i = start[row + 1]
+        elif _fits(used, i, capacity, row, demand, n, _column(demand, row)):
             break
         else:
             i += 1
-    tree.at[entry] = i
-    return i < state.row.size
+    return i
 
 
 @njit(cache=True)
 def _need(state, tree, n):  # type: ignore[no-untyped-def]
     """Return the depth of the deepest unmet guarantee that a task of n can add to, 0 if there is none."""
-    if _below_own(tree, tree.leaf[n]):
-        return tree.depth[tree.leaf[n]]
+    level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
+    leaf = tree.leaf[n]
+    if _below_own(tree.running, tree.promised, leaf):
+        return tree.depth[leaf]
     need = 0
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
-        a = tree.accounts[entry]
-        if tree.level[a] > need and _unmet(tree, a) and (tree.everywhere[a] or _fits_on_rows(state, tree, n, entry)):
-            need = tree.level[a]
+        a = accounts[entry]
+        if level[a] > need and _unmet(kind, held, amount, a):
+            if not tree.everywhere[a]:
+                at = _fits_on_rows(
+                    state.used, state.capacity, state.demand, state.row, state.start, state.eligible, tree.rows[a], n, tree.at[entry]
+                )
+                tree.at[entry] = at
+                if at == state.row.size:
+                    continue
+            need = level[a]
     return need
 
 
 @njit(cache=True)
 def _need_on(tree, n, row):  # type: ignore[no-untyped-def]
     """Return the same for a task on a server of this row."""
-    if _below_own(tree, tree.leaf[n]):
-        return tree.depth[tree.leaf[n]]
+    level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
+    leaf = tree.leaf[n]
+    if _below_own(tree.running, tree.promised, leaf):
+        return tree.depth[leaf]
     need = 0
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
-        a = tree.accounts[entry]
-        if tree.level[a] > need and tree.rows[a, row] and _unmet(tree, a):
-            need = tree.level[a]
+        a = accounts[entry]
+        if level[a] > need and tree.rows[a, row] and _unmet(kind, held, amount, a):
+            need = level[a]
     return need
 
 
 @njit(cache=True)
 def _offer(tree, n, need):  # type: ignore[no-untyped-def]
     """Tell the places above that a task of n can be placed, which adds to an unmet guarantee at depth ``need``."""
+    needs, top, parent = tree.need, tree.top, tree.parent
     place = tree.leaf[n]
     tree.value[n] = -1
     if need < tree.closed[place]:  # a weight of 0 below that guarantee
         return
     tree.value[n] = need
     tier = tree.tier[place]
-    while place >= 0 and (need > tree.need[place] or (need == tree.need[place] and tier > tree.top[place])):
-        tree.need[place] = need
-        tree.top[place] = tier
-        place = tree.parent[place]
+    while place >= 0 and (need > needs[place] or (need == needs[place] and tier > top[place])):
+        needs[place] = need
+        top[place] = tier
+        place = parent[place]
 
 
 @njit(cache=True)
 def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
     """Return the leaf of the next task, -1 if no task can be placed. Its task must have at least the need ``marks[LEVEL]``."""
-    if tree.need[0] < 0:
+    need, tops, weight, share, all_children = tree.need, tree.top, tree.weight, tree.share, tree.children
+    if need[0] < 0:
         return -1
     nodes = tree.children_from.size - 1
     place = depth = level = 0
     while place < nodes:
         depth += 1
-        children = tree.children[tree.children_from[place] : tree.children_from[place + 1]]
+        children = all_children[tree.children_from[place] : tree.children_from[place + 1]]
         for child in children:
-            if tree.need[child] >= depth:
+            if need[child] >= depth:
                 level = depth
         top, first = 0, True
         for child in children:
-            if tree.need[child] >= level and (first or tree.top[child] > top):
-                top, first = tree.top[child], False
+            if need[child] >= level and (first or tops[child] > top):
+                top, first = tops[child], False
         smallest, weightless = math.inf, True
         for child in children:
-            if tree.need[child] >= level and tree.top[child] == top:
-                if weightless and tree.weight[child] > 0.0:
+            if need[child] >= level and tops[child] == top:
+                if weightless and weight[child] > 0.0:
                     smallest, weightless = math.inf, False
-                if weightless or tree.weight[child] > 0.0:
-                    smallest = min(smallest, _rank_of(tree, child))
+                if weightless or weight[child] > 0.0:
+                    smallest = min(smallest, share[child] / (1.0 if weightless else weight[child]))
         number = 0
         for child in children:
-            if tree.need[child] < level or tree.top[child] < top or weightless != (tree.weight[child] == 0.0):
+            if need[child] < level or tops[child] < top or weightless != (weight[child] == 0.0):
                 continue
-            if _rank_of(tree, child) <= smallest * (1.0 + TIE):
+            if share[child] / (1.0 if weightless else weight[child]) <= smallest * (1.0 + TIE):
                 tree.tied[number] = child
                 number += 1
                 if not random_ties:
@@ -1069,84 +1079,82 @@ def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit(cache=True, inline="always")
-def _rank_of(tree, place):  # type: ignore[no-untyped-def]
-    weight = tree.weight[place]
-    return tree.share[place] / weight if weight > 0.0 else tree.share[place]
-
-
 @njit(cache=True)
 def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
+    running, parts, share, parent = tree.running, tree.parts, tree.share, tree.parent
     worth = state.worth[n, _column(state.worth, row)]
-    place = tree.leaf[n]
-    own = True
+    leaf = tree.leaf[n]
+    below_own = _below_own(running, tree.promised, leaf)
+    place = leaf
     while place >= 0:
         usage, lost = tree.usage[place], tree.usage_lost[place]
-        tree.running[place] += sign
-        if tree.running[place] == 0:  # rounding leaves nothing behind
+        running[place] += sign
+        if running[place] == 0:  # rounding leaves nothing behind
             usage[:] = 0.0
             lost[:] = 0.0
-            tree.share[place] = 0.0
-        elif own or not tree.dominant:
+            share[place] = 0.0
+        elif place == leaf or not tree.dominant:
             _plus(usage, lost, 0, sign * worth)
-            tree.share[place] = usage[0]
+            share[place] = usage[0]
         else:
+            largest = 0.0
             for r in range(usage.size):
-                _plus(usage, lost, r, sign * tree.parts[n, r])
-            tree.share[place] = usage.max()
-        own = False
-        place = tree.parent[place]
-    leaf = tree.leaf[n]
-    if (tree.running[leaf] - sign < tree.promised[leaf] * (1.0 - FITS)) != _below_own(tree, leaf):
+                _plus(usage, lost, r, sign * parts[n, r])
+                largest = max(largest, usage[r])
+            share[place] = largest
+        place = parent[place]
+    if below_own != _below_own(running, tree.promised, leaf):
         tree.marks[CHANGED] = 1
+    accounts, rows, kind, held, amount, holders = tree.accounts, tree.rows, tree.kind, tree.held, tree.amount, tree.holders
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
-        a = tree.accounts[entry]
-        if not tree.rows[a, row]:
+        a = accounts[entry]
+        if not rows[a, row]:
             continue
-        unmet = _unmet(tree, a)
-        tree.holders[a] += sign
-        if tree.holders[a] == 0:
-            tree.held[a] = tree.held_lost[a] = 0.0
+        unmet = _unmet(kind, held, amount, a)
+        holders[a] += sign
+        if holders[a] == 0:
+            held[a] = tree.held_lost[a] = 0.0
         else:
-            _plus(tree.held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
-        if tree.kind[a] == LIMIT:
+            _plus(held, tree.held_lost, a, sign * tree.demand[n, tree.resource[a]])
+        if kind[a] == LIMIT:
             bar(state, tree, a)
-        elif unmet != _unmet(tree, a):
+        elif unmet != _unmet(kind, held, amount, a):
             tree.marks[CHANGED] = 1
 
 
 @njit(cache=True)
 def bar(state, tree, a):  # type: ignore[no-untyped-def]
     """Bar the users whose task is larger than what is left of a limit; let the others in again."""
+    members, demand = tree.members, tree.demand
     left = tree.amount[a] * (1.0 + FITS) - tree.held[a]
     r = tree.resource[a]
-    at = tree.barred_to[a]
+    first, last, at = tree.members_from[a], tree.members_from[a + 1], tree.barred_to[a]
     while True:
-        if at < tree.members_from[a + 1] and tree.demand[tree.members[at], r] > left:
-            n, number = tree.members[at], 1
+        if at < last and demand[members[at], r] > left:
+            n, number = members[at], 1
             at += 1
-        elif at > tree.members_from[a] and tree.demand[tree.members[at - 1], r] <= left:
+        elif at > first and demand[members[at - 1], r] <= left:
             at -= 1
-            n, number = tree.members[at], -1
+            n, number = members[at], -1
         else:
             break
-        _bar_user(state, tree, a, n, number)
+        tree.marks[CHANGED] = 1
+        if tree.everywhere[a]:
+            tree.barred[n] += number
+        else:
+            _bar_on_rows(state.eligible, tree.eligible, tree.barred_on, tree.rows[a], n, number)
+            tree.again[n] |= number < 0
     tree.barred_to[a] = at
 
 
 @njit(cache=True)
-def _bar_user(state, tree, a, n, number):  # type: ignore[no-untyped-def]
-    tree.marks[CHANGED] = 1
-    if tree.everywhere[a]:
-        tree.barred[n] += number
-        return
-    for row in range(tree.rows.shape[1]):
-        if tree.rows[a, row]:
-            tree.barred_on[n, row] += number
-            state.eligible[n, row] = tree.eligible[n, row] and tree.barred_on[n, row] == 0
-    if number < 0:
-        tree.again[n] = True
+def _bar_on_rows(eligible, without_limits, barred_on, rows, n, number):  # type: ignore[no-untyped-def]
+    """Count a limit that bars user n from these rows (number 1), or does so no longer (-1)."""
+    for row in range(rows.size):
+        if rows[row]:
+            barred_on[n, row] += number
+            eligible[n, row] = without_limits[n, row] and barred_on[n, row] == 0
 
 
 @njit(cache=True)
@@ -1154,7 +1162,7 @@ def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
     """Does a task of n on a server of this row add to an unmet guarantee at this depth or below?"""
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
         a = tree.accounts[entry]
-        if tree.level[a] >= level and tree.rows[a, row] and _unmet(tree, a):
+        if tree.level[a] >= level and tree.rows[a, row] and _unmet(tree.kind, tree.held, tree.amount, a):
             return True
     return False
 
@@ -1163,7 +1171,7 @@ def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
 def _narrow(state, tree, n):  # type: ignore[no-untyped-def]
     """Leave the user only the rows where its task adds to a guarantee of the need that was found; return whether there are others."""
     level = tree.marks[LEVEL]
-    if level == 0 or _below_own(tree, tree.leaf[n]):
+    if level == 0 or not _on_some_rows(tree) or _below_own(tree.running, tree.promised, tree.leaf[n]):
         return False
     narrow = False
     for row in range(tree.kept.size):
@@ -1205,12 +1213,13 @@ def choose_in_tree(state, tree, n, rng):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _survey(state, tree):  # type: ignore[no-untyped-def]
     """Find which tasks can be placed, and which guarantees they add to."""
+    wanted, barred, value = state.wanted, tree.barred, tree.value
     tree.need[:] = -1
-    for n in range(state.wanted.size):
-        if state.wanted[n] == 0:
-            tree.value[n] = -1
-        elif tree.barred[n] > 0 or _first_fit(state, n) < 0:
-            tree.value[n] = -1
+    for n in range(wanted.size):
+        value[n] = -1
+        if wanted[n] == 0:
+            continue
+        if barred[n] > 0 or _first_fit(state, n) < 0:
             _retire(state, n)
         else:
             _offer(tree, n, _need(state, tree, n))
@@ -1220,8 +1229,9 @@ def _survey(state, tree):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _on_some_rows(tree):  # type: ignore[no-untyped-def]
     """Is a guarantee on some rows only unmet? Then the needs may change with every task."""
-    for a in range(tree.amount.size):  # noqa: SIM110
-        if not tree.everywhere[a] and _unmet(tree, a):
+    everywhere, kind, held, amount = tree.everywhere, tree.kind, tree.held, tree.amount
+    for a in range(amount.size):  # noqa: SIM110
+        if not everywhere[a] and _unmet(kind, held, amount, a):
             return True
     return False
 
@@ -1242,8 +1252,9 @@ def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
     record(state, tree, n, state.row[i], 1)
     if state.wanted[n] == 0:
         tree.marks[CHANGED] = 1
-    for other in range(state.wanted.size):
-        if state.first[other] == i and state.wanted[other] > 0 and _first_fit(state, other) < 0:
+    first, wanted = state.first, state.wanted
+    for other in range(wanted.size):
+        if first[other] == i and wanted[other] > 0 and _first_fit(state, other) < 0:
             _retire(state, other)
             tree.marks[CHANGED] = 1
 
@@ -1302,12 +1313,23 @@ def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-un
 @njit(cache=True)
 def _first_of_leaf(run, tree, leaf):  # type: ignore[no-untyped-def]
     """Return the first stream of an owner that has the need that was found."""
+    pool, leaves, value, level = run.pool, tree.leaf, tree.value, tree.marks[LEVEL]
     first = -1
     for k in range(run.progress[IN_POOL]):
-        n = run.pool[k]
-        if tree.leaf[n] == leaf and tree.value[n] >= tree.marks[LEVEL] and (first < 0 or _before(run, n, first)):
+        n = pool[k]
+        if leaves[n] == leaf and value[n] >= level and (first < 0 or _before(run, n, first)):
             first = n
     return first
+
+
+@njit(cache=True)
+def _still_fits(state, run, n):  # type: ignore[no-untyped-def]
+    """Does a task of the stream fit on some server?"""
+    if run.untried[n]:
+        return _first_fit(state, n) >= 0
+    freed = run.freed[: run.progress[FREED]]
+    at = _first_freed(state.used, state.capacity, state.row, state.demand, state.eligible, n, freed, state.first[n])
+    return at < freed.size
 
 
 @njit(cache=True)
@@ -1319,7 +1341,7 @@ def _next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
         n = run.pool[k]
         tree.value[n] = -1
         if tree.barred[n] == 0:
-            if _seek(state, run, FIRST, n, rng) < 0:
+            if not _still_fits(state, run, n):
                 _take_out(run.pool, run.pool_at, run.progress, IN_POOL, n)
                 run.untried[n] = False
                 continue
