@@ -1279,7 +1279,8 @@ def fill_tree(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
 def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill_by_server`, with queues."""
     placed = 0
-    progress = state.progress
+    progress, wanted, barred, eligible = state.progress, state.wanted, tree.barred, state.eligible
+    used, capacity, demand = state.used, state.capacity, state.demand
     nodes = tree.children_from.size - 1
     while placed < users.size:
         if progress[ROUND_AT] == progress[ROUND_LENGTH] and not _begin_round(state, rng):
@@ -1289,8 +1290,8 @@ def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-un
         row = state.row[i]
         progress[ROUND_AT] += 1
         tree.need[:] = -1
-        for n in range(state.wanted.size):
-            if state.wanted[n] > 0 and tree.barred[n] == 0 and _fits_there(state, n, i):
+        for n in range(wanted.size):
+            if wanted[n] > 0 and barred[n] == 0 and eligible[n, row] and _fits(used, i, capacity, row, demand, n, _column(demand, row)):
                 _offer(tree, n, _need_on(tree, n, row))
         leaf = _walk(tree, rng, state.random_ties)
         if leaf < 0:
