@@ -122,6 +122,7 @@ def explain(
     deadline = Deadline(time_limit)
     room = Room(allocation, n)
     _, there = stops_of(allocation, n)
+    room.helps = room.helps & ~there
     room.cells = [cell for cell in room.cells if not there[cell[0]]]  # a limit of a queue stops it there, whatever else is full
     sentences = Sentences(allocation, n, room, other)
     stopped = instance.tasks[n] > 0 and not instance.zero_demand[n] and not allocation.complete[n]

@@ -170,21 +170,16 @@ class Sentences:
         by_resource: dict[int, list[int]] = {}
         for i, r in [*stopping, *(cell for cell in room.cells if cell[0] not in explained)]:
             by_resource.setdefault(r, []).append(i)
-        where = (
-            "Elsewhere: "
-            if elsewhere
-            else ""
-            if own[exists].all() or limit
-            else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
-        )
+        everywhere = elsewhere or own[exists].all() or bool(limit)
+        where = "" if everywhere else f"It may run on {int(own.sum())} of {self._servers(exists)}. "
         sentences = limit + ([where.strip()] if where and not by_resource else [])
         if by_resource:
             ordered = sorted(by_resource.items(), key=lambda item: -len(item[1]))
-            everywhere = int(own.sum()) if own.sum() > _NAMES else 0
+            all_rows = int(own.sum()) if own.sum() > _NAMES else 0
             article = "the " if self.allocation.sharing == "tdm" else ""
             parts = []
             for r, rows in ordered[:_NAMES]:
-                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == everywhere else self._rows(rows)}")
+                parts.append(f"of {article}{named(room.resources[r])} on {'any of them' if len(rows) == all_rows else self._rows(rows)}")
             left = "too little is left" if self.whole else "nothing is left"
             what = f"{left} {', and '.join(parts)}."
             there = " there" if where or limit else ""

@@ -57,6 +57,9 @@ def test_a_limit_on_some_servers_stops_there() -> None:
     assert "What stops it: the limit of a, 2 gpu on model = A100, is reached." in told.sentences
     assert "Elsewhere too little is left of gpu on old." in told.sentences
     assert [each.server for each in told.blockers] == ["old"]
+    room = fo.explain(given(instance, np.array([[2.0, 1.0], [2.0, 2.0]]), "rdm"), "ann")
+    assert "On old enough is left for another task, if it is not spread over several servers." in room.sentences
+    assert not [sentence for sentence in room.sentences if sentence.startswith("Elsewhere")]
 
 
 def test_what_a_queue_keeps_stops_the_others() -> None:
