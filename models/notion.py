@@ -32,8 +32,17 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
-from fairopt.models.queue_tree import Guarantees, QueueShare, check_limits_alone, check_no_queues, tree_filling
-from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Program, Total, Tradeoff
+from fairopt.models.queue_tree import (
+    OPTIONS_OF_TREES,
+    Guarantees,
+    QueueShare,
+    Reading,
+    check_limits_alone,
+    check_nested,
+    check_no_queues,
+    tree_filling,
+)
+from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.filling import Criterion
 from fairopt.program.queue_limits import queue_limits
@@ -231,6 +240,8 @@ class ShareNotion(Notion):
     queue_share: QueueShare | None = None
     """The share of a queue; None: ``default_queue_share``."""
 
+    tree: Reading = "filling"
+
     default_queue_share: ClassVar[QueueShare] = "sum"
 
     def check_queues(self, instance: Instance) -> None:
@@ -240,14 +251,20 @@ class ShareNotion(Notion):
         if self.queue_share is not None and self.queue_share not in get_args(QueueShare):
             raise Unsupported(f'there is no queue_share "{self.queue_share}"; use "dominant" or "sum"')
         goal = self.goal(np.ones(instance.n_users))
-        if not isinstance(goal, Leximin) and (self.guarantees != "surplus" or self.queue_share is not None):
-            raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes neither guarantees nor queue_share; leave them out')
+        if not isinstance(goal, Leximin) and (self.guarantees, self.queue_share, self.tree) != ("surplus", None, "filling"):
+            raise Unsupported(f'"{self.name}" follows no tree of queues, so it takes no {joined(OPTIONS_OF_TREES)}; leave these out')
+        if self.tree not in get_args(Reading):
+            raise Unsupported(f'there is no reading "{self.tree}" of a tree; use "filling" or "nested"')
         if not instance.is_tree:
             return
         if isinstance(goal, Total | AlphaFair | Tradeoff):
             check_limits_alone(self.name, instance)
         elif not isinstance(goal, Leximin):
             check_no_queues(self.name, instance)
+        elif self.tree == "nested":
+            check_nested(self.name, instance)
+            if self.queue_share == "dominant":
+                raise Unsupported('tree="nested" adds up shares; use queue_share="sum", or leave it out')
         elif self._queue_share() == "dominant" and self.share_per_task(instance).ndim == 2:
             raise Unsupported(
                 f'the share of a task under "{self.name}" depends on the server, so a queue has no dominant share; use queue_share="sum"'
@@ -294,7 +311,10 @@ class ShareNotion(Notion):
             )
         goal = self.goal(instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users))
         if instance.is_tree and isinstance(goal, Leximin):
-            goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
+            if self.tree == "nested":
+                goal = Nested.of(instance.tree, goal.weights, np.bincount(users, minlength=instance.n_users) > 0)
+            else:
+                goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         of_queues, names = queue_limits(instance, users, servers)
         return Program(
             name=self.name,

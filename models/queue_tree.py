@@ -6,6 +6,8 @@ The rules of a tree are options of every notion that equalises a share:
   more than its part by weight already, by a guarantee, waits until the others have caught up (YARN's fair scheduler).
 * ``queue_share="dominant"``: the share of a queue is the dominant share of what its users hold together, as in H-DRF; ``"sum"``: the sum of
   their shares. The default is "dominant" for drf and drfh and "sum" for the others.
+* ``tree="filling"``: users inside a queue rise together while the queue rises, as in schedulers. ``"nested"``: fairness among queues first,
+  and inside them second (`fairopt.program.nested`); shares of queues are sums.
 """
 
 from __future__ import annotations
@@ -21,11 +23,21 @@ from fairopt.program.queue_limits import Row, guarantee_rows, stack_rows
 from fairopt.program.tree_filling import Part, TreeFilling
 from fairopt.queues import Tree
 
-__all__ = ["OPTIONS_OF_TREES", "Guarantees", "QueueShare", "check_limits_alone", "check_no_queues", "tree_filling"]
+__all__ = [
+    "OPTIONS_OF_TREES",
+    "Guarantees",
+    "QueueShare",
+    "Reading",
+    "check_limits_alone",
+    "check_nested",
+    "check_no_queues",
+    "tree_filling",
+]
 
 Guarantees: TypeAlias = Literal["surplus", "clamp"]
 QueueShare: TypeAlias = Literal["dominant", "sum"]
-OPTIONS_OF_TREES = ("guarantees", "queue_share")
+Reading: TypeAlias = Literal["filling", "nested"]
+OPTIONS_OF_TREES = ("guarantees", "queue_share", "tree")
 
 
 def check_no_queues(name: str, instance: Instance) -> None:
@@ -53,6 +65,18 @@ def check_limits_alone(name: str, instance: Instance) -> None:
         if queue.weight != 1 or queue.tier:
             what = "tiers" if queue.tier else "weights"
             raise Unsupported(f'"{name}" takes the limits of queues, but not their {what}, and queue "{queue.name}" has one; {use}')
+
+
+def check_nested(name: str, instance: Instance) -> None:
+    """Refuse what the nested reading of a tree does not know: guarantees, tiers, weights of 0."""
+    for queue in instance.queues:
+        what = "a guarantee" if any(each.guarantee for each in queue.everywhere_and_on_groups) else "a tier" if queue.tier else ""
+        what = what or ("the weight 0" if queue.weight == 0 else "")
+        if what:
+            raise Unsupported(f'tree="nested" knows weights > 0 and limits, and queue "{queue.name}" has {what}; leave tree out')
+    if instance.guarantees.any() or (instance.weights == 0).any():
+        user = instance.users[int(np.flatnonzero((instance.guarantees > 0) | (instance.weights == 0))[0])]
+        raise Unsupported(f'tree="nested" knows weights > 0 and limits, and user "{user}" has a guarantee or the weight 0; leave tree out')
 
 
 def tree_filling(

@@ -35,10 +35,11 @@ import numpy as np
 
 from fairopt.certificate.conditions import bottleneck_violation, clause_violation, kkt_violation, room_left
 from fairopt.certificate.levels import level_gaps
+from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.tree_levels import tree_gaps
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
-from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Program, Solution, Total, Tradeoff, TreeFilling
+from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Nested, Program, Solution, Total, Tradeoff, TreeFilling
 from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast, joined
@@ -154,6 +155,8 @@ def certify(program: Program, solution: Solution) -> Certificate:
             float("inf") if solution.gap is None else solution.gap,
             clause_violation(program.goal, solution.x, solution.auxiliary),
         )
+    if isinstance(program.goal, Nested):
+        return Certificate(feasibility, *nested_gaps(program, program.goal, solution))
     if isinstance(program.goal, TreeFilling):
         return Certificate(feasibility, *tree_gaps(program, program.goal, solution))
     assert isinstance(program.goal, Leximin | Equalize)

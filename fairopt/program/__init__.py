@@ -5,6 +5,7 @@
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
 ``tree_filling``    the goal of a tree of queues: who rises how fast
+``nested``          the goal of a tree that is fair among queues first
 ``queue_limits``    limits and guarantees of queues as rows
 ``cluster_limits``  the columns and limits that all notions share
 ``scaling``         a program in scaled units, and the way back
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from fairopt.program.goals import AlphaFair, Alternative, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.nested import Nested
 from fairopt.program.program import Feature, Program, Solution, Stage
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.tree_filling import TreeFilling
@@ -35,6 +37,7 @@ __all__ = [
     "Leximin",
     "LimitKind",
     "Limits",
+    "Nested",
     "Program",
     "ScaledColumns",
     "Separate",

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray
+from fairopt.program.nested import Nested
 from fairopt.program.tree_filling import TreeFilling
 
 __all__ = ["AlphaFair", "Alternative", "Disjunctive", "Equalize", "Equilibrium", "Goal", "Leximin", "Separate", "Total", "Tradeoff"]
@@ -127,4 +128,4 @@ class Separate:
     goal: Leximin
 
 
-Goal: TypeAlias = TreeFilling | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive
+Goal: TypeAlias = TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Separate | Equilibrium | Disjunctive

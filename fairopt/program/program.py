@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.nested import Nested
 from fairopt.program.scaling import ScaledColumns
 from fairopt.program.text import limit_name, lines_of
 from fairopt.program.tree_filling import TreeFilling
@@ -46,11 +47,13 @@ class Feature(Enum):
     WHOLE_TREE = "whole tasks in a tree of queues (leave integral out, or use a greedy schedule)"
     INTEGRAL = "whole tasks"
     TREE = "a tree of queues to fill"
+    NESTED = "a tree of queues that is fair among queues first"
     SEVERAL_SERVERS = "users who may run on several servers"
 
 
 _FEATURE_OF_GOAL = {
     TreeFilling: Feature.TREE,
+    Nested: Feature.NESTED,
     Leximin: Feature.LEXIMIN,
     Equalize: Feature.EQUALIZE,
     Total: Feature.TOTAL,
@@ -112,7 +115,7 @@ class Program:
         return self.pair_users[np.diff(self.pair_users, prepend=-1) > 0]
 
     @property
-    def inner_goal(self) -> TreeFilling | Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
+    def inner_goal(self) -> TreeFilling | Nested | Leximin | Equalize | Total | AlphaFair | Tradeoff | Equilibrium | Disjunctive:
         """The goal; of `Separate`, the goal of each server."""
         return self.goal.goal if isinstance(self.goal, Separate) else self.goal
 
@@ -121,7 +124,7 @@ class Program:
         goal = self.inner_goal
         needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
-            special = {Equalize: Feature.WHOLE_EQUAL, TreeFilling: Feature.WHOLE_TREE}
+            special = {Equalize: Feature.WHOLE_EQUAL, TreeFilling: Feature.WHOLE_TREE, Nested: Feature.WHOLE_TREE}
             needs.add(special.get(type(goal), Feature.INTEGRAL))
         if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
@@ -211,12 +214,15 @@ class Stage:
 
     Of a tree that is filled, ``value`` is the time t of its ``part``, and the prices are those of the limits with the part's extra ones
     behind them. None: the rates change there without a limit, as these users, if there are any, have all their tasks.
+
+    Of a nested leximin, ``part`` is the depth, ``agents`` are those settled, and behind the prices of the limits are those of the agents.
     """
 
     value: float
     users: IntArray
     prices: FloatArray | None
     part: int = 0
+    agents: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

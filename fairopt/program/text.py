@@ -10,6 +10,7 @@ import numpy as np
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind
+from fairopt.program.nested import Nested
 from fairopt.program.tree_filling import TreeFilling
 from fairopt.wording import plural
 
@@ -42,6 +43,10 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
     yield ""
     if isinstance(program.goal, TreeFilling):
         yield from _tree_text(program, program.goal, lines)
+    elif isinstance(program.goal, Nested):
+        yield "maximise    depth by depth, with all sums kept: leximin of S[c] / w[c] over the children of the root,"
+        yield "            then of S[c] / (w[c] S[parent]) over the queues and users of the next depth; S[v] = sum of U[n] below v"
+        yield from _tree_rows(program, program.goal, lines)
     else:
         yield f"maximise    {_goal_text(program)}"
     yield "where"
@@ -81,17 +86,21 @@ def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterat
     if goal.clamp:
         yield "            of the children of a node only those with the smallest share / w rise (clamp)"
     yield f"  parts     {'; '.join(part.title for part in goal.parts)}"
-    rows = [f"{'  ' * int(depth - 1)}{line}" for depth, line in _nodes(program, goal)]
-    for place, row in enumerate(rows[:lines]):
-        yield f"  {'tree' if place == 0 else '':<9} {row}"
-    yield from _more(len(rows), lines, "queues and users")
+    yield from _tree_rows(program, goal, lines)
     for part in goal.parts:
         if part.extra is not None and len(part.extra):
             bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in zip(part.names[:lines], part.extra.bounds[:lines], strict=False))
             yield f"  {part.title}: {bounds}"
 
 
-def _nodes(program: Program, goal: TreeFilling) -> Iterator[tuple[int, str]]:
+def _tree_rows(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[str]:
+    rows = [f"{'  ' * int(depth - 1)}{line}" for depth, line in _nodes(program, goal)]
+    for place, row in enumerate(rows[:lines]):
+        yield f"  {'tree' if place == 0 else '':<9} {row}"
+    yield from _more(len(rows), lines, "queues and users")
+
+
+def _nodes(program: Program, goal: TreeFilling | Nested) -> Iterator[tuple[int, str]]:
     """Yield the depth and the text of every queue and user, depth first."""
     tree = goal.tree
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairopt.aggregation import Merging
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.program import AlphaFair, Disjunctive, LimitKind, Program, Separate, Solution, Total, Tradeoff, TreeFilling
+from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 
 __all__ = ["levels_of", "prices_of", "shares_of", "table_of", "unexpanded"]
 
@@ -38,7 +38,7 @@ def shares_of(program: Program, pairs: FloatArray, merging: Merging | None) -> F
     users, servers = program.pair_users, program.pair_servers
     weights = np.ones(len(program.users)) if isinstance(goal, Disjunctive) else goal.weights
     counted = pairs[users, servers]
-    if isinstance(goal, Total | AlphaFair | Tradeoff | TreeFilling):  # no common level: the share is what a user's tasks are worth
+    if isinstance(goal, Total | AlphaFair | Tradeoff | TreeFilling | Nested):  # no common level: the share is what a user's tasks are worth
         worth = program.per_user(program.utilities * counted)
         return worth if merging is None else worth[merging.user_group] * merging.user_part
     per_pair = program.utilities * counted / weights[users]
@@ -75,11 +75,18 @@ def prices_of(program: Program, solution: Solution, merging: Merging | None, sha
     return levels[0].prices if levels else None
 
 
+def _part(program: Program, part: int) -> str:
+    """Return the name of a part of the filling of a tree, or of a depth of a nested leximin; "" of other goals."""
+    if isinstance(program.goal, TreeFilling):
+        return program.goal.parts[part].title
+    return f"depth {part}" if isinstance(program.goal, Nested) else ""
+
+
 def levels_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
     levels: list[Level] = []
     for stage in (stage for stage in solution.stages if stage.users.size):
-        title = program.goal.parts[stage.part].title if isinstance(program.goal, TreeFilling) else ""
+        title = _part(program, stage.part)
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
         members = merged if merging is None else merged[merging.user_group]

@@ -12,10 +12,11 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.program import Equalize, Feature, Leximin, Program, Solution, Total, TreeFilling
+from fairopt.program import Equalize, Feature, Leximin, Nested, Program, Solution, Total, TreeFilling
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.highs_model import HighsModel, solved
 from fairopt.solvers.via_highs.levels import solve_levels
+from fairopt.solvers.via_highs.nested import solve_nested
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 from fairopt.solvers.via_highs.tree import solve_filling
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
@@ -30,13 +31,17 @@ class HiGHS(Backend):
 
     name = "highs"
     title = "HiGHS: warm-started LPs, MILP stages for whole tasks"
-    features = frozenset({Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.TREE, Feature.INTEGRAL, Feature.SEVERAL_SERVERS})
+    features = frozenset(
+        {Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
+    )
     package = "highspy"
     requirement = "pip install highspy"
 
     def ways(self, program: Program, tolerance: float) -> Sequence[Way]:
         """Return the one way; of a leximin that sifting suits two, sifted LPs and, where these fail, the LPs of all users."""
         everybody = super().ways(program, tolerance)
+        if isinstance(program.goal, Nested) and not program.integral:
+            return (*everybody, Way("LPs in small units", _nested_in_small_units, unless=tolerance))
         if program.integral or not wins(program):
             return everybody
         return (
@@ -50,10 +55,17 @@ class HiGHS(Backend):
             return solve_whole(program, deadline)
         if isinstance(program.goal, Total):
             return _total(program, program.goal, deadline)
+        if isinstance(program.goal, Nested):
+            return solve_nested(program, program.goal, deadline)
         if isinstance(program.goal, TreeFilling):
             return solve_filling(program, program.goal, tolerance, deadline)
         assert isinstance(program.goal, Leximin | Equalize)
         return solve_levels(program, program.goal, tolerance, deadline)
+
+
+def _nested_in_small_units(program: Program, _: float, deadline: Deadline, __: Solution | None) -> Solution:
+    assert isinstance(program.goal, Nested)
+    return solve_nested(program, program.goal, deadline, small=True)
 
 
 def _sifted(program: Program, tolerance: float, deadline: Deadline, _: Solution | None) -> Solution | None:

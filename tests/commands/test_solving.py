@@ -172,7 +172,10 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path: Path) -> None:
         ([PAPER, "--formulation", "both"], 'error: drfh has no formulation "both"'),
         ([PAPER, "--notion", "tsf", "--formulation", "equalize"], 'error: the notion "tsf" takes no option "formulation"'),
         ([PAPER, "--order", "random"], 'error: the notion "drfh" takes no option "order"; it takes formulation'),
-        ([PAPER, "--notion", "tsf", "--seed", "1"], 'error: the notion "tsf" takes no option "seed"; it takes guarantees, queue_share'),
+        (
+            [PAPER, "--notion", "tsf", "--seed", "1"],
+            'error: the notion "tsf" takes no option "seed"; it takes guarantees, queue_share, tree',
+        ),
         ([PAPER, "--notion", "bbf", "--delay", "1"], 'error: the notion "bbf" takes no option "delay"; it takes prefer'),
         ([PAPER, "--notion", "psdsf", "--order", "backwards"], 'error: psdsf has no order "backwards"; it has sequential, random'),
         ([PAPER, "--notion", "psdsf", "--order", "random", "--seed", "-1"], "error: the seed of psdsf is -1; give a whole number >= 0"),

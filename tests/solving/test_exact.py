@@ -25,7 +25,7 @@ MIRROR = fo.Instance([[2, 12], [12, 2]], [[0.2, 1], [1, 0.2]], users=["alice", "
     [
         ({"notion": "drhf"}, fo.Unsupported, 'there is no notion "drhf" (did you mean'),
         ({"notion": "drfh", "alhpa": 1}, fo.Unsupported, 'the notion "drfh" takes no option "alhpa"'),
-        ({"notion": "tsf", "utility": 1}, fo.Unsupported, "it takes guarantees, queue_share"),
+        ({"notion": "tsf", "utility": 1}, fo.Unsupported, "it takes guarantees, queue_share, tree"),
         ({"notion": DRFH(), "formulation": "equalize"}, fo.Unsupported, "pass them to its class"),
         ({"notion": "drfh", "formulation": "nope"}, fo.Unsupported, 'drfh has no formulation "nope"'),
         ({"notion": "drf"}, fo.Unsupported, '"drf" is defined on one server and the instance has 2; use "drfh"'),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from instances import instance_of_extremes
-from queue_oracle import ask, by_htcondor, by_kai, by_yarn, gap, random_pool, random_tree, tasks_alone
+from queue_oracle import ask, by_htcondor, by_kai, by_yarn, gap, nested, random_pool, random_tree, share_per_task, tasks_alone
 
 import fairopt as fo
 
@@ -50,6 +50,19 @@ def test_other_shares_are_those_of_the_oracle(seed: int, notion: str) -> None:
         assert gap(*ask(instance, notion, guarantees, None)) <= BOUND
 
 
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_fairness_among_queues_first_is_that_of_the_oracle(seed: int) -> None:
+    """Nested, with limits, weights > 0, and neither guarantees nor tiers."""
+    drawn = random_tree(seed)
+    queues = [
+        fo.Queue(q.name, q.parent, q.weight or 1.0, limit=q.limit, quotas=[fo.Quota(x.servers, limit=x.limit) for x in q.quotas])
+        for q in drawn.queues
+    ]
+    instance = drawn.replace(queues=queues, weights=np.where(drawn.weights > 0, drawn.weights, 1.0), guarantees=None)
+    per_task = share_per_task(instance, "drfh")
+    assert gap(tasks(instance, tree="nested"), nested(instance, per_task) / per_task, tasks_alone(instance)) <= BOUND
+
+
 # Other systems on one resource of one server -------------------------------------------------------------------------------------
 
 
@@ -83,10 +96,11 @@ def test_weights_are_not_multiplied_down_the_tree() -> None:
     """{A {a1 wants 10, a2}, B} of 100: what a1 leaves is its sibling's."""
     instance = pool(100, [fo.Queue("A")], ["A", "A", None], tasks=[10, np.inf, np.inf])
     assert tasks(instance) == pytest.approx([10, 40, 50], abs=1e-8)
+    assert tasks(instance, tree="nested") == pytest.approx([10, 40, 50], abs=1e-8)
 
 
 def test_an_owner_with_two_kinds_of_task() -> None:
-    """A runs on x (2 gpus) and on y (20), B on y, C on x. A's tasks are treated alike while A rises."""
+    """A runs on x (2 gpus) and on y (20), B on y, C on x. Filling treats A's tasks alike while A rises; nested looks at owners first."""
     instance = fo.Instance(
         [[2], [20]],
         np.ones((4, 1)),
@@ -96,6 +110,8 @@ def test_an_owner_with_two_kinds_of_task() -> None:
     )
     filled = tasks(instance)
     assert [filled[:2].sum(), *filled[2:]] == pytest.approx([31 / 3, 31 / 3, 4 / 3], abs=1e-8)
+    first = tasks(instance, tree="nested")
+    assert [first[:2].sum(), *first[2:]] == pytest.approx([10, 10, 2], abs=1e-8)
     divided = tasks(instance.replace(queues=None, queue_of=None, weights=[0.5, 0.5, 1, 1]))
     assert [divided[:2].sum(), *divided[2:]] == pytest.approx([22 / 3, 40 / 3, 4 / 3], abs=1e-8)
 
@@ -165,6 +181,7 @@ def test_a_flat_tree_is_the_leximin(seed: int) -> None:
     expected = tasks(flat)
     assert gap(tasks(own), expected, tasks_alone(flat)) <= BOUND
     assert gap(tasks(around, queue_share="sum"), expected, tasks_alone(flat)) <= BOUND
+    assert gap(tasks(own, tree="nested"), expected, tasks_alone(flat)) <= BOUND
 
 
 def quotas_with(queue: fo.Queue, names: dict[str, list[str]], scale: dict[str, float] | None = None) -> list[fo.Quota]:

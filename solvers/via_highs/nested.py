@@ -1,0 +1,92 @@
+"""The leximins of the depths of a tree, one after another: LPs with a row for each agent.
+
+    maximise t   subject to   A x <= b,   S[a] >= unit[a] t  for agents who rise,   S[a] >= L[a]  for those settled before,   x, t >= 0
+
+Whom the multipliers stop is settled. All rows of earlier depths stay.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.program import Nested, Program, Solution, Stage
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel, solved
+from fairopt.solvers.leximin.levels import exactly
+
+__all__ = ["solve_nested"]
+
+log = logging.getLogger(__name__)
+
+_SETTLED = 1e-9  # who can rise by a smaller part is settled
+_DIGITS = 1e-15  # of all that is paid: rounding
+
+
+def solve_nested(program: Program, goal: Nested, deadline: Deadline, small: bool = False) -> Solution:
+    """Return the nested leximin, with prices of limits and of agents for each level.
+
+    Columns count in what their users could have alone, or with ``small`` in what their users have, which suits shares far apart better.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where HiGHS finds no solution of a program that has one.
+    """
+    largest = program.largest()
+    reach = goal.sums(program.per_user(largest * program.utilities))
+    of_agents = sp.csr_array(goal.below[:, program.pair_users] * program.utilities)
+    last = np.full(len(program.users), -1)
+    last[goal.users] = np.arange(goal.depth.size - goal.users.size, goal.depth.size)
+    own = last[program.pair_users]  # the agent that each pair's user is
+    bounds = np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
+    owed, sums = np.zeros(reach.size), np.zeros(reach.size)  # what settled agents keep; what all have
+    x, stages, programs, iterations = np.zeros(largest.size), list[Stage](), 0, 0
+    for depth in range(1, int(goal.depth.max(initial=0)) + 1):
+        units = goal.units(depth, sums, reach)
+        rising = (units > 0) & (reach > 0)
+        settled = (goal.depth <= depth) & ~rising
+        while rising.any():
+            t_unit = float((reach[rising] / units[rising]).min()) / max(1, int(rising.sum())) ** 0.5
+            wanted = np.where(rising, units * t_unit, 0.0)
+            size = np.where(rising, np.minimum(wanted, reach), np.where(settled, goal.sizes(owed, reach), reach))
+            size[size <= 0] = 1.0
+            scale = np.where(largest > 0, np.minimum(size[own] / program.utilities, largest) if small else largest, 1.0)
+            use = sp.csr_array(program.limits.matrix * scale) / bounds[:, None]
+            rows = sp.csr_array(sp.csr_array(of_agents * scale) / size[:, None])
+            matrix = sp.block_array([[use, None], [rows, sp.csr_array(-(wanted / size)[:, None])]], format="csr")
+            model = HighsModel(
+                np.append(np.zeros(largest.size), 1.0),
+                np.zeros(largest.size + 1),
+                np.append(np.where(largest > 0, np.inf, 0.0), np.inf),
+                matrix,
+                np.concatenate([np.full(bounds.size, -np.inf), owed / size]),
+                np.concatenate([np.ones(bounds.size), np.full(reach.size, np.inf)]),
+                tolerance=1e-10,
+            )
+            outcome = model.refine(solved(model.run(deadline.left), deadline, {"levels": []}), deadline.left)
+            programs, iterations = programs + 1, iterations + outcome.iterations
+            y = np.maximum(outcome.x[:-1], 0.0)
+            y /= max(1.0, float((use @ y).max(initial=0.0)))
+            x = y * scale * (largest > 0)
+            sums = np.asarray(of_agents @ x)
+            t = float((sums[rising] / units[rising]).min())
+            prices = np.maximum(outcome.row_duals[: bounds.size], 0.0) / bounds
+            pays = np.maximum(-outcome.row_duals[bounds.size :], 0.0) / size
+            level = np.where(rising, units * t, owed)
+            paid = pays * goal.sizes(level, reach)
+            gap = max(float(prices @ bounds - pays @ level), _DIGITS * float(paid.sum()))
+            with np.errstate(divide="ignore"):
+                could = gap / paid  # by which part an agent could rise
+            stopped = rising & (could <= max(_SETTLED, float(could[rising].min())))
+            agents = np.flatnonzero(stopped)
+            stages.append(Stage(t, np.flatnonzero(goal.below[agents].sum(axis=0) > 0), np.append(prices, pays), depth, agents))
+            owed[agents] = units[agents] * t
+            rising[agents], settled[agents] = False, True
+            log.info("depth %d, level %.6g: %d agents settled", depth, t, agents.size)
+        sums = np.where(goal.depth == depth, owed, sums)
+    shares = np.zeros(len(program.users))
+    shares[goal.users] = owed[goal.depth.size - goal.users.size :]
+    return Solution(exactly(program, program.utilities, x, shares), tuple(stages), iterations=iterations, programs_solved=programs)

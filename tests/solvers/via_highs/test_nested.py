@@ -1,0 +1,58 @@
+"""The leximins of the depths of a tree, one after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Nested, Solution
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs.nested import solve_nested
+
+
+def owners(**changes: object) -> fo.Instance:
+    """A has tasks for x, which has 2 GPUs, and for y, which has 20; B runs on y and C on x."""
+    instance = fo.Instance(
+        [[2], [20]],
+        np.ones((4, 1)),
+        eligibility=[[1, 0], [0, 1], [0, 1], [1, 0]],
+        queues=[fo.Queue("A")],
+        queue_of=["A", "A", None, None],
+        resources=["gpu"],
+    )
+    return instance.replace(**changes)
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_owners_first(small: bool) -> None:
+    """A leaves x to C, because it can have as much on y: 10, 10, 2. Both units of columns prove it."""
+    program = fo.formulate(owners(), "drfh", tree="nested")
+    assert isinstance(program.goal, Nested)
+    found = solve_nested(program, program.goal, Deadline(None), small)
+    assert np.bincount(program.pair_users, weights=found.x) == pytest.approx([0, 10, 10, 2], abs=1e-9)
+    certificate = certify(program, found)
+    assert certificate.worst <= 1e-9
+
+
+def test_a_wrong_answer_is_not_certified() -> None:
+    """The filling of the same tree, 10.33 for A and B, is not the nested leximin."""
+    program = fo.formulate(owners(), "drfh", tree="nested")
+    assert isinstance(program.goal, Nested)
+    found = solve_nested(program, program.goal, Deadline(None))
+    x = np.array([2 / 3, 29 / 3, 31 / 3, 4 / 3])
+    assert certify(program, Solution(x, found.stages)).worst > 0.01
+
+
+def test_what_nested_does_not_know_is_refused() -> None:
+    """Guarantees, tiers and weights of 0, each by name."""
+    for queue, what in (
+        (fo.Queue("A", guarantee={"gpu": 1}), "has a guarantee"),
+        (fo.Queue("A", tier=1), "has a tier"),
+        (fo.Queue("A", weight=0), "has the weight 0"),
+    ):
+        with pytest.raises(fo.Unsupported, match=f'queue "A" {what}'):
+            fo.solve(owners(queues=[queue]), "drfh", tree="nested")
+    with pytest.raises(fo.Unsupported, match='user "user-2" has a guarantee or the weight 0'):
+        fo.solve(owners(weights=[1, 0, 1, 1]), "drfh", tree="nested")
