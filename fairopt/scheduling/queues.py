@@ -38,6 +38,8 @@ def queues_of(
     """
     if not instance.is_tree:
         return None
+    if getattr(chosen, "tree", "filling") != "filling":
+        raise Unsupported('a greedy schedule fills a tree of queues; tree="nested" is a reading of exact allocations, so leave tree out')
     if chosen.criterion(seen).measure is not Measure.OWN:
         raise Unsupported(
             f'queues, guarantees and weights of 0 are followed by one share of each user, and the shares of "{chosen.name}" differ between '
