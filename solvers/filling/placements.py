@@ -179,7 +179,7 @@ class Slots(Placement):
             )
         if instance.weights.ndim == 2:
             raise Unsupported("slots are one resource, but the instance has weights per resource; give weights of shape (users,)")
-        slot = instance.capacities.max(axis=0) / self.slots
+        slot = instance.capacities[instance.counts > 0].max(axis=0, initial=0.0) / self.slots  # a row of no servers says nothing
         filled = safe_ratio(instance.capacities, slot)
         whole = np.where(instance.capacities > 0, np.floor(filled * (1 + _DIGITS)), np.inf).min(axis=1)
         needed = np.ceil(safe_ratio(instance.demands, slot) * (1 - _DIGITS)).max(axis=1)

@@ -48,7 +48,7 @@ def check(case: Case) -> Verdict:
         if envy[worst] > best:
             best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
     if not enviers:
-        whose = "another user of its queue" if instance.queues else "another"
+        whose = "another user of the same queue" if instance.queues else "another"
         return holds(NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.")
     n, m = pair
     held = case.allocation.tasks[m]
@@ -67,7 +67,7 @@ def check(case: Case) -> Verdict:
         tuple(instance.servers[i] for i in most),
     )
     return violated(
-        NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another{' of its queue' if instance.queues else ''}.", witness
+        NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another{' user of the same queue' if instance.queues else ''}.", witness
     )
 
 

@@ -97,7 +97,7 @@ def _among_siblings(case: Case) -> Verdict:
     lack = np.where(case.part, owed - case.value, 0.0)
     below = np.flatnonzero(lack > case.slack)
     if not below.size:
-        return holds(NAME, "Everyone runs at least what its weighted slice of what its queue's users hold could run.")
+        return holds(NAME, "Everyone runs at least what its weighted slice of what the users of its queue hold could run.")
     n = int(below[lack[below].argmax()])
     whose = instance.tree.name(int(node[n])) if instance.queues else "the cluster"
     weight, together = instance.weights[n], instance.weights[node == node[n]].sum()
@@ -107,4 +107,4 @@ def _among_siblings(case: Case) -> Verdict:
         (instance.users[n],),
     )
     number = plural(below.size, "user runs", "users run")
-    return violated(NAME, lack[n], f"{number} less than a weighted slice of what its queue's users hold.", witness)
+    return violated(NAME, lack[n], f"{number} less than a weighted slice of what the users of its queue hold.", witness)
