@@ -67,7 +67,10 @@ def check(case: Case) -> Verdict:
         tuple(instance.servers[i] for i in most),
     )
     return violated(
-        NAME, best, f"{plural(enviers, 'user envies', 'users envy')} another{' user of the same queue' if instance.queues else ''}.", witness
+        NAME,
+        best,
+        f"{plural(enviers, 'user envies', 'users envy')} another{' user of the same queue' if instance.queues else ''}.",
+        witness,
     )
 
 
