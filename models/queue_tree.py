@@ -96,7 +96,7 @@ def tree_filling(
     if queue_share == "dominant":
         takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), share[:, None])
         takes[~np.isfinite(takes)] = 0.0
-    open_to = _open(tree.parent, tree.weights, list(tree.downwards()))
+    open_to = _inside(tree.parent, tree.weights, list(tree.downwards()), 0)
     parts = [
         part
         for depth in range(int(tree.depth.max()) + 1, 0, -1)
@@ -108,15 +108,6 @@ def tree_filling(
         title = "the surplus" if (tiers == tier).all() else f"the surplus of tier {tier}"
         parts.append(Part(title, surplus & (tiers == tier)))
     return TreeFilling(weights, tree, takes, guarantees == "clamp", tuple(parts))
-
-
-def _open(parent: IntArray, weights: FloatArray, downwards: list[int]) -> BoolArray:
-    """Return which nodes have weights > 0 all the way from the root, (nodes,)."""
-    open_to = weights > 0
-    for v in downwards:
-        if v:
-            open_to[v] &= open_to[parent[v]]
-    return open_to
 
 
 def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
