@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.validation import RANGE, BoolArray, FloatArray, IntArray, in_range, is_number, is_whole_number
-from fairopt.wording import contrast, did_you_mean, joined
+from fairopt.wording import contrast, did_you_mean, joined, written
 
 __all__ = ["Queue", "Quota", "Tree"]
 
@@ -130,16 +130,16 @@ class Queue:
         quotas: Sequence[Quota] = (),
     ) -> None:
         if not isinstance(name, str) or not name.strip():
-            raise InvalidInstance(f"the name of a queue must be a string that is not blank, got {name!r}")
+            raise InvalidInstance(f"the name of a queue must be a string that is not blank, got {written(name)}")
         where = f'queue "{name}"'
         if parent is not None and (not isinstance(parent, str) or not parent):
-            raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {parent!r}")
+            raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {written(parent)}")
         if not is_number(weight) or not (np.isfinite(weight) and weight >= 0):
-            raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {weight!r}")
+            raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {written(weight)}")
         if not in_range(float(weight)):
             raise InvalidInstance(f"{where}: its weight is {weight:g}; it must be 0 or {RANGE}")
         if not is_whole_number(tier) or abs(tier) > _LARGEST_TIER:
-            raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {tier!r}")
+            raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {written(tier)}")
         for quota in quotas:
             if not isinstance(quota, Quota):
                 raise InvalidInstance(f"{where}: its quotas must be a list of fairopt.Quota, got {quota!r}")
@@ -192,11 +192,11 @@ def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float]) -> No
     for name, given in zip(("guarantee", "limit", "lending_limit"), amounts, strict=True):
         word = name.replace("_", " ")
         if not isinstance(given, Mapping):
-            raise InvalidInstance(f"{where}: its {word} must name resources and amounts, such as {{gpu: 8}}, got {given!r}")
+            raise InvalidInstance(f"{where}: its {word} must name resources and amounts, such as {{gpu: 8}}, got {written(given)}")
         for resource, amount in given.items():
             endless = name == "limit" and isinstance(amount, float) and amount == np.inf
             if not (endless or (is_number(amount) and amount >= 0)):
-                raise InvalidInstance(f"{where}: the {word} of {resource} must be finite and >= 0, got {amount!r}")
+                raise InvalidInstance(f"{where}: the {word} of {resource} must be finite and >= 0, got {written(amount)}")
             if not in_range(float(amount)):
                 raise InvalidInstance(f"{where}: the {word} of {resource} is {amount:g}; it must be 0 or {RANGE}")
         object.__setattr__(thing, name, MappingProxyType({str(r): float(a) for r, a in given.items() if not np.isinf(a)}))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance, Unsupported
-from fairopt.wording import exactly
+from fairopt.wording import exactly, written
 
 __all__ = [
     "RANGE",
@@ -221,8 +221,13 @@ def is_whole_number(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Is it a finite real number of Python or numpy? A boolean is not."""
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
+    """Is it a finite real number of Python or numpy, no larger than a float can be? A boolean is not."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
 
 
 def check_whole_number(name: str, value: object, least: int, *, below: int | None = None, meaning: str = "") -> None:
@@ -235,13 +240,13 @@ def check_whole_number(name: str, value: object, least: int, *, below: int | Non
     if is_whole_number(value) and least <= value and (below is None or value < below):  # type: ignore[operator]
         return
     limit = "" if below is None else f" and < {below:,}"
-    raise Unsupported(f"{name} is {value!r}; give a whole number >= {least}{limit}{meaning}")
+    raise Unsupported(f"{name} is {written(value)}; give a whole number >= {least}{limit}{meaning}")
 
 
 def check_seconds(name: str, value: object) -> None:
     """Refuse an argument that is not a finite number of seconds > 0."""
     if not (is_number(value) and value > 0):  # type: ignore[operator]
-        raise Unsupported(f"{name} is {value!r}; give a number of seconds > 0")
+        raise Unsupported(f"{name} is {written(value)}; give a number of seconds > 0")
 
 
 def check_time_limit(value: object) -> None:
@@ -253,10 +258,10 @@ def check_time_limit(value: object) -> None:
 def check_jobs(value: object) -> None:
     """Refuse a number of worker processes that is neither >= 1 nor -1."""
     if not is_whole_number(value) or not (value == -1 or value >= 1):  # type: ignore[operator]
-        raise Unsupported(f"jobs is {value!r}; give a number of workers, or -1 for one on each core")
+        raise Unsupported(f"jobs is {written(value)}; give a number of workers, or -1 for one on each core")
 
 
 def check_tolerance(value: object) -> None:
     """Refuse a tolerance that is not between 0 and 1."""
     if not (is_number(value) and 0 < value < 1):  # type: ignore[operator]
-        raise Unsupported(f"tolerance is {value!r}; give a number > 0 and < 1, such as 1e-8")
+        raise Unsupported(f"tolerance is {written(value)}; give a number > 0 and < 1, such as 1e-8")

@@ -7,6 +7,7 @@ import itertools
 import math
 import reprlib
 from collections.abc import Iterable, Sequence
+from numbers import Real
 
 __all__ = [
     "brief",
@@ -23,6 +24,7 @@ __all__ = [
     "plural",
     "printable",
     "residual",
+    "written",
 ]
 
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
@@ -68,6 +70,20 @@ def found(value: object) -> str:
     if isinstance(value, list | dict):
         return f"a {'list' if isinstance(value, list) else 'mapping'}"
     return reprlib.repr(value)
+
+
+def written(value: object) -> str:
+    """Return an argument as Python writes it, never too long for a message.
+
+    >>> written(-1), written("a"), written(10**400)
+    ('-1', "'a'", 'a number beyond 1e308')
+    """
+    if isinstance(value, Real):
+        try:
+            float(value)
+        except OverflowError:
+            return "a number beyond 1e308"
+    return brief(repr(value))
 
 
 # Names and lists ------------------------------------------------------------------------------------------------------------------

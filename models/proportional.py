@@ -57,7 +57,7 @@ from fairopt.instance import FloatArray, Instance
 from fairopt.models.given_utility import GivenUtility
 from fairopt.models.notion import Property, Sharing
 from fairopt.program import AlphaFair, Goal, Total
-from fairopt.wording import figure
+from fairopt.wording import figure, written
 
 __all__ = ["LARGEST_POWER", "Proportional"]
 
@@ -103,7 +103,7 @@ class Proportional(GivenUtility):
                 raise TypeError
             alpha = float(self.alpha)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidInstance(f"alpha is {self.alpha!r}; give a number >= 0") from None
+            raise InvalidInstance(f"alpha is {written(self.alpha)}; give a number >= 0") from None
         if not (alpha >= 0 and np.isfinite(alpha)):
             raise InvalidInstance(f'alpha is {alpha:g}; give a finite number >= 0 (for the limit of large alpha use "max-min")')
         if alpha > LARGEST_POWER:

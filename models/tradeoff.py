@@ -35,7 +35,7 @@ from fairopt.instance import FloatArray
 from fairopt.models.notion import Property, ShareNotion
 from fairopt.models.proportional import LARGEST_POWER
 from fairopt.program import Goal, Tradeoff
-from fairopt.wording import exactly
+from fairopt.wording import exactly, written
 
 __all__ = ["TradeoffNotion"]
 
@@ -116,7 +116,7 @@ def _number(value: Any, name: str, rule: str) -> float:
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInstance(f"{name} is {value!r}; give {rule}") from None
+        raise InvalidInstance(f"{name} is {written(value)}; give {rule}") from None
     if not np.isfinite(number):
         raise InvalidInstance(f'{name} is {number:g}; give a finite number (the limits have names: "max-min", "drfh", "efficiency")')
     return number

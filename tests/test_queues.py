@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ NAN, INF = float("nan"), float("inf")
         ({"name": ""}, "the name of a queue must be a string that is not blank, got ''"),
         ({"name": " "}, "the name of a queue must be a string that is not blank, got ' '"),
         ({"weight": -1}, 'queue "q": its weight must be finite and >= 0, got -1'),
+        *(
+            ({"weight": number}, 'queue "q": its weight must be finite and >= 0, got a number beyond 1e308')
+            for number in (10**400, 10**5000, Fraction(10**400))
+        ),
+        ({"tier": -(10**5000)}, 'queue "q": its tier must be a whole number of at most 15 digits, got a number beyond 1e308'),
+        ({"limit": {"gpu": 10**400}}, 'queue "q": the limit of gpu must be finite and >= 0, got a number beyond 1e308'),
         ({"weight": NAN}, 'queue "q": its weight must be finite and >= 0, got nan'),
         ({"weight": 1e-80}, 'queue "q": its weight is 1e-80; it must be 0 or between 1e-60 and 1e+60: measure in another unit'),
         ({"tier": 1.5}, 'queue "q": its tier must be a whole number of at most 15 digits, got 1.5'),

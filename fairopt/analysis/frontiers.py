@@ -60,7 +60,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
-from fairopt.wording import did_you_mean, exactly, figure, plural
+from fairopt.wording import did_you_mean, exactly, figure, plural, written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,7 +358,7 @@ def _alpha(alpha: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     if not value >= 0:
-        raise InvalidInstance(f"alpha is {alpha!r}; give numbers >= 0, inf for max-min")
+        raise InvalidInstance(f"alpha is {written(alpha)}; give numbers >= 0, inf for max-min")
     return value
 
 

@@ -37,7 +37,7 @@ def print_allocation(console: Console, allocation: Allocation, seconds: dict[str
     how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
     facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
     if instance.queues:
-        users: list[Table | Text] = queue_table(allocation, everything=everything)
+        users: list[Table | Text] = queue_table(allocation, console, everything=everything)
     elif everything or instance.n_users <= _ROWS:
         users = [_users(allocation, np.arange(instance.n_users))]
     else:

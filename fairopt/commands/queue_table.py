@@ -5,7 +5,11 @@ More than 20 users are left out, and of more than 40 queues the deepest ones, un
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
 import numpy as np
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -20,15 +24,21 @@ __all__ = ["promised", "queue_table"]
 _USERS = 20  # more are left out
 _QUEUES = 40
 _INDENT = "  "
+_ENDLESS = 10_000  # columns: a table that is measured at this width is not folded
+
+_Row: TypeAlias = tuple[int, QueueHoldings | int]  # how far it is indented; a queue, or the position of a user
 
 
-def queue_table(allocation: Allocation, *, everything: bool = False) -> list[Table | Text]:
-    """Return the table, a line that says what it leaves out, if anything, and what its columns mean."""
+def queue_table(allocation: Allocation, console: Console, *, everything: bool = False) -> list[Table | Text]:
+    """Return the table, a line that says what it leaves out, if anything, and what its columns mean.
+
+    Where guarantees and limits do not fit beside the numbers, they are a table of their own.
+    """
     instance, tree = allocation.instance, allocation.instance.tree
     holdings = {each.node: each for each in allocation.queue_holdings()}
     with_users = everything or instance.n_users <= _USERS
     depth = _deepest(list(holdings.values()), everything=everything)
-    rows: list[tuple[int, QueueHoldings | int]] = []  # how far it is indented; a queue, or the position of a user
+    rows: list[_Row] = []
 
     def descend(node: int) -> None:
         if node and holdings[node].depth <= depth:
@@ -40,13 +50,15 @@ def queue_table(allocation: Allocation, *, everything: bool = False) -> list[Tab
 
     descend(0)
     rows.append((0, holdings[0]))
-    table = _table(allocation, rows)
     left_out = [plural(instance.n_users, "user")] if not with_users else []
     hidden = sum(each.depth > depth for each in holdings.values())
     if hidden:
         left_out.append(plural(hidden, "queue") + f" below level {depth}")
     note = [Text(f"Not shown: {' and '.join(left_out)}; --all shows everything.")] if left_out else []
-    return [table, *note, _legend(allocation, table)]
+    tables = [_table(allocation, rows, with_bounds=True)]
+    if console.measure(tables[0], options=console.options.update(width=_ENDLESS)).maximum > console.width:
+        tables = [_table(allocation, rows, with_bounds=False), *_bounds_table(allocation, rows)]
+    return [*tables, *note, _legend(allocation, tables)]
 
 
 _COLUMNS = {
@@ -54,6 +66,7 @@ _COLUMNS = {
     "dominant": "dominant: the largest part of the cluster that it holds.",
     "guarantee": "guarantee: met, or used only in part where its users cannot use more of it.",
     "borrowed": "borrowed: held beyond the guarantee.",
+    "state": "borrowed: held beyond the guarantee.",
 }
 _RULES = {
     "surplus": "the surplus is divided on top of guarantees",
@@ -63,9 +76,9 @@ _RULES = {
 }
 
 
-def _legend(allocation: Allocation, table: Table) -> Text:
+def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
     """Explain the columns that are shown, and say by which rules the tree was filled."""
-    shown = {str(column.header) for column in table.columns}
+    shown = {str(column.header) for table in tables for column in table.columns}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
     if any(level.part for level in allocation.levels) and isinstance(allocation.question, Exact):
         notion = allocation.question.notion
@@ -84,7 +97,7 @@ def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
     return depth
 
 
-def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) -> Table:
+def _table(allocation: Allocation, rows: Sequence[_Row], *, with_bounds: bool) -> Table:
     instance = allocation.instance
     per_user, complete = allocation.tasks_per_user, allocation.complete
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
@@ -95,12 +108,9 @@ def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) 
     names, numbers, texts = list[Text](), list[list[float]](), list[tuple[str, str, str, str]]()
     for indent, each in rows:
         if isinstance(each, QueueHoldings):
-            name = Text(_INDENT * indent).append(label(each.name if each.depth else "all"))
-            name.stylize("bold")
             numbers.append([each.weight if each.depth else np.nan, each.tasks, each.share])
             texts.append((_part(each.dominant_share, each.dominant_resource), _guarantees(each), _limits(each), _borrowed(each)))
         else:
-            name = Text(_INDENT * indent).append(label(instance.users[each]))
             numbers.append([weights[each], per_user[each], shares[each]])
             own, finite = instance.guarantees[each], np.isfinite(instance.tasks[each])
             texts.append(
@@ -115,7 +125,7 @@ def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) 
                     "",
                 )
             )
-        names.append(name)
+        names.append(_name(allocation, indent, each))
     table = simple_table("queue, user")
     add_numbers(table, "weight", "tasks")
     columns: list[list[str]] = [_column([row[0] for row in numbers]), _column([row[1] for row in numbers])]
@@ -125,12 +135,58 @@ def _table(allocation: Allocation, rows: list[tuple[int, QueueHoldings | int]]) 
     add_numbers(table, "dominant")
     columns.append([row[0] for row in texts])
     for heading, position in (("guarantee", 1), ("limit", 2), ("borrowed", 3)):
-        if any(row[position] for row in texts):
+        if with_bounds and any(row[position] for row in texts):
             table.add_column(Text(heading), overflow="fold")
             columns.append([row[position] for row in texts])
     for name, *cells in zip(names, *columns, strict=True):
         table.add_row(name, *(_lines(cell) for cell in cells))
     return table
+
+
+def _name(allocation: Allocation, indent: int, each: QueueHoldings | int) -> Text:
+    """Return the name of a queue or of a user, indented by its depth."""
+    if not isinstance(each, QueueHoldings):
+        return Text(_INDENT * indent).append(label(allocation.instance.users[each]))
+    name = Text(_INDENT * indent).append(label(each.name if each.depth else "all"))
+    name.stylize("bold")
+    return name
+
+
+def _bounds_table(allocation: Allocation, rows: Sequence[_Row]) -> list[Table]:
+    """Return guarantees and limits as a table, a row for each resource of a queue or user; nothing where there are none."""
+    table = simple_table("queue, user", "of", title="Guarantees and limits")
+    add_numbers(table, "guarantee", "limit", "held")
+    table.add_column(Text("state"))
+    for indent, each in rows:
+        name = _name(allocation, indent, each)
+        for of, guarantee, limit, held, state in _bounds(allocation, each):
+            table.add_row(name, label(of), *(figure(value, 6) for value in (guarantee, limit, held)), Text(state))
+            name = Text()
+    return [table] if table.row_count else []
+
+
+def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple[str, float | None, float | None, float, str]]:
+    """Yield of what there is a guarantee or a limit: its name, both, what is held, and what follows from it."""
+    if isinstance(each, QueueHoldings):
+        guarantees = {promise.where: promise for promise in each.guarantees}
+        limits = {bound.where: bound for bound in each.limits}
+        for where in dict.fromkeys([*guarantees, *limits]):
+            promise, bound = guarantees.get(where), limits.get(where)
+            states = [_state(promise)] if promise else []
+            if promise and promise.borrowed:
+                states.append(f"{figure(promise.borrowed)} borrowed")
+            if bound and bound.reached:
+                states.append("limit reached")
+            held = promise.held if promise else bound.held if bound else 0.0
+            yield where, promise.amount if promise else None, bound.amount if bound else None, held, ", ".join(states)
+        return
+    instance = allocation.instance
+    own, most, has = instance.guarantees[each], instance.tasks[each], allocation.tasks_per_user[each]
+    if own or np.isfinite(most):
+        states = [_state_of_user(own, has)] if own else []
+        if np.isfinite(most) and allocation.complete[each]:
+            states.append("all run")
+        yield "tasks", own or None, most if np.isfinite(most) else None, has, ", ".join(states)
 
 
 def _lines(cell: str) -> Text:
@@ -154,19 +210,23 @@ def _guarantees(each: QueueHoldings) -> str:
 
 def _guarantee(each: Guaranteed) -> str:
     """Return one guarantee: "8 gpu, met"; "8 gpu, 3 missing"; "8 gpu, uses 5"."""
+    return f"{figure(each.amount, 6)} {each.where}, {_state(each)}"
+
+
+def _state(each: Guaranteed) -> str:
     if not each.met:
-        state = f"{figure(each.missing)} missing"
-    elif each.unused:
-        state = f"uses {figure(each.held)}"
-    else:
-        state = "met"
-    return f"{figure(each.amount, 6)} {each.where}, {state}"
+        return f"{figure(each.missing)} missing"
+    return f"uses {figure(each.held)}" if each.unused else "met"
 
 
 def promised(tasks: float, has: float) -> str:
     """Return the guarantee of a user: "4 tasks, met"; "4 tasks, 1 missing"."""
-    lacking = tasks - has
-    return plural(tasks, "task") + (f", {figure(lacking)} missing" if lacking > 1e-7 * tasks else ", met")
+    return f"{plural(tasks, 'task')}, {_state_of_user(tasks, has)}"
+
+
+def _state_of_user(guarantee: float, has: float) -> str:
+    lacking = guarantee - has
+    return f"{figure(lacking)} missing" if lacking > 1e-7 * guarantee else "met"
 
 
 def _limits(each: QueueHoldings) -> str:

@@ -32,7 +32,7 @@ from fairopt.generators import trees
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import read
 from fairopt.validation import check_whole_number, is_number
-from fairopt.wording import did_you_mean, exactly
+from fairopt.wording import did_you_mean, exactly, written
 
 __all__ = ["GENERATORS", "Generator", "Seed", "constrained", "correlated", "generate", "generator", "google", "google_servers"]
 __all__ += ["gpus", "kesidis", "uniform"]
@@ -121,7 +121,7 @@ def correlated(
         raise Unsupported(f"resources is {resources}; demands for one resource correlate with nothing, so give 2 or more, or use uniform")
     least = -6 / np.pi * np.arcsin(0.5 / (resources - 1))
     if rho < least - 1e-12:
-        raise Unsupported(f"rho is {rho!r}; of {resources} resources any two, the rank correlation is at least {exactly(least)}")
+        raise Unsupported(f"rho is {written(rho)}; of {resources} resources any two, the rank correlation is at least {exactly(least)}")
     rng = np.random.default_rng(seed)
     capacities = rng.uniform(*_CAPACITY, (servers, resources))
     # The square root of the matrix with 1 on and r off the diagonal is a I + b J: its eigenvalues are 1 - r and, once, 1 + (M - 1) r.
@@ -148,7 +148,7 @@ def kesidis(users: int = 2, servers: int = 2, *, spread: float = 0.2, weights: f
         if number % 2:
             raise Unsupported(f"{word} is {number}, and kesidis draws pairs; give an even number")
     if not (is_number(spread) and 0 <= spread < 1):
-        raise Unsupported(f"spread is {spread!r}; give a number >= 0 and < 1")
+        raise Unsupported(f"spread is {written(spread)}; give a number >= 0 and < 1")
     rng, paper = np.random.default_rng(seed), read("kesidis").instances["kesidis"]
     capacities, demands = (
         _mirrored(first * rng.uniform(1 - spread, 1 + spread, (number // 2, 2)))
@@ -206,7 +206,7 @@ def constrained(of: str = "uniform", rate: float = 0.3, *, seed: Seed = 0, **opt
     if of == "constrained":
         raise Unsupported('of is "constrained"; give the generator that draws the instance without constraints')
     if not (is_number(rate) and 0 <= rate <= 1):
-        raise Unsupported(f"rate is {rate!r}; give a number from 0 to 1")
+        raise Unsupported(f"rate is {written(rate)}; give a number from 0 to 1")
     rng = np.random.default_rng(seed)
     instance = generator(of, **options)(rng)
     allowed = instance.eligibility & (rng.random(instance.eligibility.shape) >= rate)
@@ -332,7 +332,7 @@ def _check(**given: Any) -> None:
                 "weights": "the largest weight, >= 1",
                 "rho": "a rank correlation, from -1 to 1",
             }[word]
-            raise Unsupported(f"{word} is {value!r}; give {meaning}")
+            raise Unsupported(f"{word} is {written(value)}; give {meaning}")
 
 
 def _weights(users: int, largest: float, rng: np.random.Generator) -> FloatArray | None:

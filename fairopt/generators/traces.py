@@ -14,6 +14,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.trace import Trace
 from fairopt.validation import check_whole_number, is_number
+from fairopt.wording import written
 
 __all__ = ["generate_trace"]
 
@@ -83,7 +84,7 @@ def generate_trace(*, jobs: int = 19_500, users: int = 565, hours: float = 19.65
     check_whole_number("users", users, 1)
     for word, value, most in (("hours", hours, np.inf), ("diurnal", diurnal, 1.0)):
         if not is_number(value) or not 0 <= value <= most or (word == "hours" and value == 0):
-            raise Unsupported(f"{word} is {value!r}; give a number {'> 0' if word == 'hours' else 'from 0 to 1'}")
+            raise Unsupported(f"{word} is {written(value)}; give a number {'> 0' if word == 'hours' else 'from 0 to 1'}")
     rng = np.random.default_rng(seed)
     length = 3600.0 * hours
     here = np.arange(jobs) < round(_PRESENT * jobs)

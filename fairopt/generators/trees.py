@@ -28,6 +28,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import Instance
 from fairopt.queues import Queue
 from fairopt.validation import check_whole_number, is_number
+from fairopt.wording import written
 
 __all__ = ["OPTIONS", "check_options", "in_queues"]
 
@@ -49,11 +50,11 @@ def check_options(queues: int = 0, depth: int | None = None, guarantees: float =
         check_whole_number("depth", depth, 1, below=below, meaning=", at most one level for each queue" if below else "")
     if not is_number(guarantees) or guarantees < 0:
         raise Unsupported(
-            f"guarantees is {guarantees!r}; give the part of the cluster that is guaranteed, >= 0 (beyond 1: more than there is)"
+            f"guarantees is {written(guarantees)}; give the part of the cluster that is guaranteed, >= 0 (beyond 1: more than there is)"
         )
     if not is_number(limits) or not 0 <= limits <= 1:
         raise Unsupported(
-            f"limits is {limits!r}; give the part of the rest of the cluster that a queue may hold beyond its guarantee, from 0 to 1"
+            f"limits is {written(limits)}; give the part of the rest of the cluster that a queue may hold beyond its guarantee, from 0 to 1"
         )
 
 

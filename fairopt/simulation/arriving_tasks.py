@@ -41,7 +41,7 @@ from fairopt.solving import solve
 from fairopt.specs import read_placement
 from fairopt.studies.workers import check_workers, run
 from fairopt.validation import check_whole_number, is_number
-from fairopt.wording import did_you_mean, exactly, named, plural
+from fairopt.wording import did_you_mean, exactly, named, plural, written
 
 __all__ = ["arrivals"]
 
@@ -119,7 +119,9 @@ def arrivals(
         check_whole_number("a seed", seed, 0)
     check_workers(jobs, "loky", None)
     if until / step > _MOST_POINTS:
-        raise Unsupported(f"step is {step!r}, which makes more than {_MOST_POINTS:,} points until {until!r}; give a larger one, as 0.01")
+        raise Unsupported(
+            f"step is {written(step)}, which makes more than {_MOST_POINTS:,} points until {written(until)}; give a larger one, as 0.01"
+        )
     points = np.unique(np.append(np.arange(0.0, until * (1 - _SAME), step), until))
     cells = [_Cell(k, int(seed), instance, measured, tuple(chosen.values()), carded, points) for k, seed in enumerate(numbers)]
     outcomes: dict[int, _Outcome] = {}
@@ -151,7 +153,7 @@ def _checked(instance: Instance, resource: str, cards: str | None, until: float,
             raise InvalidInstance(f'there is no resource "{name}"{hint}; there are {", ".join(instance.resources)}')
     for word, value in (("until", until), ("step", step)):
         if not (is_number(value) and value > 0):
-            raise Unsupported(f"{word} is {value!r}; give a part of the capacity > 0, as 1.3 for 130 %")
+            raise Unsupported(f"{word} is {written(value)}; give a part of the capacity > 0, as 1.3 for 130 %")
     endless = np.flatnonzero(~np.isfinite(instance.tasks) | (instance.tasks != np.round(instance.tasks)))
     if endless.size:
         number = instance.tasks[endless[0]]

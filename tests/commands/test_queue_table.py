@@ -78,6 +78,48 @@ def test_what_is_missing_and_what_is_not_asked_for(tmp_path: Path) -> None:
     assert row(text, "dan").startswith("dan")  # in the root
 
 
+def test_at_80_columns_no_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guarantees and limits are a table of their own, a row for each resource; each row of both tables is one line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = run("solve", QUEUES).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    names = ["research", "vision", "interns", "ines", "alice", "bob", "language", "carol", "dan"]
+    names += ["teaching", "course-1", "course-2", "guests", "visitor", "all"]
+    assert [name.strip() for name in tree_of(text)] == names
+    assert len(text.split("queue, user")[1].split("\n\n")[0].splitlines()) == 2 + len(names)
+    bounds = text.split("Guarantees and limits")[1].split("\n\n")[0].splitlines()[3:]
+    assert [" ".join(line.split()) for line in bounds] == [
+        "research gpu 32 44 met, 12 borrowed",
+        "vision gpu on model = A100 8 24 20 met, 12 borrowed",
+        "interns gpu 4 4 limit reached",
+        "ines tasks 20 4",
+        "language gpu 12 19.8462 met, 7.85 borrowed",
+        "carol tasks 1 4.96154 met",
+        "teaching gpu 8 16 12 met, 4 borrowed",
+        "course-1 tasks 60 12",
+        "course-2 tasks 12 6",
+    ]
+    assert "borrowed: held beyond the guarantee." in flat(text)
+
+
+def test_a_narrow_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """9 of 10 GPUs are guaranteed to a, 6 to b; c uses 1 of its 2 cores, which is all that its user has tasks for."""
+    monkeypatch.setenv("COLUMNS", "60")
+    queues = [fo.Queue("a", guarantee={"gpu": 9}), fo.Queue("b", guarantee={"gpu": 6}), fo.Queue("c", guarantee={"cpu": 2})]
+    instance = fo.Instance(
+        *([[10, 4]], [[1, 0], [1, 0], [0, 1]]),
+        tasks=[np.inf, np.inf, 1],
+        resources=["gpu", "cpu"],
+        queues=queues,
+        queue_of=["a", "b", "c"],
+    )
+    fo.save(instance, tmp_path / "tree.yaml")
+    bounds = run("solve", tmp_path / "tree.yaml").stdout.split("Guarantees and limits")[1].split("\n\n")[0]
+    assert row(bounds, "a").split() == ["a", "gpu", "9", "6", "3", "missing"]
+    assert row(bounds, "c").split() == ["c", "cpu", "2", "1", "uses", "1"]
+    assert row(bounds, "user-3").split() == ["user-3", "tasks", "1", "1", "all", "run"]
+
+
 def test_a_page_of_100_columns_is_not_wider(tmp_path: Path) -> None:
     """Cells are folded, numbers are not."""
     run("solve", QUEUES, "-o", tmp_path / "page.txt")
