@@ -186,7 +186,7 @@ class TreeFilling:
         limits : ShareLimits
             Of the program of the part.
         """
-        full = limits.left(shares.users) <= _SAME * limits.bounds
+        full = limits.left(shares.users) <= 2 * _SAME * limits.bounds  # twice: a guarantee may have been raised by as much (`Part.limits`)
         rising = part.users & members & ~limits.users_of(full)
         return TreeCourse(self, part, shares, rising, _LEAST * most, limits)
 

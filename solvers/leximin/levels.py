@@ -28,7 +28,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -298,6 +298,9 @@ def solve_levels(program: Program, per_level: FloatArray, solver: LevelSolver, g
     return Solution(exactly(program, per_level, x, course.start), stages)
 
 
+Guess: TypeAlias = Callable[[Course, float, float, FloatArray], tuple[FloatArray, FloatArray] | None]
+
+
 def raise_levels(
     x: FloatArray,
     solver: LevelSolver,
@@ -305,19 +308,20 @@ def raise_levels(
     settle_at: float,
     known: tuple[Stage, ...],
     part: int = 0,
-    guess: Callable[[FloatArray], FloatArray | None] = lambda _: None,
+    guess: Guess = lambda *_: None,
 ) -> tuple[FloatArray, Course, tuple[Stage, ...]]:
     """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``.
 
-    ``guess`` returns a feasible point with given levels, (users,), or None: where it has one, a change of rates needs no program.
+    ``guess`` may find a point without a program: given the course, the t of now, that of the next change of rates, and the last point, it
+    returns a feasible point, (pairs,), that has at least the levels of the course at the change, with its levels, (users,); or None.
     """
     course, stages = goal.begin(), list(known)
     point: FloatArray | None = None  # the levels of x
     while course.rising.any():
         change, users = goal.event(course)
         known_to_be_reached = bool(point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all())
-        if not known_to_be_reached and change < np.inf and (guessed := guess(course.at(change))) is not None:
-            known_to_be_reached, x, point = True, guessed, course.at(change)
+        if not known_to_be_reached and change < np.inf and (guessed := guess(course, goal.now, change, x)) is not None:
+            known_to_be_reached, (x, point) = True, guessed
         if not known_to_be_reached:
             step = solver.step(course, stages)
             x, point = step.x, step.levels

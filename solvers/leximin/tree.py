@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage
@@ -18,6 +19,9 @@ from fairopt.program.tree_filling import TreeCourse, TreeFilling
 from fairopt.solvers.leximin.levels import Course, LevelSolver, exactly, raise_levels
 
 __all__ = ["TreeGoal", "solve_tree"]
+
+_ROUNDS = 8  # in which users get what they lack where a point is guessed
+_FURTHER = 4.0  # how much further the next such point looks
 
 
 class TreeGoal:
@@ -76,7 +80,7 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
         way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
         if way.rising.any():
             level_goal = TreeGoal(way)
-            x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number, _Even(of_part))
+            x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number, _Guess(of_part))
             x = exactly(program, per_level, x, course.start)
         shares = way.shares
         before = x
@@ -84,19 +88,65 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
     return Solution(x, stages, parts=tuple(ends))
 
 
-class _Even:
-    """Points on which each user is on all its servers, on each as far as it could be alone there. Half a cluster is often divided so."""
+class _Guess:
+    """Points that are found without a program; much of a filling leaves the cluster half empty.
+
+    First each user is on all its servers, on each as far as it could be alone there. Else users go on from the last point: they get what
+    they lack in `_ROUNDS` rounds, on each server as far as there is room for them. Each point that is found lets the next one be further
+    ahead than the change of rates that is asked for: it serves for the changes on the way.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        largest = program.largest()
-        most = program.per_user(largest * program.utilities)[program.pair_users]
-        self.slices = np.divide(largest, most, out=np.zeros(largest.size), where=most > 0)
+        self.even = _slices(program, program.largest())
+        rows = ~ShareLimits.of(program).rows  # of the others the course knows that shares are within them
+        self.matrix, self.bounds = sp.csr_array(program.limits.matrix[rows]), program.limits.bounds[rows]
+        self.by_pair = sp.csr_array(self.matrix.T)
+        self.measured = bool((np.diff(self.by_pair.indptr) > 0).all())  # has each pair such a row, so that its room can be told?
+        self.ahead = 1.0
 
-    def __call__(self, shares: FloatArray) -> FloatArray | None:
-        """Return the point with these shares, None where it is not feasible."""
-        x = self.slices * shares[self.program.pair_users]
-        return x if (self.program.limits.matrix @ x <= self.program.limits.bounds).all() else None
+    def __call__(self, course: Course, now: float, change: float, x: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Return a point with the shares of the course at the change, or beyond, and these shares; None where none is found.
+
+        x is feasible; it has the shares of the course ``now``.
+        """
+        for ahead in (self.ahead, 1.0) if self.ahead > 1 else (1.0,):
+            shares = course.at(now + ahead * (change - now)) if ahead > 1 else course.at(change)
+            found = self._point(shares, x)
+            if found is not None:
+                self.ahead = ahead * _FURTHER
+                return found, shares
+        self.ahead = 1.0
+        return None
+
+    def _point(self, shares: FloatArray, x: FloatArray) -> FloatArray | None:
+        even = self.even * shares[self.program.pair_users]
+        if self._fits(even):
+            return even
+        return self._onwards(shares, x) if self.measured else None
+
+    def _fits(self, x: FloatArray) -> bool:
+        return bool((self.matrix @ x <= self.bounds).all())
+
+    def _onwards(self, shares: FloatArray, x: FloatArray) -> FloatArray | None:
+        program, users = self.program, self.program.pair_users
+        has = program.per_user(x * program.utilities)
+        x = x * np.divide(shares, has, out=np.ones(has.size), where=has > shares)[users]
+        lacks = np.maximum(shares - has, 0.0)
+        for _ in range(_ROUNDS):
+            left = np.maximum(self.bounds - self.matrix @ x, 0.0)
+            room = np.minimum.reduceat(left[self.by_pair.indices] / self.by_pair.data, self.by_pair.indptr[:-1])
+            slices = _slices(program, room)
+            if (program.per_user(slices)[lacks > 0] == 0).any():
+                return None
+            x = x + slices * lacks[users] / _ROUNDS
+        return x if self._fits(x) else None
+
+
+def _slices(program: Program, room: FloatArray) -> FloatArray:
+    """Return x for a share of 1, divided over the servers of each user by the ``room`` of its pairs, (pairs,)."""
+    most = program.per_user(room * program.utilities)[program.pair_users]
+    return np.divide(room, most, out=np.zeros(room.size), where=most > 0)
 
 
 def _with_guarantees(program: Program, extra: Limits, names: tuple[str, ...]) -> Program:

@@ -93,3 +93,28 @@ def test_siblings_wait_under_a_clamp() -> None:
     tasks, worst, _, _ = filled(instance, guarantees="clamp")
     assert tasks == pytest.approx([2, 6])
     assert worst <= 1e-12
+
+
+def test_guarantees_that_even_slices_do_not_fit_take_no_program() -> None:
+    """One server of 8 that both may use, one of 8 for the second alone; guaranteed are 5 and 7.
+
+    Half of the second's 7 would be on the first server, with the 5 of the other. Where users go on as far as there is room, the second has
+    most on its own server.
+    """
+    queues = [fo.Queue("a", guarantee={"gpu": 5}), fo.Queue("b", guarantee={"gpu": 7})]
+    instance = fo.Instance([[8], [8]], [[1], [1]], eligibility=[[1, 0], [1, 1]], queues=queues, queue_of=["a", "b"], resources=["gpu"])
+    tasks, worst, made, _ = filled(instance)
+    assert tasks == pytest.approx([7, 9])
+    assert worst <= 1e-12
+    assert [plain.asked for plain in made] == [0, 1]
+
+
+def test_a_met_guarantee_of_a_parent_stops_nobody_twice() -> None:
+    """What is guaranteed to the child is all that its parent is guaranteed: in the parent's part nobody rises, and no time passes."""
+    queues = [fo.Queue("a", guarantee={"gpu": 3}), fo.Queue("b", "a", guarantee={"gpu": 3})]
+    instance = fo.Instance([[8]], [[1], [1], [1]], queues=queues, queue_of=["b", "b", None], resources=["gpu"])
+    tasks, worst, made, stages = filled(instance)
+    assert tasks == pytest.approx([2.75, 2.75, 2.5])
+    assert worst <= 1e-12
+    assert [stage.part for stage in stages] == [0, 2]
+    assert len(made) == 2

@@ -13,7 +13,7 @@ from fairopt.solvers.via_highs import tree
 def instance() -> fo.Instance:
     """60 users in 6 queues with limits on 20 distinct servers."""
     rng = np.random.default_rng(7)
-    queues = [fo.Queue(f"q{k}", weight=float(1 + k), limit={"cpu": 12.0 + 4 * k}) for k in range(6)]
+    queues = [fo.Queue(f"q{k}", weight=float(1 + k), limit={"cpu": 16.0 + 8 * k}) for k in range(6)]
     return fo.Instance(
         rng.uniform(4, 12, (20, 2)),
         rng.uniform(0.2, 2, (60, 2)),
