@@ -133,8 +133,8 @@ def audit(
 ) -> Audit:
     """Test which properties an allocation has, and by how many tasks the others fail.
 
-    Where users are in a tree of queues, sharing incentive and envy are asked among the users of each queue, and Pareto optimality within
-    the limits of queues.
+    In a tree of queues, sharing incentive and envy are asked among the children of each queue, which are users and queues; queues lie
+    as well as users; and Pareto optimality is asked within the limits of queues.
 
     Parameters
     ----------

@@ -12,7 +12,8 @@ Let x[n,i] be the tasks, C[r] = sum_i counts[i] c[i,r], and phi the weights.
       min(T[n], sum_i min_r phi[n] / phi[m] x[m,i] d[m,r] / d[n,r]) - x[n],
 
   and under time division with sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count. If n has a parallelism, it
-  fills that many servers at most, the fastest first.
+  fills that many servers at most, the fastest first. In a tree of queues the users of one queue are compared, and what m holds within a
+  guarantee of its own does not count.
 * *Use* of a resource: the sum over servers and users of x[n,i] d[n,r], as a part of C[r]; under time division, the part of the time of all
   servers.
 
@@ -43,6 +44,7 @@ from fairopt.wording import contrast
 __all__ = [
     "Envy",
     "Violation",
+    "beyond_guarantees",
     "cluster_use",
     "could_run_with",
     "dominant_shares",
@@ -216,7 +218,7 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
         raise Unsupported("envy has no meaning under time division with weights per resource: give one weight per user, or use rdm")
     instance, held = allocation.instance, allocation.tasks_per_user
     idle, node = ~takes_part(instance), instance.tree.user_node
-    for first, would in with_what_others_hold(allocation):
+    for first, would in with_what_others_hold(allocation, beyond_guarantees(allocation)):
         users = np.arange(first, first + len(would))
         envy = np.minimum(would, instance.tasks[users, None]) - held[users, None]
         envy[idle[users]] = 0.0
@@ -225,17 +227,29 @@ def _envy(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
         yield first, np.where(envy > _NONE * would, envy, 0.0)
 
 
-def with_what_others_hold(allocation: Allocation) -> Iterator[tuple[int, FloatArray]]:
-    """Yield, for each block of users n, its first user and the tasks that n could run with the scaled holdings of m, (block, users)."""
+def beyond_guarantees(allocation: Allocation) -> FloatArray:
+    """Return the tasks of each user beyond its own guarantee, (users, servers); the guaranteed part is the same on all its servers."""
+    own, has = allocation.instance.guarantees, allocation.tasks_per_user
+    if not own.any():
+        return allocation.tasks
+    part = np.divide(own, has, out=np.zeros(has.size), where=has > 0)
+    return np.asarray(allocation.tasks * (1.0 - np.minimum(part, 1.0))[:, None])
+
+
+def with_what_others_hold(allocation: Allocation, tasks: FloatArray | None = None) -> Iterator[tuple[int, FloatArray]]:
+    """Yield, for each block of users n, its first user and the tasks that n could run with the scaled holdings of m, (block, users).
+
+    ``tasks``, (users, servers), are those that users hold for others to envy; default: all.
+    """
     instance = allocation.instance
     number = instance.n_users
     size = max(1, _BLOCK // (number * (instance.n_servers if np.isfinite(instance.parallelism).any() else 1)))
     for first in range(0, number, size):
-        yield first, _would_run(allocation, slice(first, min(first + size, number)))
+        yield first, _would_run(allocation, slice(first, min(first + size, number)), tasks)
 
 
-def _would_run(allocation: Allocation, block: slice) -> FloatArray:
-    instance, x = allocation.instance, allocation.tasks
+def _would_run(allocation: Allocation, block: slice, tasks: FloatArray | None = None) -> FloatArray:
+    instance, x = allocation.instance, allocation.tasks if tasks is None else tasks
     rates = instance.rates if allocation.sharing == "tdm" else None
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     would = np.zeros((block.stop - block.start, instance.n_users))

@@ -21,13 +21,14 @@ __all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_rows", "queue_limits
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A limit of a queue: its users, its servers, its resource, its bound."""
+    """A limit of a queue: its users, its servers, its resource, its bound. A ``lending`` limit is one of everybody outside the queue."""
 
     name: str
     users: BoolArray
     servers: BoolArray
     resource: int
     bound: float
+    lending: bool = False
 
 
 def limit_rows(instance: Instance) -> Iterator[Row]:
@@ -44,7 +45,7 @@ def limit_rows(instance: Instance) -> Iterator[Row]:
             for r, lent in _by_resource(instance, quota.lending_limit):
                 kept = max(quota.guarantee[instance.resources[r]] - lent, 0.0)
                 left = max(float(capacity[r]) - kept, 0.0)
-                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left)
+                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left, lending=True)
 
 
 def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:

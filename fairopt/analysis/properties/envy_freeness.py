@@ -6,18 +6,25 @@ The envy of user n towards user m is
 
 tasks, counted server by server. Under time division, the sum is sum_i phi[n] / phi[m] x[m,i] gamma[n,i] / gamma[m,i]. Parts of tasks count.
 A user with a parallelism fills at most that many servers (Khamse-Ashari et al. 2017, section II-A, server by server;
-`fairopt.analysis.measures`). In a tree of queues the users of each queue are compared with each other.
+`fairopt.analysis.measures`).
+
+In a tree of queues the children of one queue (or of the root) are compared with each other: its users, and the queues in it with everything
+below them. A queue envies a sibling if, with what the sibling holds, scaled by weight, nobody below it would lose and somebody would gain;
+the envy is the sum of the gains (`fairopt.analysis.properties.siblings`). Nobody envies what a sibling holds within its guarantee, and
+siblings of other tiers are not compared.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from fairopt.analysis.measures import envy_applies, with_what_others_hold
+from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
+from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray, safe_ratio
 from fairopt.wording import figure, joined, plural
@@ -35,8 +42,8 @@ def check(case: Case) -> Verdict:
     if case.tangled:
         return does_not_apply(NAME, TANGLED)
     best, pair, enviers = 0.0, (0, 0), 0
-    node = instance.tree.user_node
-    for first, would in with_what_others_hold(case.allocation) if case.worth is None else _by_worth(case):
+    node, beyond = instance.tree.user_node, beyond_guarantees(case.allocation)
+    for first, would in with_what_others_hold(case.allocation, beyond) if case.worth is None else _by_worth(case, beyond):
         users = np.arange(first, first + len(would))
         envy = (would if case.worth is not None else np.minimum(would, instance.tasks[users, None])) - case.value[users, None]
         envy[np.arange(users.size), users] = 0.0
@@ -47,8 +54,12 @@ def check(case: Case) -> Verdict:
         worst = np.unravel_index(envy.argmax(), envy.shape)
         if envy[worst] > best:
             best, pair = float(envy[worst]), (int(users[worst[0]]), int(worst[1]))
+    if instance.queues:
+        of_queues = _among_queues(case)
+        if of_queues.violation >= best if of_queues.holds is False else of_queues.holds is None and not enviers:
+            return of_queues
     if not enviers:
-        whose = "another user of the same queue" if instance.queues else "another"
+        whose = "another user of the same queue, and no queue with what a sibling" if instance.queues else "another"
         return holds(NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.")
     n, m = pair
     held = case.allocation.tasks[m]
@@ -74,10 +85,48 @@ def check(case: Case) -> Verdict:
     )
 
 
-def _by_worth(case: Case) -> Iterator[tuple[int, FloatArray]]:
+def _among_queues(case: Case) -> Verdict:
+    """Compute the envy among siblings of which one is a queue."""
+    if case.instance.weights.ndim == 2:
+        return holds(NAME, "")
+    families, end = Families(case), case.deadline()
+    found: list[tuple[float, Child, Child]] = []
+    for _, everybody in families.families():
+        children = [child for child in everybody if child.weight > 0]
+        if not any(child.is_queue for child in children):
+            continue
+        bundles = [families.held(child) - families.promised(child) for child in children]
+        for child in children:
+            if time.monotonic() > end:
+                return does_not_apply(NAME, "Undecided: not all queues were compared until time was up.")
+            gains = [
+                families.gain(child, bundle * (child.weight / other.weight))
+                if other is not child and (child.is_queue or other.is_queue) and other.tier == child.tier
+                else 0.0
+                for other, bundle in zip(children, bundles, strict=True)
+            ]
+            most = int(np.argmax(gains))
+            if gains[most] > families.slack(child):
+                found.append((gains[most], child, children[most]))
+    if not found:
+        return holds(NAME, "")
+    envy, child, other = max(found, key=lambda each: each[0])
+    of, has = named_child(case, other), families.value(child)
+    scale = "" if child.weight == other.weight else f", times {figure(child.weight, 6)}/{figure(other.weight, 6)} for the weights"
+    beyond = " beyond its guarantee" if families.promised(other).any() else ""
+    nobody = ", and nobody below it would run less" if child.is_queue else ""
+    witness = Witness(
+        f"{named_child(case, child, first=True)} runs {plural(has, 'task')}. With what {of} holds{beyond}{scale} it would run "
+        f"{figure(has + envy, 6)}{nobody}.",
+        tuple(case.instance.users[n] for n in (*child.users, *other.users)),
+    )
+    return violated(NAME, envy, f"{plural(len(found), 'queue or user envies', 'queues or users envy')} a sibling.", witness)
+
+
+def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Do the same as `with_what_others_hold` where worth differs between servers; user by user, as each has its own order of servers."""
     assert case.worth is not None
-    instance, x = case.instance, case.allocation.tasks
+    instance, x = case.instance, beyond
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     for n in case.members:
         scale = weights[n] / weights

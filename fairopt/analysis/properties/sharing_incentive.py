@@ -9,15 +9,24 @@ tasks; under time division, phi[n] / sum_m phi[m] gamma[n,i] on each server i (K
 "uniform"). A user with limited parallelism uses the fastest servers of its slice. The violation is the number of tasks that a user lacks;
 parts of tasks count.
 
-In a tree of queues the slice of a user is that of what the users of its queue hold together on each server. A user with a guarantee of its
-own may hold more than others.
+In a tree of queues each child c of a queue v (a user, or a queue with everything below it) has a slice of what v holds, the children of the
+root of the whole cluster. What its siblings hold within their guarantees, and what siblings of other tiers hold, is set aside:
+
+    slice of c = phi[c] / sum of phi over siblings of its tier, c included, of max(0, what v holds - what is set aside).
+
+With its slice nobody may be better off than now; a queue is better off if nobody below it loses and somebody gains
+(`fairopt.analysis.properties.siblings`). One resource on one server: the filling gives everybody its slice, with ``guarantees="surplus"``
+and with ``"clamp"``. (The share by weight of what is left beside *all* guarantees, and its own guarantee on top, is no less.)
 """
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from fairopt.analysis.properties.case import TANGLED, Case
+from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.instance import FloatArray
 from fairopt.wording import figure, joined, plural
@@ -79,32 +88,35 @@ def _slices(case: Case) -> FloatArray:
 
 
 def _among_siblings(case: Case) -> Verdict:
-    """Compare what every user of a queue runs with what its slice of what they all hold could run."""
-    instance, x = case.instance, case.allocation.tasks
-    if case.sharing == "tdm" or instance.weights.ndim == 2:
-        return does_not_apply(NAME, "Does not apply: in a tree of queues it is about resources, with one weight for each user.")
-    node = instance.tree.user_node
-    slices = np.zeros(instance.eligibility.shape)
-    for v in np.unique(node):
-        users = np.flatnonzero((node == v) & case.part & (instance.weights > 0))
-        together = instance.weights[users].sum()
-        held = x[users].T @ instance.demands[users]
-        for user in users:
-            asks = instance.demands[user] > 0
-            slices[user] = (held[:, asks] / instance.demands[user, asks]).min(axis=1) * instance.weights[user] / together
-    slices = np.where(instance.eligibility, slices, 0.0)
-    owed = case.at_most(slices)
-    lack = np.where(case.part, owed - case.value, 0.0)
-    below = np.flatnonzero(lack > case.slack)
-    if not below.size:
-        return holds(NAME, "Everyone runs at least what its weighted slice of what the users of its queue hold could run.")
-    n = int(below[lack[below].argmax()])
-    whose = instance.tree.name(int(node[n])) if instance.queues else "the cluster"
-    weight, together = instance.weights[n], instance.weights[node == node[n]].sum()
+    """Compare what every child of a queue runs with what its slice of what the queue holds could run."""
+    if case.instance.weights.ndim == 2:
+        return does_not_apply(NAME, "Does not apply: in a tree of queues it is about one weight for each user.")
+    families, end, tree = Families(case), case.deadline(), case.instance.tree
+    found: list[tuple[float, int, Child, list[Child]]] = []
+    asked = 0
+    for node, children in families.families():
+        for child in children:
+            if time.monotonic() > end:
+                return does_not_apply(NAME, f"Undecided: {plural(asked, 'user or queue', 'users and queues')} compared until time was up.")
+            if child.weight == 0:
+                continue
+            asked += 1
+            lack = families.gain(child, families.slice_of(node, child, children))
+            if lack > families.slack(child):
+                found.append((lack, node, child, children))
+    if not found:
+        return holds(NAME, "Everyone runs at least what a weighted slice of what its queue holds could run, and so does every queue.")
+    lack, node, child, children = max(found, key=lambda each: each[0])
+    together = sum(other.weight for other in children if other.tier == child.tier)
+    set_aside = any(families.promised(other).any() or other.tier != child.tier for other in children if other is not child)
+    of = f"what {tree.name(node)} holds" if node else "the cluster"
+    has = families.value(child)
+    beside = ", beside the guarantees and other tiers of its siblings," if set_aside else ""
+    nobody = ", and nobody below it would run less" if child.is_queue else ""
     witness = Witness(
-        f"{case.name(n)} runs {plural(case.value[n], 'task')}; {figure(weight, 6)}/{figure(together, 6)}, by weight, of what the users of "
-        f"{whose} hold on each server would run {figure(owed[n], 6)}.",
-        (instance.users[n],),
+        f"{named_child(case, child, first=True)} runs {plural(has, 'task')}; {figure(child.weight, 6)}/{figure(together, 6)}, "
+        f"by weight, of {of} on each server{beside} would run {figure(has + lack, 6)}{nobody}.",
+        tuple(case.instance.users[n] for n in child.users),
     )
-    number = plural(below.size, "user runs", "users run")
-    return violated(NAME, lack[n], f"{number} less than a weighted slice of what the users of its queue hold.", witness)
+    number = plural(len(found), "user or queue runs", "users or queues run")
+    return violated(NAME, lack, f"{number} less than a weighted slice of what the queue above holds could run.", witness)

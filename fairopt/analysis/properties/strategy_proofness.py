@@ -14,12 +14,17 @@ of its true tasks: at most T[n], and whole tasks if the allocation is of whole t
 Systematic lies are tried first; if there are too many, some are chosen at random. A local search with decreasing steps follows, around the
 best lies. ``effort`` is the number of lies tried in all; a few more are tried to write the best lie with fewer digits. The same seed tries
 the same lies with any number of workers, unless the search reaches its time limit.
+
+*Queues lie too.* In a tree of queues a queue with several users may declare for all of them: more or less of a resource, all demands
+scaled, or one user without tasks. A quarter of the effort goes to such lies. Each lie of a user is also a lie of every queue that the user
+is below. A lie pays a queue if its users, with what they are given together, can run as much of their true tasks as without the lie, each
+of them, and some can run more (`fairopt.analysis.properties.siblings`). Whole tasks of queues are not judged.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +32,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import TANGLED, Case, quietly
+from fairopt.analysis.properties.siblings import Child, Families, named_child
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
@@ -42,6 +48,8 @@ _SYSTEMATIC = 0.6  # of the effort
 _ROUND = 4  # lies in one round of the local search
 _BEST = 2  # the best lies, from which a round starts
 _STEP = (0.5, 0.01)  # first and last step of the local search, in logarithms of the declared numbers
+_OF_QUEUES = 4  # one part in so many of the effort goes to lies of queues
+_SAME = 1e-9  # relative
 _AS_GOOD = 0.999  # part of the largest gain that a lie with fewer digits must reach
 
 
@@ -93,6 +101,21 @@ class Lie:
         return joined(parts, 6)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """What the queue at a node declares for users below it, and how that is said."""
+
+    node: int
+    lies: tuple[Lie, ...]
+    said: str
+
+    def told(self, instance: Instance) -> Instance:
+        """Return the instance as declared."""
+        for lie in self.lies:
+            instance = lie.told(instance)
+        return instance
+
+
 def check(case: Case) -> Verdict:
     """Search for a lie that pays."""
     allocation = case.allocation
@@ -111,11 +134,14 @@ def check(case: Case) -> Verdict:
     search.try_all(search.systematic(liars))
     search.local()
     search.rounded()
+    search.try_all(search.of_queues())
     if search.tried == 0:
         return does_not_apply(NAME, f"Undecided: no lie could be tried{f' ({search.failed})' if search.failed else ''}.", 0)
-    paid = search.paid()
+    paid, of_queue = search.paid(), search.paid_to_a_queue()
     lies = f"{plural(search.tried, 'lie')} tried, seed {case.seed}"
     ended = ", until time was up" if search.late else ""
+    if of_queue is not None and (not paid or of_queue[0] > paid[0][0] * (1 + _SAME)):
+        return _of_queue(case, search, *of_queue, f"the best of {lies}{ended}")
     if not paid:
         statement = f"No profitable lie found by {lies}{ended}: a search, not a proof."
         return Verdict(NAME, True, 0.0, statement, searched=search.tried, not_found=f"no lie found ({search.tried:,} tried)")
@@ -134,6 +160,22 @@ def check(case: Case) -> Verdict:
     return violated(NAME, gain, f"A lie pays: the best of {lies}{ended}.", witness, search.tried)
 
 
+def _of_queue(case: Case, search: _Search, gain: float, lie: Lie | Joint, node: int, of: str) -> Verdict:
+    """Return the verdict on a lie that pays a queue."""
+    answer, queue = _ask(case.allocation, lie, None), search.families.queue(node)
+    assert not isinstance(answer, FairoptError)
+    said = lie.said if isinstance(lie, Joint) else f"says of {case.name(lie.n)} that {lie.words(case.instance)}"
+    honest = search.families.value(queue)
+    witness = Witness(
+        f"{named_child(case, queue, first=True)} {said}. With what its users are given then they run {figure(honest + gain, 6)} of their "
+        f"own tasks instead of {figure(honest, 6)}, and none of them runs less.",
+        tuple(case.instance.users[n] for n in queue.users),
+        tasks=answer,
+        instance=lie.told(case.instance),
+    )
+    return violated(NAME, gain, f"A lie pays a queue: {of}.", witness, search.tried)
+
+
 class _Search:
     """The lies tried so far, and what each gained."""
 
@@ -143,8 +185,16 @@ class _Search:
         self.end = case.deadline()
         self.tried, self.failed, self.late = 0, "", False
         self.found: list[tuple[float, Lie]] = []
+        self.families = Families(case)
+        self.queues = (
+            []
+            if case.whole
+            else [queue for queue in map(self.families.queue, range(1, case.instance.tree.n_nodes)) if queue.users.size > 1]
+        )
+        self.effort = case.effort - (case.effort // _OF_QUEUES if self.queues else 0)
+        self.found_of_queues: list[tuple[float, Lie | Joint, int]] = []
 
-    def try_all(self, lies: list[Lie]) -> None:
+    def try_all(self, lies: Sequence[Lie | Joint]) -> None:
         """Make the allocation again with each lie."""
         from joblib import delayed, effective_n_jobs
 
@@ -162,7 +212,9 @@ class _Search:
                         self.failed = str(answer)
                         continue
                     self.tried += 1
-                    self.found.append((self._runs(lie, answer) - float(case.value[lie.n]), lie))
+                    if isinstance(lie, Lie):
+                        self.found.append((self._runs(lie, answer) - float(case.value[lie.n]), lie))
+                    self._judge_queues(lie, answer)
 
     def _runs(self, lie: Lie, answer: FloatArray) -> float:
         """Return the worth of the true tasks that the liar can run."""
@@ -181,15 +233,52 @@ class _Search:
         table[n] = runs
         return float(case.at_most(table)[n])
 
+    def _judge_queues(self, lie: Lie | Joint, answer: FloatArray) -> None:
+        """Note what each queue gains whose users lie."""
+        told, families = None, self.families
+        for queue in self.queues:
+            if (isinstance(lie, Joint) and lie.node == queue.node) or (
+                isinstance(lie, Lie) and self.case.instance.tree.below[queue.node, lie.n]
+            ):
+                told = told or lie.told(self.case.instance)
+                gain = families.gain(queue, families.of_users(queue.users, answer, told))
+                if gain > families.slack(queue):
+                    self.found_of_queues.append((gain, lie, queue.node))
+
+    def paid_to_a_queue(self) -> tuple[float, Lie | Joint, int] | None:
+        """Return the best lie that paid a queue."""
+        return max(self.found_of_queues, key=lambda found: found[0], default=None)
+
     # Lies ------------------------------------------------------------------------------------------------------------------------
 
     def systematic(self, liars: np.ndarray) -> list[Lie]:
         """Return simple lies of every user; if they exceed the effort, a random choice of them."""
         lies = [lie for n in liars[: self.case.effort * 50] for lie in self._simple(int(n))]
-        most = max(1, int(self.case.effort * _SYSTEMATIC))
+        most = max(1, int(self.effort * _SYSTEMATIC))
         if len(lies) <= most:
             return lies
         return [lies[j] for j in np.sort(self.rng.choice(len(lies), most, replace=False))]
+
+    def of_queues(self) -> list[Joint]:
+        """Return lies that queues tell for all their users; if they exceed their part of the effort, a random choice of them."""
+        lies = [lie for queue in self.queues for lie in self._joint(queue)]
+        most = self.case.effort // _OF_QUEUES
+        return lies if len(lies) <= most else [lies[j] for j in np.sort(self.rng.choice(len(lies), most, replace=False))]
+
+    def _joint(self, queue: Child) -> Iterator[Joint]:
+        instance = self.case.instance
+        if instance.rates_per_server is None:
+            for factor in (0.5, 2.0):
+                for r in np.flatnonzero((instance.demands[queue.users] > 0).any(axis=0)):
+                    asking = queue.users[instance.demands[queue.users, r] > 0]
+                    rows = [_with_row(instance.demands[n], int(r), instance.demands[n, r] * factor) for n in asking]
+                    said = f"says that each task takes {figure(factor)} times its {instance.resources[r]}"
+                    yield Joint(queue.node, tuple(Lie(int(n), demand=row) for n, row in zip(asking, rows, strict=True)), said)
+                lies = tuple(Lie(int(n), demand=instance.demands[n] * factor) for n in queue.users)
+                yield Joint(queue.node, lies, f"says that each task takes {figure(factor)} times what it takes")
+        for n in queue.users:
+            if instance.guarantees[n] == 0:
+                yield Joint(queue.node, (Lie(int(n), tasks=0.0),), f"says that {self.case.name(int(n))} has no tasks")
 
     def _simple(self, n: int) -> Iterator[Lie]:
         instance = self.case.instance
@@ -230,10 +319,10 @@ class _Search:
     def local(self) -> None:
         """Change the best lies a little, in rounds of decreasing steps: the maximum of the gain is often sharp."""
         first = self.tried
-        while not self.late and self.found and self.tried < self.case.effort:
+        while not self.late and self.found and self.tried < self.effort:
             before = self.tried
-            number = min(_ROUND, self.case.effort - before)
-            step = _STEP[0] * (_STEP[1] / _STEP[0]) ** ((before - first) / (self.case.effort - first))
+            number = min(_ROUND, self.effort - before)
+            step = _STEP[0] * (_STEP[1] / _STEP[0]) ** ((before - first) / (self.effort - first))
             best = self._best()
             self.try_all([self._changed(best[j % len(best)], step) for j in range(number)])
             if self.tried == before:
@@ -298,7 +387,7 @@ class _Search:
         return replace(lie, demand=moved) if own is None else replace(lie, rates=moved)
 
 
-def _ask(allocation: Allocation, lie: Lie, time_limit: float | None) -> FloatArray | FairoptError:
+def _ask(allocation: Allocation, lie: Lie | Joint, time_limit: float | None) -> FloatArray | FairoptError:
     try:
         with quietly():
             return rerun(allocation, lie.told(allocation.instance), time_limit=time_limit).tasks.copy()

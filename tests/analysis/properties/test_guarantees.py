@@ -64,8 +64,11 @@ def test_guarantees_are_tested_where_there_is_a_tree() -> None:
 
 
 def test_envy_is_asked_among_the_users_of_a_queue() -> None:
-    """1 task for a1, 3 for a2, 6 for b: a1 envies a2 by 2 tasks, not b by 5. By weights 1 and 3 it envies nobody."""
-    queues = [fo.Queue("a"), fo.Queue("b")]
+    """1 task for a1, 3 for a2, 6 for b: a1 envies a2 by 2 tasks, not b by 5. By weights 1 and 3 it envies nobody.
+
+    By weights 4 and 6 the queues have the same.
+    """
+    queues = [fo.Queue("a", weight=4), fo.Queue("b", weight=6)]
     verdict = fo.audit(tree([1, 3, 6], queues, ["a", "a", "b"]), "envy-freeness")["envy-freeness"]
     assert verdict.holds is False
     assert verdict.violation == pytest.approx(2)
@@ -77,10 +80,11 @@ def test_envy_is_asked_among_the_users_of_a_queue() -> None:
 
 def test_a_slice_is_one_of_what_the_queue_holds() -> None:
     """The users of a hold 4 GPUs: half of them is 2, and a1 has 1. Of the cluster each would have 3 1/3."""
-    verdict = fo.audit(tree([1, 3, 6], [fo.Queue("a"), fo.Queue("b")], ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"]
+    queues = [fo.Queue("a", weight=4), fo.Queue("b", weight=6)]
+    verdict = fo.audit(tree([1, 3, 6], queues, ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"]
     assert verdict.holds is False
     assert verdict.violation == pytest.approx(1)
-    assert fo.audit(tree([2, 2, 6], [fo.Queue("a"), fo.Queue("b")], ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"].holds
+    assert fo.audit(tree([2, 2, 6], queues, ["a", "a", "b"]), "sharing-incentive")["sharing-incentive"].holds
 
 
 def test_what_a_limit_keeps_idle_is_not_wasted() -> None:

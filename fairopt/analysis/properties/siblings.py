@@ -1,0 +1,252 @@
+r"""Children of one queue as agents: users, and queues with everything below them.
+
+Weights, guarantees and tiers compare the children of one queue (or of the root) with each other. Let c be such a child, and
+
+    H[c][i,r] = sum over users n below c of x[n,i] d[n,r]        what it holds on server i (of time, with x[n,i] / gamma[n,i]),
+    G[c]      = the part of H[c] that c, or what is below c, is guaranteed.
+
+*What a child would do with a bundle B.* A user counts its own tasks. A queue has many users, and its own rules say nothing of what one of
+them may lose for another. So a queue is better off with B only if nobody below it loses and somebody gains:
+
+    maximise    sum over users n below c of (V'[n] - V[n])
+    subject to  sum over these n of x'[n,i] d[n,r] <= B[i,r],   V' >= V,   their numbers of tasks, and the limits of c and of what is below.
+
+The optimum is the gain, in tasks; without a feasible point there is none. For a user this is what `fairopt.analysis.measures` defines.
+
+*Who is compared.* Children that take part, have a weight > 0 and are of one tier. What a child holds within its guarantee is nobody else's
+to envy or to divide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.analysis.properties.case import Case
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.program.queue_limits import guarantees_of, limit_rows
+
+__all__ = ["Child", "Families", "named_child"]
+
+_SAME = 1e-9  # relative
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Child:
+    """A child of a queue: user ``user``, or the queue at ``node``, whose users below take part."""
+
+    node: int
+    user: int | None
+    users: IntArray
+    weight: float
+    tier: int
+
+    @property
+    def is_queue(self) -> bool:
+        """Is it a queue?"""
+        return self.user is None
+
+
+def named_child(case: Case, child: Child, *, first: bool = False) -> str:
+    """Return the name of a child for a sentence, or for its beginning: a user in quotes, a queue as such."""
+    return f'{"Q" if first else "q"}ueue "{case.instance.tree.name(child.node)}"' if child.user is None else case.name(child.user)
+
+
+class Families:
+    """The children of each node of a tree, what they hold, and what they would do with a bundle."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.instance, self.tree = case, case.instance, case.instance.tree
+        self.limits = list(limit_rows(case.instance))
+        self.by_time = case.sharing == "tdm"
+        weights = case.instance.weights
+        self.weights = weights if weights.ndim == 1 else np.ones(case.instance.n_users)
+        self._held: dict[int, FloatArray] = {}
+        self._promised: dict[int, FloatArray] = {}
+
+    def families(self) -> Iterator[tuple[int, list[Child]]]:
+        """Yield each node with its children that take part. Nobody is compared with those of weight 0, who have guarantees alone."""
+        for node in range(self.tree.n_nodes):
+            tier = int(self.tree.tiers[node])
+            users = [
+                Child(node, int(n), np.array([n]), float(self.weights[n]), tier) for n in self.tree.users_of(node) if self.case.part[n]
+            ]
+            queues = [self.queue(int(child)) for child in self.tree.children(node)]
+            children = users + [queue for queue in queues if queue.users.size]
+            if children:
+                yield node, children
+
+    def queue(self, node: int) -> Child:
+        """Return a queue as an agent."""
+        below = np.flatnonzero(self.tree.below[node] & self.case.part)
+        return Child(node, None, below, float(self.tree.weights[node]), int(self.tree.tiers[node]))
+
+    # What they hold --------------------------------------------------------------------------------------------------------------
+
+    def uses(self, users: IntArray, told: Instance | None = None) -> FloatArray:
+        """Return what a task of each of these users takes on each server, (users, servers, things); with ``told`` as that instance says."""
+        if self.by_time:
+            rates = (told or self.instance).rates[users]
+            return np.divide(1.0, rates, out=np.zeros(rates.shape), where=(rates > 0) & np.isfinite(rates))[:, :, None]
+        return np.broadcast_to(self.instance.demands[users][:, None, :], (users.size, self.instance.n_servers, self.instance.n_resources))
+
+    def of_users(self, users: IntArray, tasks: FloatArray, told: Instance | None = None) -> FloatArray:
+        """Return what these users hold with tasks, (users, servers), as (servers, things); with ``told`` by what that instance says."""
+        if self.by_time:
+            return np.asarray((tasks[users][:, :, None] * self.uses(users, told)).sum(axis=0))
+        return np.asarray(tasks[users].T @ (told or self.instance).demands[users])
+
+    def held(self, child: Child) -> FloatArray:
+        """H[c], (servers, things)."""
+        if child.user is not None:
+            return self.of_users(child.users, self.case.allocation.tasks)
+        return self.held_below(child.node)
+
+    def held_below(self, node: int) -> FloatArray:
+        """H of a queue, or of the root, (servers, things)."""
+        if node not in self._held:
+            self._held[node] = self.of_users(np.flatnonzero(self.tree.below[node]), self.case.allocation.tasks)
+        return self._held[node]
+
+    def promised(self, child: Child) -> FloatArray:
+        """G[c], (servers, things)."""
+        return self._promised_to(child.user) if child.user is not None else self._promised_below(child.node)
+
+    def _promised_to(self, user: int) -> FloatArray:
+        has, own = self.case.allocation.tasks_per_user[user], self.instance.guarantees[user]
+        part = min(own / has, 1.0) if has > 0 else 0.0
+        return part * self.of_users(np.array([user]), self.case.allocation.tasks)
+
+    def _promised_below(self, node: int) -> FloatArray:
+        if node not in self._promised:
+            own = np.zeros_like(self.held_below(node))
+            if not self.by_time:
+                held = self.held_below(node)
+                for row in guarantees_of(self.instance, self.tree, node):
+                    r, together = row.resource, float(held[row.servers, row.resource].sum())
+                    part = min(row.bound / together, 1.0) if together > 0 else 0.0
+                    own[row.servers, r] = np.maximum(own[row.servers, r], part * held[row.servers, r])
+            below = np.zeros_like(own)
+            for child in self.tree.children(node):
+                below += self._promised_below(int(child))
+            for n in self.tree.users_of(node):
+                if self.instance.guarantees[n] > 0:
+                    below += self._promised_to(int(n))
+            self._promised[node] = np.maximum(own, below)
+        return self._promised[node]
+
+    def to_divide(self, node: int) -> FloatArray:
+        """Return what the children of a node divide, (servers, things): all that the queue holds; of the root, the whole cluster."""
+        if node:
+            return self.held_below(node)
+        if self.by_time:
+            return np.where(self.instance.counts > 0, 1.0, 0.0)[:, None]
+        return np.asarray(self.instance.row_capacity)
+
+    def slice_of(self, node: int, child: Child, children: list[Child]) -> FloatArray:
+        """Return what a child would have if all children of its tier had their parts by weight, (servers, things).
+
+        What the others are guaranteed, and what those of other tiers hold, is set aside; so is what lending limits keep.
+        """
+        left = self.to_divide(node).copy()
+        for other in children:
+            if other is not child:
+                left -= self.promised(other) if other.tier == child.tier else self.held(other)
+        left = np.maximum(left, 0.0)
+        for row in self.limits if node == 0 and not self.by_time else ():
+            if row.lending and row.users[child.users].all():
+                total = float(left[row.servers, row.resource].sum())
+                left[row.servers, row.resource] *= min(row.bound / total, 1.0) if total > 0 else 1.0
+        return np.asarray(left * (child.weight / sum(other.weight for other in children if other.tier == child.tier)))
+
+    def _still(self, child: Child) -> BoolArray:
+        """Return which users below a child never have more than guarantees, by a weight of 0 on the way to them, (users below,)."""
+        still: BoolArray = self.weights[child.users] == 0
+        for j, n in enumerate(child.users):
+            node = int(self.tree.user_node[n])
+            while child.is_queue and node != child.node:
+                still[j] |= self.tree.weights[node] == 0
+                node = int(self.tree.parent[node])
+        return still
+
+    # What they would do with a bundle ---------------------------------------------------------------------------------------------
+
+    def value(self, child: Child) -> float:
+        """Return the tasks that it runs."""
+        return float(self.case.value[child.users].sum())
+
+    def slack(self, child: Child) -> float:
+        """Return the tasks that count as rounding."""
+        return float(self.case.slack[child.users].sum())
+
+    def gain(self, child: Child, bundle: FloatArray) -> float:
+        """Return by how many tasks it would be better off with a bundle, (servers, things); 0 where it would not."""
+        users, case = child.users, self.case
+        if case.complete[users].all():
+            return 0.0
+        if child.user is not None:
+            uses = self.uses(users)[0]
+            could = np.full(uses.shape, np.inf)
+            np.divide(bundle, uses, out=could, where=uses > 0)
+            possible = np.zeros_like(case.allocation.tasks)
+            possible[child.user] = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0.0)
+            return max(float(case.at_most(possible)[child.user] - case.value[child.user]), 0.0)
+        if case.worth is None and not self.by_time:
+            # Whoever loses nothing takes as much as now: a bundle that has less of something is worse.
+            places = self.instance.eligibility[users].any(axis=0)
+            now = self.held_below(child.node).sum(axis=0)
+            offered = bundle[places].sum(axis=0)
+            small = _SAME * np.maximum(now, offered)
+            if (offered < now - small).any() or not (offered > now + small).any():
+                return 0.0
+        return self._most(child, bundle)
+
+    def _most(self, child: Child, bundle: FloatArray) -> float:
+        """Return the optimum of the linear program, 0 where it has no feasible point."""
+        from scipy.optimize import linprog  # slow to import
+
+        users, case, instance = child.users, self.case, self.instance
+        which, rows = np.nonzero(instance.eligibility[users] & (instance.rates[users] > 0))
+        mine = users[which]
+        worth = np.ones(mine.size) if case.worth is None else case.worth[mine, rows]
+        uses = self.uses(users)[which, rows]
+        things = uses.shape[1]
+        columns = np.arange(mine.size)
+        parts: list[sp.csr_array] = []
+        bounds: list[FloatArray] = []
+        cells = (rows[:, None] * things + np.arange(things)).ravel()
+        entries = (uses.ravel(), (cells, np.repeat(columns, things)))
+        parts.append(sp.csr_array(entries, (instance.n_servers * things, mine.size)))
+        bounds.append(bundle.ravel())
+        per_user = sp.csr_array((np.ones(mine.size), (which, columns)), (users.size, mine.size))
+        most = np.where(self._still(child), np.minimum(case.allocation.tasks_per_user[users], instance.tasks[users]), instance.tasks[users])
+        finite = np.isfinite(most)
+        parts.append(per_user[finite])
+        bounds.append(most[finite])
+        parts.append(sp.csr_array((-worth, (which, columns)), (users.size, mine.size)))
+        bounds.append(-case.value[users] * (1 - _SAME))
+        limited = np.flatnonzero(np.isfinite(instance.parallelism[users]))
+        if limited.size:
+            rates = instance.rates_of_one[mine, rows]
+            part = np.divide(1.0, rates, out=np.zeros(mine.size), where=rates > 0)
+            parts.append(sp.csr_array((part, (which, columns)), (users.size, mine.size))[limited])
+            bounds.append(instance.parallelism[users][limited])
+        for row in self.limits:
+            if not self._own(child, row.users):
+                continue
+            take = np.where(row.users[mine] & row.servers[rows], instance.demands[mine, row.resource], 0.0)
+            parts.append(sp.csr_array(take[None, :]))
+            bounds.append(np.array([row.bound]))
+        size, limit = max(self.value(child), _SAME), np.concatenate(bounds)
+        matrix = sp.vstack(parts, format="csr")
+        scale = np.divide(size, np.abs(limit), out=np.ones(limit.size), where=limit != 0)  # rows and columns near 1, whatever the units
+        found: Any = linprog(-worth, A_ub=sp.diags_array(scale) @ matrix, b_ub=limit * scale / size, method="highs")
+        return max(size * float(-found.fun) - self.value(child), 0.0) if found.status == 0 else 0.0
+
+    def _own(self, child: Child, users: BoolArray) -> bool:
+        """Is it a limit of the child, or of what is below it?"""
+        return not (users & ~self.tree.below[child.node]).any()
