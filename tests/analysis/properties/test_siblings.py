@@ -72,10 +72,17 @@ def test_guarantees_and_tiers_are_nobody_elses() -> None:
 
 
 def test_what_nobody_could_use_is_no_reason_for_envy() -> None:
-    """a is at its limit, or has all its tasks, or the weight 0."""
-    for queue, tasks in ((fo.Queue("a", limit={"gpu": 2}), np.inf), (fo.Queue("a"), 2), (fo.Queue("a", weight=0), np.inf)):
+    """a is at its limit, or has all its tasks, or holds its guarantee at the weight 0; without the guarantee, all were b's."""
+    for queue, tasks in (
+        (fo.Queue("a", limit={"gpu": 2}), np.inf),
+        (fo.Queue("a"), 2),
+        (fo.Queue("a", weight=0, guarantee={"gpu": 2}), np.inf),
+    ):
         allocation = held([2, 8], [queue, fo.Queue("b")], ["a", "b"], tasks=[tasks, np.inf])
         assert all(verdict_on(allocation, name).holds for name in ASKED)
+    idle = held([2, 8], [fo.Queue("a", weight=0), fo.Queue("b")], ["a", "b"])
+    assert verdict_on(idle, "envy-freeness").holds
+    assert verdict_on(idle, "sharing-incentive").violation == pytest.approx(2)
     limited = held([2, 8], [fo.Queue("a", limit={"gpu": 3}), fo.Queue("b")], ["a", "b"])
     assert [verdict_on(limited, name).violation for name in ASKED] == pytest.approx([1, 1])
     kept = held([2, 0], [fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 8}, lending_limit={"gpu": 0})], ["a", "b"], tasks=[np.inf, 0])
