@@ -1,11 +1,61 @@
-"""Compiled code that is loaded before it is timed: from numba's cache it takes a second, and half a minute the first time ever."""
+"""Kernels that run as plain Python while work is small, and are compiled by numba when it is not.
+
+Compiling takes 15 to 50 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
+kernel is a file of plain functions on arrays, each marked by `step`. `Steps` calls them as they are for ``PATIENCE`` seconds, then lets
+numba compile them, and goes on from the same arrays. Many small pieces of work add up: from ``PATIENCE_IN_ALL`` seconds on, steps are
+compiled at once. Both give the same results bit for bit: the tests run both.
+
+Compiled functions are kept on disk beside their file until this file changes. So a kernel reads no function and no number of another file.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
+from collections import defaultdict
+from collections.abc import Callable
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
-__all__ = ["load"]
+import numpy as np
+
+from fairopt.wording import plural
+
+__all__ = ["PATIENCE", "PATIENCE_IN_ALL", "Steps", "compiled", "load", "step"]
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 1.0  # seconds of plain Python in one piece of work before numba compiles
+PATIENCE_IN_ALL = 10.0  # seconds of plain Python in all the work of this process before numba compiles
+
+_compiled: dict[str, SimpleNamespace] = {}  # by the name of the kernel
+_loaded: set[tuple[str, str]] = set()  # kernels and steps that this process has compiled or loaded
+_spent: defaultdict[str, float] = defaultdict(float)  # seconds that plain steps of a kernel have taken
+
+
+def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Mark a function of a kernel as one that numba may compile, with these options of ``numba.njit``."""
+
+    def mark(function: Any) -> Any:
+        function.options = options
+        return function
+
+    return mark
+
+
+def compiled(kernel: ModuleType) -> SimpleNamespace:
+    """Return the steps of a kernel as numba's dispatchers. Each is compiled, or loaded from disk, when it is called first."""
+    if kernel.__name__ not in _compiled:
+        from numba import njit
+
+        names = dict(vars(kernel))  # what the compiled steps call: each other, instead of the plain ones
+        for name, function in vars(kernel).items():
+            if hasattr(function, "options"):
+                copy = FunctionType(function.__code__, names, name, function.__defaults__)
+                copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
+                names[name] = njit(cache=True, **function.options)(copy)
+        _compiled[kernel.__name__] = SimpleNamespace(**names)
+    return _compiled[kernel.__name__]
 
 
 def load(function: Any, *arguments: Any) -> float:
@@ -15,3 +65,44 @@ def load(function: Any, *arguments: Any) -> float:
     started = time.perf_counter()
     function.compile(tuple(typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
     return time.perf_counter() - started
+
+
+class Steps:
+    """The steps of one kernel for one piece of work: plain at first, compiled when plain ones have taken ``PATIENCE`` seconds.
+
+    Attributes
+    ----------
+    loading : float
+        Seconds that compiling, or loading from disk, has taken.
+    """
+
+    def __init__(self, kernel: ModuleType) -> None:
+        self.loading = 0.0
+        self._kernel = kernel
+        self._begun = _spent[kernel.__name__]
+        self._size = 1  # of the next piece of work for a plain step
+
+    def size(self, name: str, most: int) -> int:
+        """Return how much work the next call of a step shall be given: little while it is plain, ``most`` once it is compiled."""
+        return most if self._is_compiled(name) else min(self._size, most)
+
+    def run(self, name: str, *arguments: Any, seconds: float = 0.0) -> Any:
+        """Call a step. If plain Python would take about ``seconds`` for it, which is more than there is patience for, it is compiled."""
+        if self._is_compiled(name, seconds):
+            steps = compiled(self._kernel)
+            if (self._kernel.__name__, name) not in _loaded:
+                log.info("compiling %s.%s; the first time takes up to a minute", self._kernel.__name__.removeprefix("fairopt."), name)
+                self.loading += load(getattr(steps, name), *arguments)
+                log.info("compiled within %s", plural(round(self.loading), "second"))
+                _loaded.add((self._kernel.__name__, name))
+            return getattr(steps, name)(*arguments)
+        started = time.perf_counter()
+        with np.errstate(all="ignore"):  # as compiled
+            result = getattr(self._kernel, name)(*arguments)
+        _spent[self._kernel.__name__] += time.perf_counter() - started
+        self._size *= 2
+        return result
+
+    def _is_compiled(self, name: str, seconds: float = 0.0) -> bool:
+        spent = _spent[self._kernel.__name__] + seconds
+        return spent - self._begun >= PATIENCE or spent >= PATIENCE_IN_ALL or (self._kernel.__name__, name) in _loaded

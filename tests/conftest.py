@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import fairopt as fo
+from fairopt.solvers import compiled
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=_SLOW)
@@ -30,6 +31,12 @@ users:
 - {name: "[/]", demand: {cpu: 3, memory: 1}}
 - {name: carol, demand: {cpu: 1, memory: 1}, tasks: 2}
 """
+
+
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    """Each test is a process of its own for the steps of kernels: they are compiled where one test has much for them to do."""
+    compiled._spent.clear()
 
 
 @pytest.fixture

@@ -292,6 +292,29 @@ def instance_in_queues(seed: int, *, guarantees: bool = True) -> fo.Instance:
     )
 
 
+def trace_in_queues(cluster: fo.Instance, seed: int) -> fo.Trace:
+    """Jobs of several shapes at few different times, users who come and go, servers that are removed and added again."""
+    rng = np.random.default_rng(seed)
+    jobs = 12
+    shapes = rng.integers(0, 4, (4, cluster.n_resources)) / 10
+    shapes[shapes.sum(axis=1) == 0, 0] = 0.1
+    user = rng.integers(0, cluster.n_users, jobs)
+    names = [cluster.users[n] for n in user]
+    events: list[fo.Event] = [(6.0, "leave", names[0]), (9.0, "join", names[0])] if rng.random() < 0.5 else []
+    if rng.random() < 0.5:
+        events += [(5.0, "remove", cluster.servers[0], 1), (11.0, "add", cluster.servers[0], 2)]
+    return fo.Trace(
+        names,
+        np.sort(rng.integers(0, 12, jobs)),
+        rng.integers(1, 9, jobs),
+        shapes[rng.integers(0, 4, jobs)],
+        rng.integers(1, 9, jobs),
+        eligibility=rng.random((jobs, cluster.n_servers)) < 0.8,
+        events=events,
+        resources=cluster.resources,
+    )
+
+
 def decimal_tree(instance: fo.Instance) -> fo.Instance:
     """Tenths, which are no binary numbers; amounts of queues too."""
     return instance.replace(

@@ -19,20 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.equilibrium import kernel
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import did_you_mean
 
-if TYPE_CHECKING:
-    from fairopt.solvers.equilibrium import kernel as server_kernel
-
 __all__ = ["AsynchronousServers", "Turns"]
 
+_SECONDS = 1e-5  # of plain Python for one server that acts, and one user, roughly
 _PHASES = ("random", "sweep", "at-once")
 
 
@@ -101,9 +101,7 @@ class AsynchronousServers:
         origin: float,
         tolerances: Sequence[float],
     ) -> None:
-        from fairopt.solvers.equilibrium import kernel  # numba is slow to import
-
-        self.kernel: Any = kernel
+        self.steps = Steps(kernel)
         number = row.size
         phases = turns.period * np.random.default_rng(turns.seed).random(number) if turns.phases == "random" else np.zeros(number)
         self.servers = kernel.Servers(row, np.argsort(phases, kind="stable"), phases, np.zeros(number, bool))
@@ -113,7 +111,7 @@ class AsynchronousServers:
         self.watch = kernel.Watch(np.array(tolerances, float), np.full(len(tolerances), np.inf), np.full(len(tolerances), np.inf))
         self.members = np.empty(0, np.int64)
         nothing = np.zeros(0)
-        self.users: server_kernel.Users = self._users(self.members, nothing, nothing, nothing)
+        self.users: kernel.Users = self._users(self.members, nothing, nothing, nothing)
 
     def _users(self, members: IntArray, weights: FloatArray, tasks: FloatArray, exact: FloatArray) -> Any:
         alone = np.ascontiguousarray(self.rates[members].T)
@@ -123,7 +121,7 @@ class AsynchronousServers:
             use = np.where(alone[:, :, None] > 0, self.demands[members], 0.0)
             bounds = self.capacities
         x = np.zeros((self.servers.row.size, members.size))
-        return self.kernel.Users(alone, alone * weights, tasks, use, bounds, exact, x, np.zeros(members.size))
+        return kernel.Users(alone, alone * weights, tasks, use, bounds, exact, x, np.zeros(members.size))
 
     def change(self, there: BoolArray, members: IntArray, weights: FloatArray, tasks: FloatArray, exact: FloatArray) -> None:
         """Go on with these servers and users (positions in ``rates``, ascending) who have so many tasks; what others held is free."""
@@ -133,11 +131,11 @@ class AsynchronousServers:
         users.x[:, now] = self.users.x[:, before]
         users.x[~there] = 0.0
         self.members, self.users = members, users
-        self.kernel.keep_to_tasks(users)
+        self.steps.run("keep_to_tasks", users)
 
     def watch_afresh(self, now: float) -> None:
         """Watch from now on how near to the exact allocation they are, which is another one."""
-        self.kernel.look_afresh(self.servers, self.users, self.watch, now)
+        self.steps.run("look_afresh", self.servers, self.users, self.watch, now)
 
     def follow(self, now: float, until: float, user: IntArray, tasks: FloatArray, left: FloatArray, started: FloatArray) -> float:
         """Let servers act until just before ``until`` or until a job may have ended; return when that is.
@@ -145,10 +143,11 @@ class AsynchronousServers:
         Of each unfinished job: whose it is (a position among the members; ascending), its tasks, the work that is left and when it was
         started (nan: not yet). The last two are brought up to date.
         """
-        jobs = self.kernel.Jobs(user, tasks, left, started, np.zeros(left.size))
+        jobs = kernel.Jobs(user, tasks, left, started, np.zeros(left.size))
         before = self.turn
-        now, self.turn = self.kernel.follow(
-            self.servers, self.users, jobs, self.watch, now, until, self.turn, self.origin, self.period, self.at_once
+        now, self.turn = self.steps.run(
+            *("follow", self.servers, self.users, jobs, self.watch, now, until, self.turn, self.origin, self.period, self.at_once),
+            seconds=_SECONDS * self.users.x.size * (until - now) / self.period,
         )
         self.acted += self.turn - before
         return float(now)
@@ -163,12 +162,12 @@ class AsynchronousServers:
     @property
     def distance(self) -> float:
         """Largest relative difference between the tasks of a user and those of the exact allocation."""
-        return float(self.kernel.distance(self.users.total, self.users.exact))
+        return float(self.steps.run("distance", self.users.total, self.users.exact))
 
     @property
     def violation(self) -> float:
         """Largest violation of the theorem's condition, which says what a PS-DSF allocation is."""
-        return float(self.kernel.violation(self.servers, self.users))
+        return float(self.steps.run("violation", self.servers, self.users))
 
     @property
     def rows(self) -> FloatArray:

@@ -29,10 +29,9 @@ No point is returned whose violation of the condition is not within the toleranc
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +42,8 @@ from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Equilibrium, Feature, LimitKind, Program, Solution
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solvers.compiled import load
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.equilibrium import kernel
 from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.smoothing import approach
 
@@ -64,6 +64,7 @@ _PATIENCE = 2_000  # sweeps in a random or asynchronous order before servers tak
 _CLOSE = 1e-5  # a relative change at which few pairs are in doubt
 _FEW = 300  # pairs that are few enough for any attempt
 _LEAST_NUMBER = 1e-300
+_SECONDS = 1e-5  # of plain Python for one pair in a sweep, roughly
 _KEPT = 2_000_000  # numbers of the record at most
 _SAME_WAY = 0.9  # ratio of two changes of a pair from which on it moves the same little each sweep
 _GAINS, _STALLED = 0.9, 50  # of asynchronous servers: a change that is progress, and rounds without progress until all go a shorter way
@@ -123,14 +124,14 @@ class BestResponse(Backend):
         assert isinstance(goal, Equilibrium)
         layout = _Layout.of(program, goal)
         state, record = layout.empty(), _Record(layout)
-        act, loading = _turns(goal, layout, state)
+        steps = Steps(kernel)
+        act = _turns(goal, layout, state, steps)
         in_turn = goal.order == "sequential"
         best, violation = layout.by_pair(state.x), np.inf
         due, leap, last, spare = 1, 2 * _EVERY, np.inf, _SPARE
         for sweep in range(1, _SWEEPS + 1):
             if sweep == _PATIENCE and not in_turn:
-                (act, more), in_turn = _turns(Equilibrium(goal.weights), layout, state), True
-                loading += more
+                act, in_turn = _turns(Equilibrium(goal.weights), layout, state, steps), True
             change = act()
             record.add(change, state)
             if change <= _STILL or sweep >= due or deadline.left == 0.0:
@@ -172,7 +173,7 @@ class BestResponse(Backend):
                 known,
             )
         trace = record.finished(state, best, violation)
-        return Solution(best, iterations=sweep, programs_solved=0, trace=trace, seconds={"load": loading})
+        return Solution(best, iterations=sweep, programs_solved=0, trace=trace, seconds={"load": steps.loading})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,30 +384,25 @@ def _drifted(layout: _Layout, state: _State, record: _Record) -> FloatArray | No
 # Turns ---------------------------------------------------------------------------------------------------------------------------
 
 
-def _turns(goal: Equilibrium, layout: _Layout, state: _State) -> tuple[Callable[[], float], float]:
-    """Return the function that lets each server act once, on average, and returns the largest change; and the seconds to load it."""
-    started = time.perf_counter()
-    from fairopt.solvers.equilibrium import kernel as server_kernel  # numba is slow to import
-
-    compiled: Any = server_kernel
+def _turns(goal: Equilibrium, layout: _Layout, state: _State, steps: Steps) -> Callable[[], float]:
+    """Return the function that lets each server act once, on average, and returns the largest change."""
     arrays = layout.arrays(state)
-    loading = time.perf_counter() - started + load(compiled.sweep, np.arange(0), *arrays)
     rng = np.random.default_rng(goal.seed)
+    once = _SECONDS * state.x.size
     servers: IntArray = np.flatnonzero(np.diff(layout.start))
     if goal.order == "sequential":
-        return lambda: compiled.sweep(servers, *arrays), loading
+        return lambda: float(steps.run("sweep", servers, *arrays, seconds=once))
     if goal.order == "random":
-        return lambda: compiled.sweep(rng.permutation(servers), *arrays), loading
+        return lambda: float(steps.run("sweep", rng.permutation(servers), *arrays, seconds=once))
     planned = np.zeros(state.x.size)
     due = np.full(layout.start.size - 1, -1)
-    loading += load(compiled.act_asynchronously, servers, servers, 1.0, *arrays, planned, due, 0)
     clock, part, least, stalled = 0, 1.0, np.inf, 0
 
     def act() -> float:
         nonlocal clock, part, least, stalled
         actors = rng.choice(servers, servers.size)
         delays = rng.integers(0, goal.delay + 1, servers.size)
-        change = float(compiled.act_asynchronously(actors, delays, part, *arrays, planned, due, clock))
+        change = float(steps.run("act_asynchronously", actors, delays, part, *arrays, planned, due, clock, seconds=once))
         clock += servers.size
         if change < _GAINS * least:
             least, stalled = change, 0
@@ -416,4 +412,4 @@ def _turns(goal: Equilibrium, layout: _Layout, state: _State) -> tuple[Callable[
                 part, stalled, least = max(_SHORTER * part, _SHORTEST), 0, change
         return change
 
-    return act, loading
+    return act

@@ -1,4 +1,4 @@
-r"""Servers that each divide what they have by themselves: in sweeps, and at times of their own; compiled by numba.
+r"""Servers that each divide what they have by themselves: in sweeps, and at times of their own.
 
 Server i sees what its users have elsewhere, y[n], and solves a leximin over (y[n] + x[n,i]) / g[n,i], where g[n,i] is what a level
 of 1 is worth to n in tasks. It raises one level S for all:
@@ -20,9 +20,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.solvers.compiled import step
 
 __all__ = [
     *("Jobs", "Servers", "Users", "Watch"),
@@ -33,7 +33,7 @@ _WAITING, _RISING, _DONE = 0, 1, 2
 _NOTHING = 1e-9  # part of the most that a user can hold on a server, or of a job's tasks, that is rounding
 
 
-@njit(cache=True)
+@step()
 def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
     """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full)."""
     pairs, rows = use.shape
@@ -54,7 +54,7 @@ def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-unty
             times[events] = cap[p] / g[p]
             who[events] = p
             events += 1
-    order = np.argsort(times[:events])
+    order = np.argsort(times[:events], kind="mergesort")
     used = np.zeros(rows)
     slope = np.zeros(rows)
     count = np.zeros(rows, np.int64)
@@ -120,7 +120,7 @@ def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-unty
 # Sweeps ----------------------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@step()
 def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # type: ignore[no-untyped-def]
     """Let each server act once, in this order, on what is now; return the largest change of a pair relative to what its user has."""
     largest = 0.0
@@ -140,12 +140,12 @@ def sweep(order, start, user, g, tasks, use, bounds, x, total, stop, level):  # 
     return largest
 
 
-@njit(cache=True)
-def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds, x, total, stop, level, planned, due, clock):  # type: ignore[no-untyped-def]
+@step()
+def act_asynchronously(actors, delays, length, start, user, g, tasks, use, bounds, x, total, stop, level, planned, due, clock):  # type: ignore[no-untyped-def]
     """Let servers act at times of their own; return the largest change as `sweep` does.
 
     At each tick one server that is idle looks at what its users have elsewhere, and carries out what it decides ``delays`` ticks later
-    (``due``, ``planned``), while others act. It goes the part ``step`` of the way.
+    (``due``, ``planned``), while others act. It goes the part ``length`` of the way.
     """
     largest = 0.0
     servers = start.size - 1
@@ -162,12 +162,12 @@ def act_asynchronously(actors, delays, step, start, user, g, tasks, use, bounds,
                 continue
             due[j] = -1
             for p in range(start[j], start[j + 1]):
-                change = step * (planned[p] - x[p])
+                change = length * (planned[p] - x[p])
                 if change != 0.0:
                     old = x[p]
-                    x[p] = planned[p] if step == 1.0 else x[p] + change
+                    x[p] = planned[p] if length == 1.0 else x[p] + change
                     total[user[p]] += x[p] - old
-                    largest = max(largest, abs(x[p] - old) / step / max(total[user[p]], old))
+                    largest = max(largest, abs(x[p] - old) / length / max(total[user[p]], old))
     total[:] = 0.0
     for p in range(x.size):
         total[user[p]] += x[p]
@@ -221,7 +221,7 @@ class Watch(NamedTuple):
     fair: FloatArray  # by the theorem's condition, looked at after each round
 
 
-@njit(cache=True)
+@step()
 def follow(servers, users, jobs, watch, now, until, turn, origin, period, at_once):  # type: ignore[no-untyped-def]
     """Let servers act until just before ``until``, or until a job may have ended; return the time and the number of the next action."""
     number = servers.order.size
@@ -252,7 +252,7 @@ def follow(servers, users, jobs, watch, now, until, turn, origin, period, at_onc
             _look(watch.tolerances, watch.fair, violation(servers, users), now)
 
 
-@njit(cache=True)
+@step()
 def look_afresh(servers, users, watch, now):  # type: ignore[no-untyped-def]
     """Begin to watch: something has changed."""
     watch.near[:] = math.inf
@@ -261,7 +261,7 @@ def look_afresh(servers, users, watch, now):  # type: ignore[no-untyped-def]
     _look(watch.tolerances, watch.fair, violation(servers, users), now)
 
 
-@njit(cache=True)
+@step()
 def _act(servers, users, s, known):  # type: ignore[no-untyped-def]
     """Let one server divide what it has, given what all users are known to have."""
     if not servers.there[s]:
@@ -280,7 +280,7 @@ def _act(servers, users, s, known):  # type: ignore[no-untyped-def]
         users.total[n] += x[n] - old[n]
 
 
-@njit(cache=True)
+@step()
 def keep_to_tasks(users):  # type: ignore[no-untyped-def]
     """Whoever is given more than it has tasks leaves the same part free everywhere."""
     add_up(users)
@@ -290,7 +290,7 @@ def keep_to_tasks(users):  # type: ignore[no-untyped-def]
             users.total[n] = users.tasks[n]
 
 
-@njit(cache=True)
+@step()
 def add_up(users):  # type: ignore[no-untyped-def]
     for n in range(users.total.size):
         users.total[n] = 0.0
@@ -298,7 +298,7 @@ def add_up(users):  # type: ignore[no-untyped-def]
             users.total[n] += users.x[s, n]
 
 
-@njit(cache=True)
+@step()
 def _share_out(total, jobs, now):  # type: ignore[no-untyped-def]
     """Give each user's jobs, the first first, what it runs; return when the first job ends."""
     last, free, ends = -1, 0.0, math.inf
@@ -317,7 +317,7 @@ def _share_out(total, jobs, now):  # type: ignore[no-untyped-def]
     return ends
 
 
-@njit(cache=True)
+@step()
 def _look(tolerances, since, far, now):  # type: ignore[no-untyped-def]
     for k in range(tolerances.size):
         if not far <= tolerances[k]:
@@ -326,7 +326,7 @@ def _look(tolerances, since, far, now):  # type: ignore[no-untyped-def]
             since[k] = now
 
 
-@njit(cache=True)
+@step()
 def distance(total, exact):  # type: ignore[no-untyped-def]
     """Return the largest relative difference of the tasks of a user, |x - x*| / max(x, x*)."""
     far = 0.0
@@ -339,7 +339,7 @@ def distance(total, exact):  # type: ignore[no-untyped-def]
     return far
 
 
-@njit(cache=True)
+@step()
 def violation(servers, users):  # type: ignore[no-untyped-def]
     """Return the largest violation of the condition of the theorem, as `fairopt.certificate.conditions.bottleneck_violation` on single
     servers."""

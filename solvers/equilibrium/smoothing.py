@@ -22,6 +22,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.equilibrium import smoothing_kernel
 
 __all__ = ["MOST_EQUATIONS", "approach"]
 
@@ -30,6 +32,7 @@ _STEPS = 60
 _END = 1e-12  # mu at the end
 _START = 1e-6  # of its largest value is the least that a pair starts with
 _SLACK = 0.05  # by which levels begin below the least share, in logarithms
+_SECONDS = 3e-7  # of plain Python for one product, roughly
 _FAR = 0.2  # above a level, in logarithms, from which on an empty pair is left out
 _LEAST_AIM = 1e-3  # factor on mu in a step, at least
 
@@ -155,6 +158,7 @@ class _Pairs:
         self.n, self.j, self.matrix, self.room = n, j, matrix, room
         self.users = int(n.max()) + 1
         self.columns = sp.csc_array(matrix)
+        self.steps = Steps(smoothing_kernel)
         self.by_user = np.argsort(n, kind="stable")
         self.start = np.searchsorted(n[self.by_user], np.arange(self.users + 1))
 
@@ -164,7 +168,7 @@ class _Pairs:
 
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
-        from fairopt.solvers.equilibrium.smoothing_kernel import eliminate_users  # numba is slow to import
-
         A = self.columns
-        return np.asarray(eliminate_users(self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size))
+        arrays = (self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size)
+        products = float((np.diff(self.start) ** 2).sum()) * A.data.size / A.shape[1]
+        return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=_SECONDS * products))

@@ -1,14 +1,15 @@
-"""The equations of `fairopt.solvers.equilibrium.smoothing` for limits, summed over the users; compiled by numba."""
+"""The equations of `fairopt.solvers.equilibrium.smoothing` for limits, summed over the users."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from fairopt.solvers.compiled import step
 
 __all__ = ["eliminate_users"]
 
 
-@njit(cache=True)
+@step()
 def eliminate_users(start, by_user, first, rows, use, pull, own, j, limits):  # type: ignore[no-untyped-def]
     """Return the dense matrix sum over the users n of B_n (I - 1 pull_n' / own[n]) J_n, (limits, limits).
 

@@ -1,4 +1,4 @@
-"""The steps of placing tasks in order of arrival, compiled by numba: the choice of the server, and of its card.
+"""The steps of placing tasks in order of arrival: the choice of the server, and of its card.
 
 Free resources only shrink, so a task that fits on no server never fits later, and its user is not tried again. Scores are those of
 ``fairopt.solvers.filling.kernel``, compared in steps of 1e-9, so that equal scores go to the first server. The scores and constants are
@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from fairopt.solvers.compiled import step
 
 __all__ = ["place_in_turn"]
 
@@ -22,7 +23,7 @@ FIRST, RANDOM = range(2)
 L1, L2, COSINE, DOT, TIGHTEST, LOOSEST = range(3, 9)
 
 
-@njit(cache=True)
+@step()
 def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng):  # type: ignore[no-untyped-def]
     """Place one task of each user in ``turns``, in this order; return the single server of each task, -1 if it fits on none.
 
@@ -48,7 +49,7 @@ def place_in_turn(rule, turns, row, capacity, demand, eligible, asked, left, rng
     return chosen
 
 
-@njit(cache=True)
+@step()
 def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  # type: ignore[no-untyped-def]
     best, lower, number = -1, math.inf, 0
     for i in range(row.size):
@@ -69,7 +70,7 @@ def _choose(rule, n, row, capacity, demand, eligible, asked, left, free, rng):  
     return best
 
 
-@njit(cache=True)
+@step()
 def _fits(free, capacity, demand):  # type: ignore[no-untyped-def]
     for r in range(demand.size):  # noqa: SIM110
         if demand[r] > free[r] + FITS * capacity[r]:
@@ -77,7 +78,7 @@ def _fits(free, capacity, demand):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@step()
 def _score(rule, free, capacity, demand):  # type: ignore[no-untyped-def]
     """Return the score of a server that the task fits on; smaller is better (see `fairopt.solvers.filling.placements.BestFit`)."""
     score = 0.0
@@ -110,7 +111,7 @@ def _score(rule, free, capacity, demand):  # type: ignore[no-untyped-def]
 # Cards ---------------------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@step()
 def _cards_fit(left, asked):  # type: ignore[no-untyped-def]
     """Return whether one card has room for a fraction, or whether there are enough free cards for a whole number."""
     if asked == 0.0:
@@ -124,7 +125,7 @@ def _cards_fit(left, asked):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@step()
 def _take(rule, left, asked):  # type: ignore[no-untyped-def]
     """Take the first free cards; or a fraction of one card with room: the first (FIRST), the emptiest (LOOSEST), or else the fullest."""
     if asked >= 1.0:

@@ -19,12 +19,15 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import Instance, IntArray, safe_ratio
 from fairopt.program.filling import Rule
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.filling import arrival_kernel
 from fairopt.solvers.filling.placements import Chooser, Joint, Placement
 from fairopt.wording import exactly
 
 __all__ = ["check_arrivals", "place_arrivals"]
 
 _MOST_CARDS = 1_024  # on one server
+_SECONDS = 2e-6  # of plain Python for one task and one server, roughly
 
 
 def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: int | None) -> Placement:
@@ -75,24 +78,24 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
 def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *, cards: int | None = None, seed: int = 0) -> IntArray:
     """Place one task of each user in ``turns``, in this order; return the single server of each, counted row by row; -1: turned away.
 
-    Parameters
-    ----------
-    turns : int array (arrivals,)
-        The user of each task. The user must have a nonzero demand.
-    cards : int, optional
-        The resource that comes in cards of capacity 1.
-    seed : int
-        Seed of the placement `random`.
+        Parameters
+        ----------
+        turns : int array (arrivals,)
+            The user of each task. The user must have a nonzero demand.
+        cards : int, optional
+            The resource that comes in cards of capacity 1.
+        seed : int
+            Seed of the placement `random`.
 
-    >>> from fairopt.solvers.filling.placements import FirstFit
-    >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
-    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
-    array([ 0,  0,  0, -1])
-    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
-    array([ 0,  0, -1, -1])
+        >>> from fairopt.solvers.compiled import Steps
+    from fairopt.solvers.filling import arrival_kernel
+    from fairopt.solvers.filling.placements import FirstFit
+        >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
+        >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
+        array([ 0,  0,  0, -1])
+        >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
+        array([ 0,  0, -1, -1])
     """
-    from fairopt.solvers.filling.arrival_kernel import place_in_turn  # numba is slow to import
-
     check_arrivals(instance, placement, cards)
     seen = placement.prepare(instance)
     counts = seen.counts.astype(np.int64)
@@ -106,7 +109,8 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
         number = instance.capacities[row, cards]
         left = np.where(np.arange(int(number.max(initial=0)))[None, :] < number[:, None], 1.0, 0.0)
     return np.asarray(
-        place_in_turn(
+        Steps(arrival_kernel).run(
+            "place_in_turn",
             int(getattr(placement, "rule", Rule.FIRST)),
             np.ascontiguousarray(turns, dtype=np.int64),
             row,
@@ -116,5 +120,6 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
             asked,
             left,
             np.random.default_rng(seed),
+            seconds=_SECONDS * len(turns) * row.size,
         )
     )

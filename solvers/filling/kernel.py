@@ -1,4 +1,4 @@
-"""The steps of progressive filling, compiled by numba: the choice of the user, the choice of the server, and the placement of one task.
+"""The steps of progressive filling: the choice of the user, the choice of the server, and the placement of one task.
 
 A placement changes one server, and only reduces its free resources. This makes filling fast:
 
@@ -27,7 +27,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from fairopt.solvers.compiled import step
 
 __all__ = [
     *("advance", "close_absent", "fill", "fill_by_server", "fitting", "next_user", "place"),
@@ -56,13 +57,13 @@ CHANGED, LEVEL = range(2)
 # Fitting and scores --------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@step()
 def _column(array, row):  # type: ignore[no-untyped-def]
     """Return the column of a row of servers in an array that has one for all of them, or one each."""
     return row if array.shape[1] > 1 else 0
 
 
-@njit(cache=True)
+@step()
 def _fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
     """Does a task of n fit on server i of this row? k is the column of its demand.
 
@@ -74,7 +75,7 @@ def _fits(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@step()
 def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
     """Return how badly the server suits a task that fits on it, by the rules that are not scored in blocks."""
     score = 0.0
@@ -99,7 +100,7 @@ def _score(rule, used, i, capacity, row, demand, n, k):  # type: ignore[no-untyp
     return score
 
 
-@njit(cache=True)
+@step()
 def _pivot(demand, n, k):  # type: ignore[no-untyped-def]
     """Return the first resource that the user demands. (The metric is printed with resource 1, of which a demand may be 0.)"""
     p = 0
@@ -108,7 +109,7 @@ def _pivot(demand, n, k):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(cache=True)
+@step()
 def _room(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
     """Return min_r residual[r] / d[r], the tasks that what is left of the server would hold."""
     room = math.inf
@@ -121,7 +122,7 @@ def _room(used, i, capacity, row, demand, n, k):  # type: ignore[no-untyped-def]
 # Which server --------------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@step()
 def _first_fit(state, n):  # type: ignore[no-untyped-def]
     i = state.first[n]
     while i < state.row.size:
@@ -136,7 +137,7 @@ def _first_fit(state, n):  # type: ignore[no-untyped-def]
     return i if i < state.row.size else -1
 
 
-@njit(cache=True)
+@step()
 def _smallest_share(state, n):  # type: ignore[no-untyped-def]
     """Return the first server that fits, in the user's own order of the rows: where w[n,i] is smallest."""
     rows = state.rows_by_worth[n if state.rows_by_worth.shape[0] > 1 else 0]
@@ -154,7 +155,7 @@ def _smallest_share(state, n):  # type: ignore[no-untyped-def]
     return -1
 
 
-@njit(cache=True)
+@step()
 def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped-def]
     """Score the servers from ``low`` on by the metric of the DRFH paper, resource by resource: the loops become vector instructions."""
     part = inverse[p, low : low + scores.size]
@@ -166,7 +167,7 @@ def _l1_scores(free, inverse, ratio, p, low, scores):  # type: ignore[no-untyped
                 scores[j] += abs(wanted - room[j] * part[j])
 
 
-@njit(cache=True)
+@step()
 def _free_scores(free, sign, low, scores):  # type: ignore[no-untyped-def]
     """The same by the sum of what is free (sign 1: the least is best) or its negative."""
     scores[:] = 0.0
@@ -176,7 +177,7 @@ def _free_scores(free, sign, low, scores):  # type: ignore[no-untyped-def]
             scores[j] += sign * room[j]
 
 
-@njit(cache=True)
+@step()
 def _residual_scores(free, demand, n, k, low, scores):  # type: ignore[no-untyped-def]
     """The same by -min_r residual[r] / d[r]: what `_room` says of one server."""
     scores[:] = -math.inf
@@ -188,7 +189,7 @@ def _residual_scores(free, demand, n, k, low, scores):  # type: ignore[no-untype
                 scores[j] = max(scores[j], -(max(room[j], wanted) / wanted))
 
 
-@njit(cache=True)
+@step()
 def _score_block(state, rule, n, k, p, low, scores):  # type: ignore[no-untyped-def]
     """Score the servers from ``low`` on by any rule that has a score; k is the column of the demand, p its pivot."""
     if rule == L1:
@@ -202,13 +203,13 @@ def _score_block(state, rule, n, k, p, low, scores):  # type: ignore[no-untyped-
             scores[j] = _score(rule, state.used, low + j, state.capacity, state.row[low + j], state.demand, n, k)
 
 
-@njit(cache=True)
+@step()
 def _next_score(score):  # type: ignore[no-untyped-def]
     """Return what a score must be below to be better than this one by a step."""
     return (math.floor(score * _STEP + _OFFSET) - _OFFSET) / _STEP
 
 
-@njit(cache=True)
+@step()
 def _search(state, rule, n):  # type: ignore[no-untyped-def]
     """Return the server with the best score that fits, -1 if none does. Only what scores better than the best so far is tested."""
     used, capacity, demand, ratio, scores = state.used, state.capacity, state.demand, state.ratio, state.scores
@@ -236,7 +237,7 @@ def _search(state, rule, n):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True)
+@step()
 def fitting(state, n):  # type: ignore[no-untyped-def]
     """Return the servers that a task of user n fits on, ascending."""
     found = np.empty(state.row.size, np.int64)
@@ -251,7 +252,7 @@ def fitting(state, n):  # type: ignore[no-untyped-def]
     return found[:number]
 
 
-@njit(cache=True)
+@step()
 def choose(state, n, rng):  # type: ignore[no-untyped-def]
     """Return the server of the user's next task, -1 if none fits."""
     if state.rule == FIRST or (state.rule == SMALLEST_SHARE and (state.measure == OWN or state.total[n] == 0)):
@@ -267,13 +268,13 @@ def choose(state, n, rng):  # type: ignore[no-untyped-def]
 # Whose turn ----------------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@step()
 def _draw(rng, number):  # type: ignore[no-untyped-def]
     """Return one of 0, ..., number - 1; nothing is drawn where there is no choice."""
     return min(int(rng.random() * number), number - 1) if number > 1 else 0
 
 
-@njit(cache=True)
+@step()
 def _set_share(state, n, share):  # type: ignore[no-untyped-def]
     node = state.tree.size // 2 + state.leaf[n]
     state.tree[node] = share
@@ -283,14 +284,14 @@ def _set_share(state, n, share):  # type: ignore[no-untyped-def]
         node //= 2
 
 
-@njit(cache=True)
+@step()
 def _retire(state, n):  # type: ignore[no-untyped-def]
     """Nothing more for this user."""
     state.wanted[n] = 0
     _set_share(state, n, math.inf)
 
 
-@njit(cache=True)
+@step()
 def _find_tied(state):  # type: ignore[no-untyped-def]
     """Put the users with the smallest share into ``tied``, in order (only the first, unless one is drawn); return how many."""
     tree, leaves = state.tree, state.tree.size // 2
@@ -315,7 +316,7 @@ def _find_tied(state):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(cache=True)
+@step()
 def _share_at(state, n, i):  # type: ignore[no-untyped-def]
     """Return the user's share in the eyes of the server."""
     if state.measure == OWN:
@@ -329,7 +330,7 @@ def _share_at(state, n, i):  # type: ignore[no-untyped-def]
     return state.total[n] * worth
 
 
-@njit(cache=True)
+@step()
 def _refresh(state, n):  # type: ignore[no-untyped-def]
     """Is what the tree says of the user still true? If not, mend it: a server-specific share is the smallest where a task fits."""
     if state.measure == OWN or state.total[n] == 0:
@@ -347,7 +348,7 @@ def _refresh(state, n):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@step()
 def next_user(state, rng):  # type: ignore[no-untyped-def]
     """Return the user with the smallest share whose task fits, -1 if no task fits. With ``first_block``, its task need not fit."""
     while True:
@@ -362,7 +363,7 @@ def next_user(state, rng):  # type: ignore[no-untyped-def]
             return state.tied[_draw(rng, number)]
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _hold(state, n, i, sign):  # type: ignore[no-untyped-def]
     """Let a task of the user take its demand of the server (sign 1), or give it back (-1)."""
     row = state.row[i]
@@ -374,7 +375,7 @@ def _hold(state, n, i, sign):  # type: ignore[no-untyped-def]
         _set_used(state, i, r, total)
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _set_used(state, i, r, total):  # type: ignore[no-untyped-def]
     state.used[i, r] = total
     free = state.capacity[state.row[i], r] - total
@@ -382,7 +383,7 @@ def _set_used(state, i, r, total):  # type: ignore[no-untyped-def]
     state.inverse[r, i] = 1.0 / free if free > 0.0 else 0.0
 
 
-@njit(cache=True)
+@step()
 def place(state, n, i):  # type: ignore[no-untyped-def]
     """Place one task of user n on server i."""
     row = state.row[i]
@@ -407,7 +408,7 @@ def place(state, n, i):  # type: ignore[no-untyped-def]
 # Running -------------------------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
     """Place tasks, choosing the user and then the server, until ``users`` and ``servers`` are full or no task fits; return their number."""
     placed = 0
@@ -426,7 +427,7 @@ def fill(state, rng, users, servers):  # type: ignore[no-untyped-def]
     return placed
 
 
-@njit(cache=True)
+@step()
 def _begin_round(state, rng):  # type: ignore[no-untyped-def]
     """Put the servers that may have room into a random order (or one of them first); return whether there are any."""
     progress = state.progress
@@ -446,7 +447,7 @@ def _begin_round(state, rng):  # type: ignore[no-untyped-def]
     return number > 0
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill`, but choose the server first, at random or in rounds of a random order, then the lowest user whose task fits on it."""
     placed = 0
@@ -488,7 +489,7 @@ def fill_by_server(state, rng, users, servers):  # type: ignore[no-untyped-def]
 # all. (600,000 tasks on 2,000 servers: 10 us a task.)
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _push(run, time, task):  # type: ignore[no-untyped-def]
     """Put a task into the heap of ends; at one time the first task is first."""
     k = run.progress[RUNNING]
@@ -502,7 +503,7 @@ def _push(run, time, task):  # type: ignore[no-untyped-def]
     run.ends[k], run.ending[k] = time, task
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _pop(run):  # type: ignore[no-untyped-def]
     """Take the first task out of the heap of ends."""
     first = run.ending[0]
@@ -524,7 +525,7 @@ def _pop(run):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _free(run, i):  # type: ignore[no-untyped-def]
     """There is more room on this server than before."""
     if not run.is_freed[i]:
@@ -533,7 +534,7 @@ def _free(run, i):  # type: ignore[no-untyped-def]
         run.progress[FREED] += 1
 
 
-@njit(cache=True)
+@step()
 def _queue(run, n):  # type: ignore[no-untyped-def]
     """Put a stream into the line if it has tasks that wait, and its owner is there."""
     if run.line_at[n] < 0 and run.head[n] < run.arrived[n] and run.present[run.owner[n]]:
@@ -543,7 +544,7 @@ def _queue(run, n):  # type: ignore[no-untyped-def]
         run.untried[n] = True
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _take_out(members, at, progress, which, n):  # type: ignore[no-untyped-def]
     """Take a stream out of the line or the pool: the last one takes its place."""
     k = at[n]
@@ -555,7 +556,7 @@ def _take_out(members, at, progress, which, n):  # type: ignore[no-untyped-def]
         at[n] = -1
 
 
-@njit(cache=True)
+@step()
 def _end(state, run, task):  # type: ignore[no-untyped-def]
     """A task ends, and its server has its demand back."""
     n, i = run.stream[run.job_of[task]], run.server[task]
@@ -578,7 +579,7 @@ def _end(state, run, task):  # type: ignore[no-untyped-def]
     run.share[u] = -1.0
 
 
-@njit(cache=True)
+@step()
 def _change(state, run, event):  # type: ignore[no-untyped-def]
     """Let one event happen."""
     kind, subject = run.changes[event], run.subjects[event]
@@ -614,7 +615,7 @@ def _change(state, run, event):  # type: ignore[no-untyped-def]
                     _free(run, i)
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     """Return the owner's own share: of its running tasks, each counted as its stream says."""
     if run.share[u] < 0.0:
@@ -631,7 +632,7 @@ def _share_of(state, run, u):  # type: ignore[no-untyped-def]
     return run.share[u]
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _share_there(state, run, n, i):  # type: ignore[no-untyped-def]
     """Return the owner's share in the eyes of the server, as to a task of this stream."""
     u = run.owner[n]
@@ -646,13 +647,13 @@ def _share_there(state, run, n, i):  # type: ignore[no-untyped-def]
     return run.running[u] * worth
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _fits_there(state, n, i):  # type: ignore[no-untyped-def]
     row = state.row[i]
     return state.eligible[n, row] and _fits(state.used, i, state.capacity, row, state.demand, n, _column(state.demand, row))
 
 
-@njit(cache=True)
+@step()
 def _seek(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     """Return the server for a task of the stream by a rule, -1 if it fits on none."""
     if rule == SMALLEST_SHARE:
@@ -672,7 +673,7 @@ def _seek(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     return _seek_freed(state, run, rule, n, rng)
 
 
-@njit(cache=True)
+@step()
 def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     """The same among the servers that were freed; on those before ``state.first`` it does not fit."""
     freed = run.freed[state.first[n] : run.progress[FREED]]
@@ -711,7 +712,7 @@ def _seek_freed(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _before(run, n, other):  # type: ignore[no-untyped-def]
     """Is this stream before the other, of those with the same share?"""
     if run.rank[n] != run.rank[other]:
@@ -719,7 +720,7 @@ def _before(run, n, other):  # type: ignore[no-untyped-def]
     return run.jobs[run.head[n]] < run.jobs[run.head[other]]
 
 
-@njit(cache=True)
+@step()
 def _first_of_owners(state, run, highest, shares):  # type: ignore[no-untyped-def]
     """Put the first stream of each owner whose share is no higher into ``state.tied``, owner by owner; return how many."""
     for k in range(run.progress[IN_POOL]):
@@ -736,7 +737,7 @@ def _first_of_owners(state, run, highest, shares):  # type: ignore[no-untyped-de
     return number
 
 
-@njit(cache=True)
+@step()
 def _first_of_all(run, highest, shares):  # type: ignore[no-untyped-def]
     """Return the first stream of those whose share is no higher."""
     first = -1
@@ -747,7 +748,7 @@ def _first_of_all(run, highest, shares):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True)
+@step()
 def _still(state, run, n, rng):  # type: ignore[no-untyped-def]
     """Does a task of the stream still fit, and is its share still what was thought? If not, mend it."""
     measured = state.measure != OWN and run.running[run.owner[n]] > 0
@@ -763,7 +764,7 @@ def _still(state, run, n, rng):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@step()
 def _next_stream(state, run, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is, -1 if no task fits any more."""
     while True:
@@ -786,7 +787,7 @@ def _next_stream(state, run, rng):  # type: ignore[no-untyped-def]
             return state.tied[_draw(rng, number)]
 
 
-@njit(cache=True)
+@step()
 def _start(state, run, n, i, now):  # type: ignore[no-untyped-def]
     """Start the next task of the stream on the server."""
     row, u = state.row[i], run.owner[n]
@@ -812,7 +813,7 @@ def _start(state, run, n, i, now):  # type: ignore[no-untyped-def]
             _take_out(run.pool, run.pool_at, run.progress, IN_POOL, n)
 
 
-@njit(cache=True)
+@step()
 def _first_freed(used, capacity, row_of, demand, eligible, n, freed, at):  # type: ignore[no-untyped-def]
     """Return the position, from ``at`` on, of the first freed server on which the stream's task fits; arrays, as in `_fits`."""
     while at < freed.size:
@@ -824,7 +825,7 @@ def _first_freed(used, capacity, row_of, demand, eligible, n, freed, at):  # typ
     return at
 
 
-@njit(cache=True)
+@step()
 def _drop_those_without(state, run, i):  # type: ignore[no-untyped-def]
     """Something was placed on server i: take those who hoped for it, and have no other that was freed, out of the pool."""
     freed = run.freed[: run.progress[FREED]]
@@ -839,7 +840,7 @@ def _drop_those_without(state, run, i):  # type: ignore[no-untyped-def]
         k += 1
 
 
-@njit(cache=True)
+@step()
 def _gather(state, run):  # type: ignore[no-untyped-def]
     """Put the streams of which a task may fit now into the pool; return whether one of them was never tried."""
     run.progress[IN_POOL] = 0
@@ -863,7 +864,7 @@ def _gather(state, run):  # type: ignore[no-untyped-def]
     return untried
 
 
-@njit(cache=True)
+@step()
 def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-def]
     """Server first, as `fill_by_server`: in rounds of a random order (or a random one each time) of the servers that may have room."""
     number = state.open.size if untried else run.progress[FREED]
@@ -901,7 +902,7 @@ def _start_by_server(state, run, rng, now, untried):  # type: ignore[no-untyped-
             _start(state, run, n, i, now)
 
 
-@njit(cache=True)
+@step()
 def close_absent(state, run):  # type: ignore[no-untyped-def]
     """Close the servers that are not present at the beginning."""
     for i in range(state.row.size):
@@ -910,7 +911,7 @@ def close_absent(state, run):  # type: ignore[no-untyped-def]
                 _set_used(state, i, r, _CLOSED)
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def advance(state, run, rng, server_first, until, most):  # type: ignore[no-untyped-def]
     """Process at most ``most`` moments; return the time of the next moment; inf, or a time after ``until``, at the end."""
     progress = run.progress
@@ -953,7 +954,7 @@ def advance(state, run, rng, server_first, until, most):  # type: ignore[no-unty
 # barred from all servers is finished.
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
     """Add an amount to a compensated sum."""
     more = amount - lost[at]
@@ -962,18 +963,18 @@ def _plus(total, lost, at, amount):  # type: ignore[no-untyped-def]
     total[at] = result
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _unmet(kind, held, amount, a):  # type: ignore[no-untyped-def]
     return kind[a] == GUARANTEE and held[a] < amount[a] * (1.0 - FITS)
 
 
-@njit(cache=True, inline="always")
+@step(inline="always")
 def _below_own(running, promised, leaf):  # type: ignore[no-untyped-def]
     """Has the leaf fewer tasks than are guaranteed to it?"""
     return running[leaf] < promised[leaf] * (1.0 - FITS)
 
 
-@njit(cache=True)
+@step()
 def _fits_on_rows(used, capacity, demand, row_of, start, eligible, rows, n, i):  # type: ignore[no-untyped-def]
     """Return the first server from i on, of these rows, on which a task of n fits; the number of servers if there is none."""
     while i < row_of.size:
@@ -987,7 +988,7 @@ def _fits_on_rows(used, capacity, demand, row_of, start, eligible, rows, n, i): 
     return i
 
 
-@njit(cache=True)
+@step()
 def _need(state, tree, n):  # type: ignore[no-untyped-def]
     """Return the depth of the deepest unmet guarantee that a task of n can add to, 0 if there is none."""
     level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
@@ -1009,7 +1010,7 @@ def _need(state, tree, n):  # type: ignore[no-untyped-def]
     return need
 
 
-@njit(cache=True)
+@step()
 def _need_on(tree, n, row):  # type: ignore[no-untyped-def]
     """Return the same for a task on a server of this row."""
     level, kind, held, amount, accounts = tree.level, tree.kind, tree.held, tree.amount, tree.accounts
@@ -1024,7 +1025,7 @@ def _need_on(tree, n, row):  # type: ignore[no-untyped-def]
     return need
 
 
-@njit(cache=True)
+@step()
 def _offer(tree, n, need):  # type: ignore[no-untyped-def]
     """Tell the places above that a task of n can be placed, which adds to an unmet guarantee at depth ``need``."""
     needs, top, parent = tree.need, tree.top, tree.parent
@@ -1040,7 +1041,7 @@ def _offer(tree, n, need):  # type: ignore[no-untyped-def]
         place = parent[place]
 
 
-@njit(cache=True)
+@step()
 def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
     """Return the leaf of the next task, -1 if no task can be placed. Its task must have at least the need ``marks[LEVEL]``."""
     need, tops, weight, share, all_children = tree.need, tree.top, tree.weight, tree.share, tree.children
@@ -1079,7 +1080,7 @@ def _walk(tree, rng, random_ties):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit(cache=True)
+@step()
 def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
     """A task of n begins (sign 1) or ends (-1) on a server of this row: count it everywhere above, and in the accounts."""
     running, parts, share, parent = tree.running, tree.parts, tree.share, tree.parent
@@ -1123,7 +1124,7 @@ def record(state, tree, n, row, sign):  # type: ignore[no-untyped-def]
             tree.marks[CHANGED] = 1
 
 
-@njit(cache=True)
+@step()
 def bar(state, tree, a):  # type: ignore[no-untyped-def]
     """Bar the users whose task is larger than what is left of a limit; let the others in again."""
     members, demand = tree.members, tree.demand
@@ -1148,7 +1149,7 @@ def bar(state, tree, a):  # type: ignore[no-untyped-def]
     tree.barred_to[a] = at
 
 
-@njit(cache=True)
+@step()
 def _bar_on_rows(eligible, without_limits, barred_on, rows, n, number):  # type: ignore[no-untyped-def]
     """Count a limit that bars user n from these rows (number 1), or does so no longer (-1)."""
     for row in range(rows.size):
@@ -1157,7 +1158,7 @@ def _bar_on_rows(eligible, without_limits, barred_on, rows, n, number):  # type:
             eligible[n, row] = without_limits[n, row] and barred_on[n, row] == 0
 
 
-@njit(cache=True)
+@step()
 def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
     """Does a task of n on a server of this row add to an unmet guarantee at this depth or below?"""
     for entry in range(tree.accounts_from[n], tree.accounts_from[n + 1]):
@@ -1167,7 +1168,7 @@ def _adds(tree, n, row, level):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@step()
 def _narrow(state, tree, n):  # type: ignore[no-untyped-def]
     """Leave the user only the rows where its task adds to a guarantee of the need that was found; return whether there are others."""
     level = tree.marks[LEVEL]
@@ -1182,14 +1183,14 @@ def _narrow(state, tree, n):  # type: ignore[no-untyped-def]
     return narrow
 
 
-@njit(cache=True)
+@step()
 def _widen(state, tree, n):  # type: ignore[no-untyped-def]
     """Give the user back the rows that `_narrow` took."""
     for row in range(tree.kept.size):
         state.eligible[n, row] = tree.kept[row]
 
 
-@njit(cache=True)
+@step()
 def fitting_in_tree(state, tree, n):  # type: ignore[no-untyped-def]
     """Return the servers on which the next task of n may be placed, ascending."""
     narrow = _narrow(state, tree, n)
@@ -1199,7 +1200,7 @@ def fitting_in_tree(state, tree, n):  # type: ignore[no-untyped-def]
     return servers
 
 
-@njit(cache=True)
+@step()
 def choose_in_tree(state, tree, n, rng):  # type: ignore[no-untyped-def]
     """Return the server of the next task of n."""
     narrow, first = _narrow(state, tree, n), state.first[n]
@@ -1210,7 +1211,7 @@ def choose_in_tree(state, tree, n, rng):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True)
+@step()
 def _survey(state, tree):  # type: ignore[no-untyped-def]
     """Find which tasks can be placed, and which guarantees they add to."""
     wanted, barred, value = state.wanted, tree.barred, tree.value
@@ -1226,7 +1227,7 @@ def _survey(state, tree):  # type: ignore[no-untyped-def]
     tree.marks[CHANGED] = 0
 
 
-@njit(cache=True)
+@step()
 def _on_some_rows(tree):  # type: ignore[no-untyped-def]
     """Is a guarantee on some rows only unmet? Then the needs may change with every task."""
     everywhere, kind, held, amount = tree.everywhere, tree.kind, tree.held, tree.amount
@@ -1236,7 +1237,7 @@ def _on_some_rows(tree):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
+@step()
 def next_in_tree(state, tree, rng):  # type: ignore[no-untyped-def]
     """Return the user of the next task, -1 if no task can be placed."""
     if tree.marks[CHANGED] or _on_some_rows(tree):
@@ -1245,7 +1246,7 @@ def next_in_tree(state, tree, rng):  # type: ignore[no-untyped-def]
     return leaf - (tree.children_from.size - 1) if leaf >= 0 else -1
 
 
-@njit(cache=True)
+@step()
 def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
     """Place one task of user n on server i."""
     place(state, n, i)
@@ -1259,7 +1260,7 @@ def place_in_tree(state, tree, n, i):  # type: ignore[no-untyped-def]
             tree.marks[CHANGED] = 1
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def fill_tree(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill`, with queues."""
     placed = 0
@@ -1275,7 +1276,7 @@ def fill_tree(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     return placed
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-untyped-def]
     """As `fill_by_server`, with queues."""
     placed = 0
@@ -1311,7 +1312,7 @@ def fill_tree_by_server(state, tree, rng, users, servers):  # type: ignore[no-un
 # that was never tried.
 
 
-@njit(cache=True)
+@step()
 def _first_of_leaf(run, tree, leaf):  # type: ignore[no-untyped-def]
     """Return the first stream of an owner that has the need that was found."""
     pool, leaves, value, level = run.pool, tree.leaf, tree.value, tree.marks[LEVEL]
@@ -1323,7 +1324,7 @@ def _first_of_leaf(run, tree, leaf):  # type: ignore[no-untyped-def]
     return first
 
 
-@njit(cache=True)
+@step()
 def _still_fits(state, run, n):  # type: ignore[no-untyped-def]
     """Does a task of the stream fit on some server?"""
     if run.untried[n]:
@@ -1333,7 +1334,7 @@ def _still_fits(state, run, n):  # type: ignore[no-untyped-def]
     return at < freed.size
 
 
-@njit(cache=True)
+@step()
 def _next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
     """Return the stream whose turn it is, -1 if no task can be placed any more."""
     tree.need[:] = -1
@@ -1352,7 +1353,7 @@ def _next_stream_in_tree(state, run, tree, rng):  # type: ignore[no-untyped-def]
     return _first_of_leaf(run, tree, leaf) if leaf >= 0 else -1
 
 
-@njit(cache=True)
+@step()
 def _seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
     """Return the server for the next task of the stream."""
     narrow, first, untried = _narrow(state, tree, n), state.first[n], run.untried[n]
@@ -1365,7 +1366,7 @@ def _seek_in_tree(state, run, tree, n, rng):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True)
+@step()
 def _start_by_server_in_tree(state, run, tree, rng, now, untried):  # type: ignore[no-untyped-def]
     """As `_start_by_server`, with queues."""
     number = state.open.size if untried else run.progress[FREED]
@@ -1402,7 +1403,7 @@ def _start_by_server_in_tree(state, run, tree, rng, now, untried):  # type: igno
             record(state, tree, n, state.row[i], 1)
 
 
-@njit(cache=True, nogil=True)
+@step(nogil=True)
 def advance_in_tree(state, run, tree, rng, server_first, until, most):  # type: ignore[no-untyped-def]
     """As `advance`, with queues."""
     progress = run.progress

@@ -16,16 +16,15 @@ The steps are in ``fairopt.solvers.filling.kernel``. This module runs them in ba
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, IntArray, safe_ratio
 from fairopt.program.filling import TIE, Filling, Kind, Measure, Queues, Rule
-from fairopt.solvers.compiled import load
+from fairopt.solvers.compiled import Steps
+from fairopt.solvers.filling import kernel
 from fairopt.solvers.filling.placements import Chooser, Placement
 from fairopt.solvers.filling.queue_state import QueueState
 from fairopt.solvers.filling.state import BLOCKED_BY, State
@@ -36,6 +35,7 @@ __all__ = ["Filled", "fill", "state_of", "tree_of"]
 log = logging.getLogger(__name__)
 
 _BATCH = 10_000
+_SECONDS = 1e-6  # of plain Python for one user on one row, or for one server, roughly
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,43 +71,41 @@ def fill(filling: Filling, placement: Placement | Chooser, *, random_ties: bool,
     first_block : bool
         Stop when the task of the user with the smallest share does not fit. Otherwise continue with the other users.
     """
-    started = time.perf_counter()
-    from fairopt.solvers.filling import kernel  # numba is slow to import
-
-    loading = time.perf_counter() - started
+    steps = Steps(kernel)
     rng = np.random.default_rng(seed)
     scale = safe_ratio(filling.counts.sum(), filling.counts @ filling.capacities)
     scale[np.isinf(scale)] = 1.0  # no server has the resource, so no task that demands it can run
     state = state_of(filling, placement, scale, random_ties, first_block)
     tree = None
     if filling.queues is not None:
-        tree = tree_of(state, filling, filling.queues, np.argsort(filling.order))
+        tree = tree_of(state, filling, filling.queues, np.argsort(filling.order), steps)
+    by_server = isinstance(placement, Placement) and placement.server_first
+    name = ("fill" if tree is None else "fill_tree") + ("_by_server" if by_server else "")
+    once = _SECONDS * (filling.eligibility.size + state.row.size)  # all shares and all servers, looked at for one task
     batches: list[tuple[IntArray, IntArray]] = []
     number = 0
     while True:
-        users, servers = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.int64)
+        batch = steps.size(name, _BATCH)
+        users, servers = np.empty(batch, np.int64), np.empty(batch, np.int64)
         if not isinstance(placement, Placement):
-            placed = _fill_by(state, tree, filling, placement, rng, users, servers)
+            placed = _fill_by(state, tree, filling, placement, rng, users, servers, steps)
+        elif tree is None:
+            placed = steps.run(name, state, rng, users, servers, seconds=once)
         else:
-            steps: Any = kernel.fill_by_server if placement.server_first else kernel.fill
-            arguments: tuple[Any, ...] = (state, rng, users, servers)
-            if tree is not None:
-                steps = kernel.fill_tree_by_server if placement.server_first else kernel.fill_tree
-                arguments = (state, tree, rng, users, servers)
-            loading += load(steps, *arguments)
-            placed = steps(*arguments)
+            placed = steps.run(name, state, tree, rng, users, servers, seconds=once)
         batches.append((users[:placed], servers[:placed]))
         number += placed
-        if placed < _BATCH:
+        if placed < batch:
             break
-        log.info("%s placed", plural(number, "task"))
+        if batch == _BATCH:
+            log.info("%s placed", plural(number, "task"))
     blocked = int(state.progress[BLOCKED_BY])
     return Filled(
         state.tasks,
         np.concatenate([users for users, _ in batches]),
         np.concatenate([servers for _, servers in batches]),
         None if blocked < 0 else blocked,
-        loading,
+        steps.loading,
     )
 
 
@@ -134,18 +132,16 @@ def state_of(filling: Filling, placement: Placement | Chooser, scale: FloatArray
     )
 
 
-def tree_of(state: State, filling: Filling, queues: Queues, rank: IntArray) -> QueueState:
+def tree_of(state: State, filling: Filling, queues: Queues, rank: IntArray, steps: Steps) -> QueueState:
     """Return the arrays of the queues, with the tasks that already run counted, and the users barred whose first task exceeds a limit."""
-    from fairopt.solvers.filling import kernel
-
     if filling.criterion.measure is not Measure.OWN:
         raise Unsupported("queues compare one share for all servers, and the shares of this criterion differ between servers")
     tree = QueueState.begin(filling, queues, rank)
     for account in np.flatnonzero(queues.kinds == Kind.LIMIT):
-        kernel.bar(state, tree, int(account))
+        steps.run("bar", state, tree, int(account))
     for n, row in np.argwhere(state.tasks > 0):
         for _ in range(state.tasks[n, row]):
-            kernel.record(state, tree, int(n), int(row), 1)
+            steps.run("record", state, tree, int(n), int(row), 1)
     return tree
 
 
@@ -169,17 +165,16 @@ def _fill_by(
     rng: np.random.Generator,
     users: IntArray,
     servers: IntArray,
+    steps: Steps,
 ) -> int:
     """Fill as the kernel's `fill` does, but let the function ``choose`` choose the server, in the units of the instance."""
-    from fairopt.solvers.filling import kernel
-
     scale = safe_ratio(filling.capacities, state.capacity)[state.row]
     capacity = filling.capacities[state.row]
     for placed in range(users.size):
-        n = kernel.next_user(state, rng) if tree is None else kernel.next_in_tree(state, tree, rng)
+        n = steps.run("next_user", state, rng) if tree is None else steps.run("next_in_tree", state, tree, rng)
         if n < 0:
             return placed
-        fits = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
+        fits = steps.run("fitting", state, n) if tree is None else steps.run("fitting_in_tree", state, tree, n)
         if fits.size == 0:
             state.progress[BLOCKED_BY] = n
             return placed
@@ -191,8 +186,8 @@ def _fill_by(
                 "its task fits on; return one whole number of those in its last argument"
             )
         if tree is None:
-            kernel.place(state, n, int(i))
+            steps.run("place", state, n, int(i))
         else:
-            kernel.place_in_tree(state, tree, n, int(i))
+            steps.run("place_in_tree", state, tree, n, int(i))
         users[placed], servers[placed] = n, i
     return users.size

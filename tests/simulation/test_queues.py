@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from instances import decimal_tree, instance_in_queues
+from instances import decimal_tree, instance_in_queues, trace_in_queues
 from reference.tree_simulation import TreeSimulation
 
 import fairopt as fo
@@ -14,35 +14,12 @@ import fairopt as fo
 SEEDS = (*range(20), 100)  # 100: a limit on some servers is released, and the task fits on another of them
 
 
-def drawn_trace(cluster: fo.Instance, seed: int) -> fo.Trace:
-    """Jobs of several shapes at few different times, users who come and go, servers that are removed and added again."""
-    rng = np.random.default_rng(seed)
-    jobs = 12
-    shapes = rng.integers(0, 4, (4, cluster.n_resources)) / 10
-    shapes[shapes.sum(axis=1) == 0, 0] = 0.1
-    user = rng.integers(0, cluster.n_users, jobs)
-    names = [cluster.users[n] for n in user]
-    events: list[fo.Event] = [(6.0, "leave", names[0]), (9.0, "join", names[0])] if rng.random() < 0.5 else []
-    if rng.random() < 0.5:
-        events += [(5.0, "remove", cluster.servers[0], 1), (11.0, "add", cluster.servers[0], 2)]
-    return fo.Trace(
-        names,
-        np.sort(rng.integers(0, 12, jobs)),
-        rng.integers(1, 9, jobs),
-        shapes[rng.integers(0, 4, jobs)],
-        rng.integers(1, 9, jobs),
-        eligibility=rng.random((jobs, cluster.n_servers)) < 0.8,
-        events=events,
-        resources=cluster.resources,
-    )
-
-
 @pytest.mark.parametrize("placement", ["first-fit", "best-fit", "worst-fit"])
 def test_event_by_event_as_in_fractions(placement: str) -> None:
     """Each task starts at the same time on the same server: limits are given back when tasks end, guarantees are needed again."""
     for seed in SEEDS:
         cluster = decimal_tree(instance_in_queues(seed)).replace(tasks=None)
-        trace = drawn_trace(cluster, seed)
+        trace = trace_in_queues(cluster, seed)
         criterion, share = (("drfh", "dominant"), ("drfh", "sum"), ("tsf", "sum"))[seed % 3]
         expected = TreeSimulation(trace, cluster, criterion, placement, queue_share=share).simulate()
         found = fo.simulate(trace, cluster, {"criterion": criterion, "placement": placement, "queue_share": share})
@@ -114,7 +91,7 @@ def test_one_queue_of_everybody_changes_nothing(scheduler: str) -> None:
     """The walk down a tree of one queue chooses as a flat list does."""
     for seed in range(10):
         bare = decimal_tree(instance_in_queues(seed)).replace(tasks=None, queues=None, queue_of=None, guarantees=None, weights=None)
-        trace = drawn_trace(bare, seed)
+        trace = trace_in_queues(bare, seed)
         tree = bare.replace(queues=[fo.Queue("all")], queue_of=["all"] * bare.n_users)
         flat, queued = fo.simulate(trace, bare, scheduler), fo.simulate(trace, tree, scheduler)
         np.testing.assert_array_equal(flat.task_start, queued.task_start)

@@ -1,20 +1,27 @@
-"""What numba compiled is kept on disk until its own file changes, so a compiled file must read nothing from other files of ours."""
+"""Plain and compiled steps do the same; and a kernel reads nothing from other files, because numba sees no changes there."""
 
 from __future__ import annotations
 
 import ast
 import importlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from instances import decimal_tree, instance_in_queues, instance_of_everything, trace_in_queues
 
+import fairopt as fo
 from fairopt import solvers
 from fairopt.program import events, filling
-from fairopt.solvers.filling import event_state, queue_state
+from fairopt.solvers import compiled
+from fairopt.solvers.filling import arrival_order, event_state, queue_state
 from fairopt.solvers.filling import state as filling_state
+from fairopt.solvers.filling.placements import BestFit, FirstFit, Random, WorstFit
 
 FOLDER = Path(solvers.__file__).parent
-COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@njit" in path.read_text())
+COMPILED = sorted(path.relative_to(FOLDER).with_suffix("").as_posix() for path in FOLDER.rglob("*.py") if "@step(" in path.read_text())
 ORIGINALS = {  # by name, as compiled files write them once more
     **{name: getattr(filling, name) for name in ("FITS", "TIE")},
     **{member.name: int(member) for enum in (filling.Kind, filling.Measure, filling.Rule, events.Change) for member in enum},
@@ -33,7 +40,8 @@ def foreign(source: str) -> set[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fairopt")
         for alias in node.names
     }
-    values = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.Assign)]
+    functions = [line for node in tree.body if isinstance(node, ast.FunctionDef) for line in node.body]  # without what marks them
+    values = functions + [node for node in tree.body if isinstance(node, ast.Assign)]
     return imported & {node.id for value in values for node in ast.walk(value) if isinstance(node, ast.Name)}
 
 
@@ -56,3 +64,101 @@ def test_numbers_written_once_more_are_those_of_their_files(name: str) -> None:
     module = vars(importlib.import_module(f"fairopt.solvers.{name.replace('/', '.')}"))
     own = {key: value for key, value in module.items() if key.isupper() and not key.startswith("_")}
     assert own == {key: ORIGINALS[key] for key in own}
+
+
+# Plain, compiled, and compiled half-way: the same tasks on the same servers, and the same numbers to the last bit ----------------------
+
+
+@pytest.fixture
+def thrice(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[Any]]], None]:
+    """Return a function that compares what a call gives with plain steps, with compiled ones, and with both one after the other."""
+
+    def compare(call: Callable[[], list[Any]]) -> None:
+        answers = []
+        for patience in (np.inf, -1.0, 1e-4):
+            monkeypatch.setattr(compiled, "_loaded", set())
+            monkeypatch.setattr(compiled, "PATIENCE", patience)
+            monkeypatch.setattr(compiled, "PATIENCE_IN_ALL", np.inf)
+            answers.append(call())
+        for other in answers[1:]:
+            for one, another in zip(answers[0], other, strict=True):
+                np.testing.assert_array_equal(one, another)
+
+    return compare
+
+
+@pytest.mark.parametrize("placement", sorted(fo.PLACEMENTS))
+def test_schedules(placement: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """Of all criteria, with ties broken in both ways."""
+
+    def schedules() -> list[Any]:
+        found = []
+        for seed in range(4):
+            instance = instance_of_everything(seed)
+            instance = instance.replace(counts=np.ceil(instance.counts), tasks=np.minimum(np.floor(instance.tasks), 40), parallelism=None)
+            options: dict[str, Any] = {"slots": 3} if placement == "slots" else {}
+            for criterion in ("drfh", "tsf", "cdrf", "psdsf"):
+                if placement in fo.NOTIONS or (placement == "slots" and criterion == "psdsf"):
+                    continue
+                plan = fo.schedule(instance, criterion, placement=placement, ties="random", seed=seed, record=True, **options)
+                found += [plan.tasks, plan.trace.users, plan.trace.servers]
+        return found
+
+    thrice(schedules)
+
+
+@pytest.mark.parametrize("placement", ["first-fit", "random-server"])
+def test_trees(placement: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """Schedules that follow a tree of queues, and simulations."""
+
+    def found() -> list[Any]:
+        values: list[Any] = []
+        for seed in range(6):
+            instance = decimal_tree(instance_in_queues(seed))
+            values.append(fo.schedule(instance, "drfh", placement=placement, ties="random", seed=seed, record=True).trace.servers)
+            cluster = instance.replace(tasks=None)
+            ran = fo.simulate(trace_in_queues(cluster, seed), cluster, f"drfh:{placement}")
+            values += [ran.task_start, ran.task_server]
+        return values
+
+    thrice(found)
+
+
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "tsf:random-server"])
+def test_simulations(scheduler: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """Tasks that end, users and servers that come and go."""
+
+    def found() -> list[Any]:
+        values: list[Any] = []
+        for seed in range(6):
+            cluster = decimal_tree(instance_in_queues(seed)).replace(tasks=None, guarantees=None, queues=(), queue_of=None)
+            ran = fo.simulate(trace_in_queues(cluster, seed), cluster, scheduler)
+            values += [ran.task_start, ran.task_server]
+        return values
+
+    thrice(found)
+
+
+def test_arrivals(thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """Tasks placed in order of arrival, on servers with cards."""
+    instance = fo.Instance(
+        [[4, 9], [2, 7]], [[0.5, 1], [2, 1], [0.7, 0.5]], counts=[3, 2], eligibility=[[True, True], [True, False], [True, True]]
+    )
+    turns = np.random.default_rng(0).integers(0, 3, 30)
+    placements = [FirstFit(), BestFit("l1"), BestFit("cosine"), WorstFit(), Random()]
+    thrice(lambda: [arrival_order.place_arrivals(instance, turns, placement, cards=0, seed=1) for placement in placements])
+
+
+@pytest.mark.parametrize("order", ["sequential", "random", "asynchronous"])
+def test_servers_that_divide_by_themselves(order: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """PS-DSF by best responses, which the equations of the limits shorten."""
+    instances = [instance_of_everything(seed).replace(parallelism=None, rates=None) for seed in range(3)]
+    thrice(lambda: [fo.solve(instance, "psdsf", order=order).tasks for instance in instances])
+
+
+@pytest.mark.parametrize("phases", ["random", "at-once"])
+def test_servers_that_act_over_time(phases: str, thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
+    """PS-DSF by servers that each act at times of their own."""
+    cluster = decimal_tree(instance_in_queues(3)).replace(tasks=None, guarantees=None, queues=(), queue_of=None, weights=None)
+    trace = trace_in_queues(cluster, 3)
+    thrice(lambda: [fo.simulate(trace, cluster, f"psdsf:period=0.5:phases={phases}", until=30.0).completion])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -90,6 +88,5 @@ def test_a_task_takes_the_cards_that_its_placement_says() -> None:
     """Of cards with 0.5, 0.9 and 1 left: the first with room, the emptiest, and the fullest otherwise; whole ones are empty cards."""
     for rule, expected in ((FirstFit.rule, 0), (WorstFit.rule, 2), (BestFit("tightest").rule, 0)):
         left = np.array([0.5, 0.9, 1.0])
-        take: Any = arrival_kernel._take
-        take.py_func(int(rule), left, 0.4)
+        arrival_kernel._take(int(rule), left, 0.4)
         assert int((np.array([0.5, 0.9, 1.0]) - left).argmax()) == expected
