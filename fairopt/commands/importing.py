@@ -77,15 +77,30 @@ def kubernetes(
     )
 
 
-@_example("slurm --nodes nodes.json --jobs jobs.json --associations associations.json -o cluster.yaml")
+@_example("slurm --nodes nodes.txt --jobs jobs.json --associations associations.txt -o cluster.yaml --current held.csv")
 def slurm(
-    nodes: Annotated[Path, typer.Option(metavar="JSON", help="scontrol show nodes --json")],
+    nodes: Annotated[Path, typer.Option(metavar="FILE", help="scontrol show nodes (text, or --json), or sinfo --json")],
     jobs: Annotated[Path, typer.Option(metavar="JSON", help="squeue --json")],
     associations: Annotated[
-        Path | None, typer.Option(metavar="JSON", help="Answer of slurmrestd: the tree of accounts, shares_raw and GrpTRES.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="sacctmgr -P show assoc tree (accounts, shares, GrpTRES), sshare -a -l -P, or slurmrestd's answer."
+        ),
     ] = None,
-    partitions: Annotated[Path | None, typer.Option(metavar="JSON", help="scontrol show partitions --json")] = None,
+    partitions: Annotated[Path | None, typer.Option(metavar="FILE", help="scontrol show partitions (text, or --json)")] = None,
+    sacct: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="sacct -a -X -P with the columns JobID, Account, User, Partition, Start, End, AllocTRES, ReqTRES, NodeList, Constraints: "
+            "what is held is then the average over --window.",
+        ),
+    ] = None,
+    window: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="START END", help="Local times, such as 2026-11-22T15:00 2026-11-22T16:00.")
+    ] = None,
     users: Annotated[str, typer.Option(metavar="WORD", help="Owners of jobs: account or user.")] = "account",
+    ignore_partitions: Annotated[bool, typer.Option("--ignore-partitions", help="Let jobs run in every partition.")] = False,
     weight: Weights = None,
     tasks: Shapes = "shapes",
     lenient: Lenient = False,
@@ -97,7 +112,17 @@ def slurm(
     """Import a Slurm cluster: TRES, generic resources, partitions, features; the tree of accounts, shares and limits."""
     _run(
         lambda: fo.import_slurm(
-            nodes, jobs, associations, partitions, users=users, weights=_weights(weight), demand=tasks, lenient=lenient
+            nodes,
+            jobs,
+            associations,
+            partitions,
+            sacct=sacct,
+            window=window,
+            users=users,
+            ignore_partitions=ignore_partitions,
+            weights=_weights(weight),
+            demand=tasks,
+            lenient=lenient,
         ),
         *(output, current, as_json, everything),
     )

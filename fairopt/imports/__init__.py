@@ -2,7 +2,7 @@
 
 =====================  ==============================================================================================
 `import_kubernetes`    ``kubectl get nodes -o json``, ``kubectl get pods -A -o json``
-`import_slurm`         ``scontrol show nodes --json``, ``squeue --json``, and what slurmrestd answers
+`import_slurm`         JSON of Slurm and slurmrestd, text of ``scontrol``, ``sacctmgr``, ``sshare``, ``sacct``
 `import_yarn`          the ResourceManager's REST answers
 `import_openb`         the tables of the Alibaba GPU cluster (2023)
 `import_google2011`    tables of the Google cluster (2011)

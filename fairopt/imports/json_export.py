@@ -24,7 +24,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.wording import found
 
-__all__ = ["Part", "read_json"]
+__all__ = ["Part", "parse_json", "read_json"]
 
 _LARGEST = 1e60
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -130,7 +130,11 @@ def read_json(path: str | os.PathLike[str], command: str) -> Part:
         The file cannot be read, is empty, is not JSON (a web page, say), or ends too early.
     """
     path = Path(path)
-    text = read_text(path)
+    return parse_json(read_text(path), path, command)
+
+
+def parse_json(text: str, path: Path, command: str) -> Part:
+    """Read the text of an export, as `read_json`."""
     start = text.lstrip()[:200].lower()
     if not start:
         raise InvalidInstance(f"{path}: the file is empty; export it again: {command}")

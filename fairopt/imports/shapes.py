@@ -92,6 +92,7 @@ class Shapes:
             known = node >= 0
             np.add.at(self.held, (group[task[known]], rank[node[known]]), number[known])
             self.somewhere += np.bincount(group[task[~known]], weights=number[~known], minlength=first.size)
+        self.number = np.maximum(self.number, self.held.sum(axis=1) + self.somewhere)  # what runs is asked for
         self.eligibility = self.eligibility | (self.held > 0)  # a running task may stay where it is
 
     def drop(self, bad: BoolArray, why: str, what: str, account: Account) -> None:

@@ -1,28 +1,30 @@
-"""A Slurm cluster, from the JSON of ``scontrol``, ``squeue``, ``sinfo`` (21.08) and slurmrestd (up to 25.11).
+"""A Slurm cluster, from its JSON (21.08 to 25.11, of commands and of slurmrestd) or from the text of ``scontrol`` and ``sacctmgr``.
 
-**Nodes** (``scontrol show nodes --json``). CPUs as configured less those kept for the system, memory (``real_memory`` less
+**Nodes** (``scontrol show nodes``, ``sinfo --json``). CPUs as configured less those kept for the system, memory (``real_memory`` less
 ``specialized_memory``) in GiB, and a resource for each generic one (``gpu``). A node that is down, drained, failing or not responding
 offers nothing; jobs on it count as demand, but not as running.
 
-**Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); pending ones
-ask for ``tres_req_str``, and an array counts once for each of its remaining tasks. A job that is held or waits for another job is not
-demand. A job on one node is one task. A job on several nodes (or one that waits and is too large for every node) has as many tasks as
-Slurm tasks, if its CPUs and GPUs divide evenly, else one per node. An instance cannot express that they must start together, so the
-optimum is a relaxation for them.
+**Jobs** (``squeue --json``). Running, configuring and suspended jobs hold what they were allocated (``tres_alloc_str``); what they ask for
+(``tres_req_str``, ``tres_per_*``) says which types of GPU they need. Pending ones demand what :mod:`fairopt.imports.slurm_sizes` says. An
+array counts once for each of its remaining tasks, as far as its limit (``--array=1-20%2``) lets them run at once. A job that is held or
+waits for another job is not demand. The components of a heterogeneous job count as jobs of their own.
 
-**Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that a newer answer lists), its features with ``&``,
-``|`` and parentheses, the types of its GPUs, required and excluded nodes.
+**Where.** The partitions of the job (a node lists its own; ``partitions`` adds those that another answer lists), unless they are left out;
+its features with ``&``, ``|`` and parentheses, the types of its GPUs, required and excluded nodes.
 
 **Queues.** With the associations, every account is a queue in the account above it, every user of an account is a queue in it
-(``account/user``), and the shapes of its jobs are users of the instance. ``shares_raw`` is the weight of a queue among the queues beside
-it, ``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
+(``account/user``), and the shapes of its jobs are users of the instance. Shares are the weight of a queue among the queues beside it,
+``GrpTRES`` its limit. Slurm knows no guarantees. Without the associations, every owner is a queue of weight 1.
+
+**Over time.** With ``sacct`` and a window, what is held is an average: :mod:`fairopt.imports.slurm_sacct`.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,12 +32,14 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
-from fairopt.imports.json_export import Part
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
-from fairopt.imports.slurm_queues import queue_of, queues_of
-from fairopt.imports.slurm_records import HOLDS, Job, Node, parsed, read_job, read_node, read_records, split_job
-from fairopt.imports.slurm_syntax import Features, features, hosts
+from fairopt.imports.slurm_exports import read_records
+from fairopt.imports.slurm_jobs import Job, read_job
+from fairopt.imports.slurm_nodes import Partition, allowed_nodes, read_node, read_partitions
+from fairopt.imports.slurm_queues import Associations
+from fairopt.imports.slurm_sacct import average_jobs
+from fairopt.imports.slurm_sizes import Size, Sizes
 from fairopt.instance import BoolArray
 from fairopt.wording import plural
 
@@ -48,7 +52,10 @@ def import_slurm(
     associations: str | os.PathLike[str] | None = None,
     partitions: str | os.PathLike[str] | None = None,
     *,
+    sacct: str | os.PathLike[str] | None = None,
+    window: tuple[str, str] | None = None,
     users: str = "account",
+    ignore_partitions: bool = False,
     weights: Mapping[str, float] | None = None,
     demand: Demand = "shapes",
     lenient: bool = False,
@@ -57,14 +64,26 @@ def import_slurm(
 
     Parameters
     ----------
-    nodes, jobs : path
-        ``scontrol show nodes --json`` and ``squeue --json``, or what slurmrestd answers.
+    nodes : path
+        ``scontrol show nodes``, as text or with ``--json`` (23.02 and later), ``sinfo --json`` (21.08 and later), or what slurmrestd
+        answers.
+    jobs : path
+        ``squeue --json`` (21.08 and later), or what slurmrestd answers.
     associations : path, optional
-        The tree of accounts and users, their ``shares_raw`` (weights) and ``GrpTRES`` (limits); without them all weights are 1.
+        The tree of accounts and users, their shares (weights) and ``GrpTRES`` (limits): ``sacctmgr -P show assoc tree``,
+        ``sshare -a -l -P`` (which has no limits), or what slurmrestd answers. Without them all weights are 1.
     partitions : path, optional
-        The nodes of each partition, where the nodes do not say.
+        ``scontrol show partitions``, as text or with ``--json``: the nodes of each partition, where the nodes do not say, and the memory of
+        jobs that name none.
+    sacct : path, optional
+        ``sacct -a -X -P -S START -E END -o JobID,Account,User,Partition,Start,End,AllocTRES,ReqTRES,NodeList,Constraints``. What is held is
+        then the average over the window, not what runs at the moment of ``jobs``.
+    window : (str, str), optional
+        Start and end of that average, in local time: ``("2026-11-22T15:00:00", "2026-11-22T16:00:00")``.
     users : {"account", "user"}
         The owner of a job. The tree of the associations is the same for both.
+    ignore_partitions : bool
+        Let every job run on the nodes of all partitions: how fair could the cluster be without them?
     weights : mapping, optional
         Weight by owner, instead of shares.
     demand : {"shapes", "mean"}
@@ -93,6 +112,9 @@ def import_slurm(
     """
     if users not in ("account", "user"):
         raise InvalidInstance(f'users is "{users}"; give "account" or "user"')
+    if (sacct is None) != (window is None):
+        lacking = "a window to average over, such as 2026-11-22T15:00:00 2026-11-22T16:00:00" if window is None else "the export of sacct"
+        raise InvalidInstance(f"an average needs the export of sacct and a window: give {lacking}, or neither")
     account = Account(lenient)
     read = read_records(nodes, "nodes")
     listed = account.unique(account.read(read, read_node, "node"), "node")
@@ -102,98 +124,116 @@ def import_slurm(
             account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.closed}: offers nothing")
         else:
             offered.append(node)
-    member = _memberships(listed, read_records(partitions, "partitions") if partitions is not None else [])
-    index = {node.name: i for i, node in enumerate(offered)}
+    member = read_partitions(listed, partitions)
     known = {node.name for node in listed}
+
+    def checked(some: Iterable[tuple[Job, float]]) -> list[tuple[Job, float]]:
+        good = [each for each in some if _is_known(each[0], known, member, nodes, account)]
+        return [(replace(job, partitions=()), part) for job, part in good] if ignore_partitions else good
 
     found = account.unique(account.read(read_records(jobs, "jobs"), lambda part: read_job(part, users), "job"), "job")
     states = Counter(job.state for job in found)
     account.summary |= {"nodes": len(read), "jobs": len(found), **{f"jobs {state}": n for state, n in states.items()}}
-    kept: list[Job] = []
-    allowed: dict[tuple[Any, ...], BoolArray] = {}
-    homeless = 0
-    for job in found:
-        if not job.tasks:
-            account.leave_out("job", job.where, job.why)
-            continue
-        unknown = next((partition for partition in job.partitions if partition not in member), None)
-        strange = next((host for host in job.on if host not in known), None)
-        if unknown is not None and len(member) > 0:
-            account.bad(
-                "job", f"{job.part.place}.partition", f'no node is in the partition "{unknown}"; export nodes and jobs of the same cluster'
-            )
-        elif strange is not None:
-            account.bad("job", f"{job.part.place}.nodes", f'runs on node "{strange}", which {nodes} does not list; export both again')
-        else:
-            job = split_job(job, offered)
-            if job.constraints not in allowed:
-                allowed[job.constraints] = _allowed(job, offered, member)
-            homeless += bool(job.on) and not any(host in index for host in job.on)
-            kept.append(job)
-    several = sum(job.spans for job in kept)
-    if several:
-        account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
-    if homeless:
-        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")
+    kept = checked((job, float(job.holds)) for job in _able_to_run(_widened(found), account))
+    asked = [job.copies for job, _ in kept]
+    if sacct is not None and window is not None:
+        ran = checked(average_jobs(sacct, window, [job for job, _ in kept], users, account))
+        kept = [(job, 0.0) for job, _ in kept] + ran
+        asked += [0.0] * len(ran)
 
-    generic = sorted({name for job in kept for name in job.request} - {"cpu", "memory"})
+    allowed: dict[tuple[Any, ...], BoolArray] = {}
+    for job, _ in kept:
+        if job.constraints not in allowed:
+            allowed[job.constraints] = allowed_nodes(job, offered, member)
+    all_sizes = Sizes((job for job, _ in kept), offered, member, account)
+    sizes = [all_sizes.of(job, allowed[job.constraints]) for job, _ in kept]
+    all_sizes.note()
+    index = {node.name: i for i, node in enumerate(offered)}
+    running = []
+    for j, (job, part) in enumerate(kept):
+        if part:
+            amount = part * sizes[j].tasks
+            running += [(j, index[host], share * amount) for host, share in job.on.items() if host in index]
+            running += [] if job.on else [(j, SOMEWHERE, amount)]
+    _note_relaxations(kept, sizes, index, account)
+
+    generic = sorted({name for size in sizes for name in size.demand} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
     row = {constraints: j for j, constraints in enumerate(allowed)}
-    running = []
-    for j, job in enumerate(kept):
-        running += [(j, index[host], part * job.tasks) for host, part in job.on.items() if host in index]
-        if job.state in HOLDS and not job.on:
-            running.append((j, SOMEWHERE, job.tasks))
+    tree = Associations(associations, found, account) if associations is not None else None
     return assemble(
         "slurm",
         Nodes([node.name for node in offered], np.array([[node.offers.get(r, 0.0) for r in resources] for node in offered])),
         Tasks(
-            owner=[job.owner for job in kept],
-            demands=np.array([[job.request.get(r, 0.0) for r in resources] for job in kept]).reshape(-1, len(resources)),
-            number=np.array([job.tasks for job in kept], float),
+            owner=[job.owner for job, _ in kept],
+            demands=np.array([[size.demand.get(r, 0.0) for r in resources] for size in sizes]).reshape(-1, len(resources)),
+            number=np.array([copies * size.tasks for copies, size in zip(asked, sizes, strict=True)], float),
             allowed=np.array(list(allowed.values()), bool).reshape(len(allowed), len(offered)),
-            place=np.array([row[job.constraints] for job in kept], int),
-            where=[job.where for job in kept],
+            place=np.array([row[job.constraints] for job, _ in kept], int),
+            where=[job.where for job, _ in kept],
             running=running,
-            queue=[queue_of(job) for job in kept] if associations is not None else None,
+            queue=[tree.queue_of(job) for job, _ in kept] if tree is not None else None,
         ),
         account,
         units={r: {"cpu": "CPUs", "memory": "GiB"}.get(r, "") for r in resources},
-        forest=queues_of(associations, kept, users, offered, account) if associations is not None else None,
+        forest=tree.forest([job for job, _ in kept], users, offered, account) if tree is not None else None,
         own_weights=weights,
         demand=demand,
         what="job",
     )
 
 
-# Constraints ---------------------------------------------------------------------------------------------------------------------
+def _widened(jobs: list[Job]) -> list[Job]:
+    """Give the tasks of an array the partitions of the array: a task that runs names only the partition in which it runs."""
+    widest: dict[str, tuple[str, ...]] = {}
+    for job in jobs:
+        if job.array and len(job.partitions) > len(widest.get(job.array, ())):
+            widest[job.array] = job.partitions
+    return [replace(job, partitions=widest.get(job.array, job.partitions)) for job in jobs]
 
 
-def _memberships(nodes: list[Node], partitions: list[Part]) -> dict[str, set[str]]:
-    """Return the nodes of each partition."""
-    member: dict[str, set[str]] = {}
-    for node in nodes:
-        for partition in node.partitions:
-            member.setdefault(partition, set()).add(node.name)
-    for part in partitions:
-        listed = part.get("nodes")
-        names = parsed(listed.get("configured") if isinstance(listed.value, dict) else listed, hosts)
-        member.setdefault(part["name"].text(), set()).update(names)
-    return member
+def _able_to_run(jobs: list[Job], account: Account) -> list[Job]:
+    """Return the jobs that hold something or could, and leave out the others: tasks of an array beyond its limit, too."""
+    at_once = {job.array: job.at_once for job in jobs if job.array and job.at_once}
+    room = at_once | {array: at_once[array] - n for array, n in Counter(job.array for job in jobs if job.holds).items() if array in at_once}
+    able = []
+    for job in jobs:
+        if job.why:
+            account.leave_out("job", job.where, job.why)
+            continue
+        if not job.holds and job.array in room:
+            copies = min(job.copies, max(room[job.array], 0.0))
+            room[job.array] -= copies
+            if copies < job.copies:
+                why = f"beyond the limit of its array, %{at_once[job.array]:.0f}: waits for other tasks of the array"
+                account.leave_out("job", job.where, why, job.copies - copies)
+            job = replace(job, copies=copies)
+        if job.copies:
+            able.append(job)
+    return able
 
 
-def _allowed(job: Job, nodes: list[Node], member: Mapping[str, set[str]]) -> BoolArray:
-    """Return where a job may run, (nodes,)."""
-    inside = set().union(*(member.get(partition, set()) for partition in job.partitions))
-    met: Features = features(job.features) if job.features else lambda has: True
-    return np.array(
-        [
-            (not member or not job.partitions or node.name in inside)
-            and met(node.features)
-            and set(job.types) <= node.types
-            and (not job.required or node.name in job.required)
-            and node.name not in job.excluded
-            for node in nodes
-        ],
-        bool,
-    )
+def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes: str | os.PathLike[str], account: Account) -> bool:
+    """Return whether the partitions of a job, and the nodes on which it runs, are those of this cluster."""
+    unknown = next((partition for partition in job.partitions if partition not in member), None)
+    strange = next((host for host in job.on if host not in known), None)
+    if unknown is not None and len(member) > 0:
+        where = job.part.get("partition").place
+        account.bad("job", where, f'no node is in the partition "{unknown}"; export nodes and jobs of the same cluster')
+    elif strange is not None:
+        account.bad("job", job.part.get("nodes").place, f'runs on node "{strange}", which {nodes} does not list; export both again')
+    else:
+        return True
+    return False
+
+
+def _note_relaxations(kept: list[tuple[Job, float]], sizes: list[Size], index: Mapping[str, int], account: Account) -> None:
+    several = sum(size.several for size in sizes)
+    if several:
+        account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
+    together = len({job.heterogeneous for job, _ in kept if job.heterogeneous})
+    if together:
+        account.note(f"{plural(together, 'heterogeneous job')}, whose components count as jobs that need not start together: a relaxation")
+    homeless = sum(bool(job.on) and not any(host in index for host in job.on) for job, _ in kept)
+    if homeless:
+        account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")

@@ -1,0 +1,162 @@
+"""How many tasks a job of Slurm is, and what one task demands.
+
+A job on one node is one task. A job on several nodes is one task for each of its Slurm tasks, if CPUs and generic resources divide evenly,
+else one for each node. It is one for each node, too, if it asks for tasks per node, or for whole nodes. An instance cannot express that
+tasks must start together, so the optimum is a relaxation.
+
+**What runs** demands what it was given. **What waits** demands what running jobs with the same request were given (a job for one CPU is
+given two where cores have two); without such jobs, what it asks for. Then:
+
+* a job that names no memory gets ``DefMemPerCPU`` or ``DefMemPerNode`` of its partition;
+* without these, and with ``--mem=0``, it gets all memory of its nodes: it demands as much as the smallest node that it may run on has;
+* ``--exclusive`` demands as many CPUs and generic resources as every node that it may run on has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fairopt.imports.account import Account
+from fairopt.imports.slurm_jobs import Job, Request
+from fairopt.imports.slurm_nodes import Node, Partition
+from fairopt.imports.slurm_syntax import number
+from fairopt.instance import BoolArray
+from fairopt.wording import plural
+
+__all__ = ["Size", "Sizes"]
+
+_Amounts = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A job as tasks: how many, and the demand of one; whether they are on several nodes."""
+
+    tasks: float
+    demand: dict[str, float]
+    several: bool
+
+
+def _divided(total: Mapping[str, float], request: Request, nodes: float) -> Size:
+    """Return a job on so many nodes as tasks."""
+    by_node = request.exclusive or request.whole_memory or request.tasks_per_node * nodes == request.tasks
+    pieces = nodes if by_node or request.tasks < nodes or _uneven(total, request.tasks) else request.tasks
+    pieces = max(pieces, 1.0) if nodes > 1 else 1.0
+    return Size(pieces, {name: amount / pieces for name, amount in total.items()}, nodes > 1)
+
+
+def _uneven(amounts: Mapping[str, float], pieces: float) -> bool:
+    """Return whether a piece would have a fraction of a CPU or of a generic resource; memory may be divided."""
+    return any(amount % pieces for name, amount in amounts.items() if name != "memory")
+
+
+class Sizes:
+    """The sizes of the jobs of an export.
+
+    Parameters
+    ----------
+    jobs : jobs that hold something or wait
+    nodes : nodes that accept work
+    partitions : mapping
+    account : Account
+        Gets notes on jobs that take whole nodes, or all memory of one.
+    """
+
+    def __init__(self, jobs: Iterable[Job], nodes: Sequence[Node], partitions: Mapping[str, Partition], account: Account) -> None:
+        self._nodes, self._partitions, self._account = nodes, partitions, account
+        self._whole: dict[str, float] = {}  # number of jobs by why they take all of a node
+        found: dict[tuple[Any, ...], Counter[tuple[float, _Amounts, bool]]] = {}
+        memory_given, memory_missing = False, False
+        for job in jobs:
+            if job.holds and job.given is not None:
+                size = self._held(job)
+                sizes = found.setdefault((job.request.key, job.partition), Counter())
+                sizes[size.tasks, tuple(sorted(size.demand.items())), size.several] += 1
+            memory_given |= "memory" in ((job.given or {}) if job.holds else job.request.amounts)
+            memory_missing |= job.given is not None and "memory" not in job.given
+        # Slurm shares out memory only if it is told to; if not, running jobs hold none.
+        self._memory_is_shared = memory_given or not memory_missing
+        self._learned = {key: _most_common(sizes) for key, sizes in found.items()}
+        self._computed: dict[tuple[Any, ...], Size] = {}
+
+    def of(self, job: Job, allowed: BoolArray) -> Size:
+        """Return the size of a job that may run on these nodes."""
+        if job.holds:
+            return self._held(job)
+        request = job.request
+        for partition in job.partitions or (job.partition,):
+            learned = self._learned.get((request.key, partition))
+            if learned is not None and not (request.exclusive or request.whole_memory):
+                return learned
+        key = request.key, job.constraints, job.partition, number(job.part.get("max_nodes"))
+        if key not in self._computed:
+            self._computed[key] = self._waiting(job, [node for node, may in zip(self._nodes, allowed, strict=True) if may])
+        if request.exclusive:
+            self._count("--exclusive", job)
+        if request.whole_memory == "--mem=0" or (request.whole_memory and not self._default(job)):
+            self._count(request.whole_memory, job)
+        return self._computed[key]
+
+    def _held(self, job: Job) -> Size:
+        request = job.request
+        total = dict(request.amounts if job.given is None else job.given)
+        if not set(total) - {"cpu", "memory"}:  # generic resources are only in TRES strings where accounting tracks them
+            total |= {name: amount for name, amount in request.amounts.items() if name not in ("cpu", "memory")}
+        return _divided(total, request, float(len(job.on)) or request.nodes)
+
+    def _waiting(self, job: Job, nodes: list[Node]) -> Size:
+        request = job.request
+        each = {name: amount / request.nodes for name, amount in request.amounts.items()}
+        if request.whole_memory == "none" and (default := self._default(job)):
+            each["memory"] = default / 1024
+        fitting = [node for node in nodes if all(amount <= node.offers.get(name, 0.0) for name, amount in each.items())]
+        if fitting and request.whole_memory and "memory" not in each and self._memory_is_shared:
+            each["memory"] = min(node.offers["memory"] for node in fitting)
+        if fitting and request.exclusive:
+            for name in {name for node in fitting for name in node.offers} - {"memory"}:
+                each[name] = min(node.offers.get(name, 0.0) for node in fitting)
+        each = {name: amount for name, amount in each.items() if amount}
+        size = _divided({name: amount * request.nodes for name, amount in each.items()}, request, request.nodes)
+        return size if fitting else self._split(job, size, nodes)
+
+    def _split(self, job: Job, size: Size, nodes: list[Node]) -> Size:
+        """Divide a job that fits on no single node into its Slurm tasks, unless it must run on one node."""
+        pieces = job.request.tasks
+        if size.several or pieces <= 1 or number(job.part.get("max_nodes")) == 1 or _uneven(size.demand, pieces):
+            return size
+        return Size(pieces, {name: amount / pieces for name, amount in size.demand.items()}, True)
+
+    def _default(self, job: Job) -> float:
+        """Return the memory in MiB on each node of a job that names none, 0 if its partitions have no default."""
+        cpus = job.request.amounts.get("cpu", 0.0) / job.request.nodes
+        found = (self._partitions[name] for name in job.partitions or (job.partition,) if name in self._partitions)
+        return next((memory for each in found if (memory := each.per_node or each.per_cpu * cpus)), 0.0)
+
+    def _count(self, why: str, job: Job) -> None:
+        self._whole[why] = self._whole.get(why, 0.0) + job.copies
+
+    def note(self) -> None:
+        """Say how many waiting jobs take all of a node."""
+        memory = "counted with none, as no running job holds memory"
+        if self._memory_is_shared:
+            memory = "counted with that of the smallest node that could run it"
+        words = {
+            "--mem=0": ("asks", "ask", f"for all memory of a node (--mem=0): {memory}"),
+            "none": ("names", "name", f"no memory, and DefMemPerCPU or DefMemPerNode of the partition is not known: {memory}"),
+            "--exclusive": (
+                "asks",
+                "ask",
+                "for whole nodes (--exclusive): counted with the CPUs that every node has that could run it",
+            ),
+        }
+        for why, (one, many, rest) in words.items():
+            if why in self._whole:
+                self._account.note(f"{plural(self._whole[why], f'waiting job {one}', f'waiting jobs {many}')} {rest}")
+
+
+def _most_common(sizes: Counter[tuple[float, _Amounts, bool]]) -> Size:
+    tasks, demand, several = min(sizes, key=lambda size: (-sizes[size], size[1]))
+    return Size(tasks, dict(demand), several)
