@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.slurm_records import by_user, job, node
 
 import fairopt as fo
@@ -247,3 +252,19 @@ def test_deleted_associations_do_not_count(tmp_path: Path) -> None:
     listed = [{"account": "biology", "shares_raw": 5}, {"account": "biology", "shares_raw": 9, "flags": ["DELETED"]}]
     result = imported(tmp_path, associations=json.dumps({"associations": listed}))
     assert next(queue.weight for queue in result.instance.queues if queue.name == "biology") == 5
+
+
+JUNK = ["", "x", "-1", "nan", "1e999", "(null)", "=", "|", "\n", "cn[1-", "gpu:a:b:c", "9" * 400, " ", "parent", "UNLIMITED"]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_whatever_the_text_holds_is_imported_or_refused(data: st.DataObject) -> None:
+    """Junk in place of any word: a message, never a traceback."""
+    kind, text = data.draw(
+        st.sampled_from([("nodes", NODES), ("partitions", PARTITIONS), ("associations", TREE), ("associations", SHARES)])
+    )
+    words = re.split(r"([=|,\s]+)", text)
+    words[data.draw(st.integers(0, len(words) - 1))] = data.draw(st.sampled_from(JUNK))
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(fo.FairoptError):
+        json.dumps(imported(Path(folder), **{kind: "".join(words)}).to_dict(), allow_nan=False)
