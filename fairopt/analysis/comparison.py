@@ -121,14 +121,21 @@ class Comparison:
         A share is that of the row's notion; for a given allocation, it is the weighted dominant share. It is missing if the notion has
         one share per server.
 
-        With ``by="queue"``: one row per allocation and queue, with the columns of `Allocation.to_frame`.
+        With ``by="queue"``: one row per allocation and queue, with the columns of `Allocation.to_frame`, and ``regret``, the relative
+        shortfall of the queue's share (`fairopt.regret`).
         """
         import pandas as pd
 
         if by not in ("user", "queue"):
             raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
         if by == "queue":
-            frames = {row.name: row.allocation.to_frame(by="queue") for row in self.rows if row.allocation is not None}
+            frames = {
+                row.name: row.allocation.to_frame(by="queue").assign(
+                    regret=np.nan if row.regret is None else row.regret.to_frame(by="queue")["shortfall"].to_numpy()
+                )
+                for row in self.rows
+                if row.allocation is not None
+            }
             if not frames:
                 return pd.DataFrame()
             return pd.concat(frames, names=["allocation", "queue"])
@@ -167,8 +174,17 @@ class Comparison:
                 "violations": [dataclasses.asdict(violation) for violation in row.violations],
                 "users": [{"name": name, "tasks": tasks, "share": share} for name, tasks, share in users],
             }
+            if self.instance.queues:
+                entry["queues"] = self._queues(row)
             rows.append({key: None if isinstance(value, float) and np.isnan(value) else value for key, value in entry.items()})
         return {"sharing": self.sharing, "largest_total": None if np.isnan(self.largest_total) else self.largest_total, "rows": rows}
+
+    def _queues(self, row: Row) -> list[dict[str, Any]]:
+        """Return plain data of what each queue holds in a row, with the shortfall of its share."""
+        if row.allocation is None:
+            return []
+        short = {} if row.regret is None else row.regret.to_frame(by="queue")["shortfall"].to_dict()
+        return [each.to_dict() | {"regret": short.get(each.name)} for each in row.allocation.queue_holdings()[1:]]
 
     def plot(self) -> Figure:
         """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
@@ -182,7 +198,17 @@ class Comparison:
         entries["against"] = (
             "" if own is None else own.notion + (", whole tasks" if own.whole else "") + (", best found" if own.best_found else "")
         )
-        for name in ("level", "leximin", "position", "largest", "goal", "condition", "total", "gap"):
+        for name in (
+            "level",
+            "leximin",
+            "position",
+            "largest",
+            "goal",
+            "condition",
+            "total",
+            "gap",
+            *(("queue",) if self.instance.queues else ()),
+        ):
             value = None if own is None else getattr(own, name)
             entries[f"regret {name}"] = np.nan if value is None else value
         entries["seconds"] = row.seconds

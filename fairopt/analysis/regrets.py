@@ -25,10 +25,16 @@ are compared. Users of whom no task can run are left out.
   ``condition`` is the largest violation of the theorem that defines the notion. The violation of an eligible pair (n, i) is the minimum
   over the resources that n uses at i of the larger of two numbers: the free part of the resource, and how far the share of n lies below
   the largest share of a user who holds some of it.
+* Tree of queues (`TreeFilling`, `Nested`). The exact shares of users are unique, and maximise no order of all users: each user is compared
+  with itself. ``largest`` is the largest shortfall of the share of a user. There is no ``level`` and no ``leximin``.
 * Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
 ``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks. It is >= 0 if the total is the goal; otherwise it may have any sign, because the
 exact allocation may give up tasks for fairness.
+
+*Queues.* Where users are in queues, ``queue`` is the largest shortfall of the share of a queue, whatever the goal, and ``worst_queue`` its
+name. The share is the dominant share of what the queue holds, or the sum of its users' shares, as the notion fills the tree.
+`Regret.to_frame` has all users, or all queues.
 
 *The reference.* Schedules place whole tasks, and the best allocation of whole tasks is ``fo.solve(..., integral=True)``. Against this
 reference, ``level``, ``leximin`` and ``goal`` are >= 0 up to the gap of branch and cut (``gap``), and a schedule can reach 0. If a time
@@ -52,8 +58,8 @@ Regret(drfh, whole tasks: level 0, leximin 0, largest 0, total 0)
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import logsumexp
@@ -61,15 +67,31 @@ from scipy.special import logsumexp
 from fairopt.allocation import Allocation
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
+from fairopt.holdings import tree_order
 from fairopt.instance import FloatArray
 from fairopt.models import NOTIONS, Notion
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Program, Separate, Total, Tradeoff
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Nested, Program, Separate, Total, Tradeoff, TreeFilling
 from fairopt.solving import best_found, checked, solve
 from fairopt.wording import figure
 
-__all__ = ["Regret", "regret", "shortfall"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Compared", "Regret", "regret", "shortfall"]
 
 _SAME = 1e-8  # relative: the tolerance of a certificate; numbers that differ by less are equal
+
+
+Numbers: TypeAlias = tuple[str, float, float, float, float]  # a name; tasks, exact tasks, share, exact share
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a regret compares: of each user, and of the cluster and each queue as `fairopt.Allocation.queue_holdings` lists them."""
+
+    users: tuple[Numbers, ...]
+    queues: tuple[Numbers, ...]
+    queue_of: tuple[str | None, ...] | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,6 +120,12 @@ class Regret:
         Relative gap of branch and cut: how far the reference may lie below the optimum; 0 for divisible tasks.
     best_found : bool
         Whether the reference is the best allocation of whole tasks found within the time limit, and not proved to be optimal.
+    queue : float or None
+        Largest shortfall of the share of a queue; None where users are in no queues.
+    worst_queue : str or None
+        The queue that falls short by this, if one does.
+    compared : Compared or None
+        The shares and tasks that were compared, of which `to_frame` makes tables.
     """
 
     notion: str
@@ -112,6 +140,9 @@ class Regret:
     condition: float | None = None
     gap: float = 0.0
     best_found: bool = False
+    queue: float | None = None
+    worst_queue: str | None = None
+    compared: Compared | None = field(default=None, compare=False)
 
     @property
     def worst(self) -> float | None:
@@ -119,15 +150,41 @@ class Regret:
         return next((value for value in (self.largest, self.goal, self.condition) if value is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, ready for JSON."""
-        return dataclasses.asdict(self)
+        """Return plain data, ready for JSON; the numbers of single users and queues are in `to_frame`."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "compared"}
+
+    def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
+        """Return one row per user, or per queue, the whole cluster first: tasks, share, both of the exact allocation, and the shortfall.
+
+        The shortfall is that of the share.
+
+        >>> import fairopt as fo
+        >>> pool = fo.Instance([[9]], [[2], [1]], users=["a", "b"], queues=[fo.Queue("A"), fo.Queue("B")], queue_of=["A", "B"])
+        >>> regret(fo.schedule(pool, "drfh")).to_frame(by="queue")["shortfall"].round(3).to_dict()
+        {'the cluster': 0.0, 'A': 0.111, 'B': -0.1}
+        """
+        import pandas as pd
+
+        if by not in ("user", "queue"):
+            raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
+        assert self.compared is not None
+        rows = self.compared.users if by == "user" else self.compared.queues
+        frame = pd.DataFrame(
+            [(tasks, exact_tasks, share, exact, shortfall(exact, share)) for _, tasks, exact_tasks, share, exact in rows],
+            index=pd.Index([name for name, *_ in rows], name=by),
+            columns=["tasks", "exact tasks", "share", "exact share", "shortfall"],
+        )
+        if by == "user" and self.compared.queue_of is not None:
+            frame.insert(0, "queue", list(self.compared.queue_of))
+        return frame
 
     def __repr__(self) -> str:
         parts = []
-        for name in ("level", "leximin", "largest", "goal", "condition", "total"):
+        for name in ("level", "leximin", "largest", "goal", "condition", "queue", "total"):
             value = getattr(self, name)
             if value is not None:
                 where = f" at position {self.position} of {self.members}" if name == "leximin" and self.position else ""
+                where = f" ({self.worst_queue})" if name == "queue" and self.worst_queue else where
                 parts.append(f"{name} {figure(value)}{where}")
         gap = f"; gap {self.gap:.1e}" if self.gap else ""
         against = "best found of whole" if self.best_found else "whole" if self.whole else "divisible"
@@ -198,7 +255,13 @@ def regret(
     else:
         _check_exact(exact, allocation, chosen)
     program = chosen.formulate(allocation.instance, sharing=how, integral=False)
-    return _compared(program, chosen.name, allocation.tasks, exact)
+    found = _compared(program, chosen.name, allocation.tasks, exact)
+    compared = _by_user_and_queue(allocation, program, exact)
+    found = dataclasses.replace(found, compared=compared)
+    if not allocation.instance.queues:
+        return found
+    most, worst = max((shortfall(best, own), name) for name, _, _, own, best in compared.queues[1:])
+    return dataclasses.replace(found, queue=max(most, 0.0), worst_queue=worst if most > 0 else None)
 
 
 def shortfall(best: float, own: float) -> float:
@@ -223,6 +286,31 @@ def _check_exact(exact: Allocation, allocation: Allocation, chosen: Notion) -> N
         )
     if exact.instance is not allocation.instance and exact.instance != allocation.instance:
         raise InvalidInstance("the reference is of another instance than the allocation; solve the same one")
+
+
+def _by_user_and_queue(allocation: Allocation, program: Program, exact: Allocation) -> Compared:
+    """Return the numbers of users and queues that are compared."""
+    instance, tree = allocation.instance, allocation.instance.tree
+    users, servers, weights = program.pair_users, program.pair_servers, getattr(program.goal, "weights", None)
+    tasks = (allocation.tasks, exact.tasks)
+    shares = [program.per_user(program.utilities * each[users, servers]) for each in tasks]
+    by_weight = shares if weights is None or instance.is_tree else [share / weights for share in shares]
+
+    def numbers(name: str, *values: float) -> Numbers:
+        own, best, share, exact_share = map(float, values)
+        return name, own, best, share, exact_share
+
+    per_user = np.stack([*(each.sum(axis=1) for each in tasks), *by_weight])
+    of_users = tuple(numbers(name, *column) for name, column in zip(instance.users, per_user.T, strict=True))
+    of_queues = []
+    dominant, capacity = isinstance(program.goal, TreeFilling) and program.goal.takes is not None, instance.total_capacity
+    for node in tree_order(tree):
+        below = tree.below[node]
+        used = [each[below].sum(axis=1) @ instance.demands[below] for each in tasks]
+        parts = [np.divide(each, capacity, out=np.zeros(capacity.size), where=capacity > 0).max() for each in used]
+        of_queue = parts if dominant else [share[below].sum() for share in shares]
+        of_queues.append(numbers(tree.name(node), *(each[below].sum() for each in tasks), *of_queue))
+    return Compared(of_users, tuple(of_queues), instance.queue_of if instance.queues else None)
 
 
 def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation) -> Regret:
@@ -252,6 +340,10 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
         fair = [_power_mean(values, goal.weights[able], 1.0 - goal.beta) for values in reached]
         means = [a ** (1 - goal.efficiency) * values.sum() ** goal.efficiency for a, values in zip(fair, reached, strict=True)]
         return Regret(**found, goal=shortfall(*means))
+    if isinstance(goal, TreeFilling | Nested):
+        both = [program.per_user(program.utilities * y)[able] for y in (best, x)]
+        largest = max((shortfall(*pair) for pair in zip(*(each.tolist() for each in both), strict=True)), default=0.0)
+        return Regret(**found, largest=max(largest, 0.0))
     inner = goal.goal if isinstance(goal, Separate) else goal
     per_level = program.utilities / inner.weights[users]
     if isinstance(goal, Separate):

@@ -27,6 +27,7 @@ _REGRETS = {
     "largest": "largest: the largest gap in those lists.",
     "goal": "goal: of the power mean that the notion maximises.",
     "condition": "condition: largest violation of the theorem that defines the equilibrium.",
+    "queue": "queue: the largest gap of a queue's share.",
     "total": "total: of all tasks (negative: more tasks than the exact allocation).",
 }
 _LINES = 3  # violations listed for one allocation
@@ -124,11 +125,13 @@ def _regrets(rows: list[Row]) -> Table | None:
     table = simple_table("regret", "against")
     columns: dict[str, Callable[..., str]] = {
         name: (lambda regret, name=name: _percent(getattr(regret, name)))
-        for name in ("level", "leximin", "largest", "goal", "condition", "total")
+        for name in ("level", "leximin", "largest", "goal", "condition", "queue", "total")
         if any(getattr(regret, name) is not None for _, regret in compared)
     }
     if "leximin" in columns:
         columns["leximin"] = lambda regret: _percent(regret.leximin) + (f" ({regret.position})" if regret.position else "")
+    if "queue" in columns:
+        columns["queue"] = lambda regret: _percent(regret.queue) + (f" ({label(regret.worst_queue).plain})" if regret.worst_queue else "")
     if any(regret.best_found for _, regret in compared):
         columns["gap"] = lambda regret: _percent(regret.gap) if regret.best_found else ""
     add_numbers(table, *columns)

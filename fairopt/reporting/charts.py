@@ -20,7 +20,7 @@ __all__ = ["COLOURED", "charts"]
 
 COLOURED = len(COLOURS)  # users up to which each has a colour
 _MANY_USERS = 30  # users from which a bar each is too much
-_OF_MEASURE = dict(zip(MEASURES, ("var(--c0)", "var(--c4)", "var(--c2)", "var(--c3)", "var(--c1)"), strict=True))
+_OF_MEASURE = dict(zip(MEASURES, ("var(--c0)", "var(--c4)", "var(--c2)", "var(--c3)", "var(--c5)", "var(--c1)"), strict=True))
 
 _SAYS = {
     "chart-tasks": "Tasks of each user",

@@ -29,7 +29,7 @@ from fairopt.wording import figure
 
 __all__ = ["MEASURES", "bars_of", "data", "few_bars", "regret_of"]
 
-MEASURES = ("level", "largest", "goal", "condition", "total")  # of a regret
+MEASURES = ("level", "largest", "goal", "condition", "queue", "total")  # of a regret
 _MANY_BARS = 60  # if there are more, use is drawn as curves
 
 Rows: TypeAlias = dict[str, Any]  # {"columns": names, "rows": lists}

@@ -205,15 +205,14 @@ def frontier_table(found: Frontier, every: Sequence[FrontierPoint]) -> Table:
 def regret_table(findings: Findings) -> Table:
     """Return the regret of every schedule."""
     rows = []
+    names = ["level", "leximin", "largest", "goal", "condition", *(["queue"] if findings.instance.queues else []), "total"]
     for row in findings.schedules:
         own = row.regret
-        values = (
-            [] if own is None else [percent(getattr(own, name)) for name in ("level", "leximin", "largest", "goal", "condition", "total")]
-        )
+        values = [] if own is None else [percent(getattr(own, name)) for name in names]
         against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
-        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * 6), row.message or row.note])
-    columns = ["schedule", "tasks", "against", "level", "leximin", "largest", "goal", "condition", "total", "note"]
-    return Table.of("Regret of each schedule", columns, rows, words=(2, 9))
+        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * len(names)), row.message or row.note])
+    columns = ["schedule", "tasks", "against", *names, "note"]
+    return Table.of("Regret of each schedule", columns, rows, words=(2, len(columns) - 1))
 
 
 def certificate_table(findings: Findings) -> Table:

@@ -646,6 +646,22 @@ def test_rows_by_queue() -> None:
         comparison.to_frame(by="server")  # type: ignore[arg-type]
 
 
+def test_the_regret_of_queues() -> None:
+    """In the table by queue, in JSON, and as the largest on the page: of the exact row 0, of the schedule what fo.regret says."""
+    instance = fo.load(EXAMPLES / "research-queues.yaml")
+    comparison = fo.compare(instance, notions=["drfh"], schedules=["drfh:first-fit"], reference="drfh")
+    frame, found = comparison.to_frame(by="queue"), comparison["drfh:first-fit"].regret
+    assert found is not None
+    assert frame.loc["drfh"]["regret"].abs().max() == 0
+    assert frame.loc["drfh:first-fit"]["regret"].tolist() == found.to_frame(by="queue")["shortfall"].tolist()
+    assert comparison.to_frame()["regret queue"]["drfh:first-fit"] == found.queue > 0
+    queues = {queue["name"]: queue for queue in comparison.to_dict()["rows"][1]["queues"]}
+    assert queues[found.worst_queue]["regret"] == found.queue
+    page = " ".join(run("compare", EXAMPLES / "research-queues.yaml", "--schedules", "drfh:first-fit", width=140).output.split())
+    assert f"% ({found.worst_queue})" in page
+    assert "queue: the largest gap of a queue's share." in page
+
+
 def test_the_page_has_what_each_queue_holds() -> None:
     """Of all queues where they fit, else of those in the root; a missing guarantee is marked."""
     wide = run("compare", EXAMPLES / "research-queues.yaml", width=140).output

@@ -13,6 +13,7 @@ from reference import exact
 from strategies import instances
 
 import fairopt as fo
+from fairopt.analysis import rerun
 from fairopt.analysis.regrets import shortfall
 
 SAME = 1e-8  # smaller relative differences are none, by definition
@@ -267,3 +268,63 @@ def test_what_is_no_allocation(arguments: tuple[object, ...], message: str) -> N
     """Said in a sentence, and not by an attribute that is missing."""
     with pytest.raises(fo.InvalidInstance, match=message):
         fo.regret(*arguments)  # type: ignore[arg-type]
+
+
+# Trees of queues -----------------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_tree_each_user_and_each_queue_is_compared_with_itself() -> None:
+    """9 GPUs, A's users a1 and a2 and B's b: 2.25, 2.25 and 4.5. Of 1, 3 and 5, a1 lacks 1.25 / 2.25, and A 0.5 / 4.5."""
+    instance = fo.Instance(
+        *([[9]], [[1], [1], [1]]),
+        queues=[fo.Queue("A"), fo.Queue("B")],
+        queue_of=["A", "A", "B"],
+        users=["a1", "a2", "b"],
+        resources=["gpu"],
+    )
+    for share in ("dominant", "sum"):
+        found = fo.regret(rerun.given(instance, np.array([[1.0], [3], [5]]), "rdm"), "drfh", queue_share=share)
+        assert (found.level, found.leximin) == (None, None)
+        assert (found.largest, found.queue, found.total) == pytest.approx((1.25 / 2.25, 0.5 / 4.5, 0.0))
+        assert (found.worst, found.worst_queue) == (found.largest, "A")
+        users, queues = found.to_frame(), found.to_frame(by="queue")
+        assert users["shortfall"].tolist() == pytest.approx([1.25 / 2.25, -0.25, -0.1])
+        assert users["queue"].tolist() == ["A", "A", "B"]
+        assert users["exact tasks"].tolist() == pytest.approx([2.25, 2.25, 4.5])
+        assert queues.index.tolist() == ["the cluster", "A", "B"]
+        assert queues["tasks"].tolist() == [9, 4, 5]
+        assert queues["share"].tolist() == pytest.approx([1, 4 / 9, 5 / 9])
+        assert queues["shortfall"].tolist() == pytest.approx([0, 0.5 / 4.5, -0.1])
+    assert "queue 0.111 (A)" in repr(found)
+    assert found.to_dict()["worst_queue"] == "A"
+
+
+def test_a_weight_of_0_is_no_division_by_0() -> None:
+    """The user of weight 0 has its guarantee, and lacks nothing with it."""
+    instance = fo.Instance([[8]], [[1], [1]], weights=[0, 1], guarantees=[2, 0])
+    assert fo.regret(fo.solve(instance, "drfh")).largest == 0
+    assert fo.regret(rerun.given(instance, np.array([[1.0], [7]]), "rdm"), "drfh").largest == pytest.approx(0.5)
+    assert fo.regret(rerun.given(instance, np.array([[1.0], [7]]), "rdm"), "drfh").queue is None
+
+
+def test_the_share_of_a_queue_is_that_of_the_notion() -> None:
+    """A's users need one resource each: its dominant share is the larger part, its sum both parts."""
+    instance = fo.Instance(
+        [[100, 100]], [[1, 0], [0, 1], [1, 1]], queues=[fo.Queue("A"), fo.Queue("B")], queue_of=["A", "A", "B"], users=["a1", "a2", "b"]
+    )
+    held = rerun.given(instance, np.array([[40.0], [50], [50]]), "rdm")
+    assert fo.regret(held, "drfh").to_frame(by="queue")["share"].tolist() == pytest.approx([1, 0.5, 0.5])
+    assert fo.regret(held, "drfh", queue_share="sum").to_frame(by="queue")["share"].tolist() == pytest.approx([1.4, 0.9, 0.5])
+    assert fo.regret(held, "efficiency").queue == pytest.approx(0.55)  # all 200 tasks would be of A
+
+
+def test_a_table_has_rows_by_user_or_by_queue() -> None:
+    """Without queues the cluster is the only one; anything else is refused."""
+    found = fo.regret(fo.schedule(fo.Instance([[9, 18]], [[1, 4], [3, 1]], weights=[1, 2]), "drfh"))
+    assert found.to_frame().columns.tolist() == ["tasks", "exact tasks", "share", "exact share", "shortfall"]
+    assert found.to_frame()["exact share"].tolist() == pytest.approx(
+        fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], weights=[1, 2]), "drfh").shares
+    )
+    assert found.to_frame(by="queue").index.tolist() == ["the cluster"]
+    with pytest.raises(fo.Unsupported, match='no rows by "server"'):
+        found.to_frame(by="server")  # type: ignore[arg-type]
