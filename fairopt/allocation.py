@@ -54,12 +54,16 @@ class Level:
         negative for limits that these fill. None for whole tasks, and where users stop because they have all their tasks.
     part : str
         Of a tree of queues: the guarantees of a depth, or the surplus; else "".
+    queue_prices : dict
+        Dual prices of the limits of queues that have one, by the name of the limit ("gpu of research", "gpu of research on model = A100",
+        "gpu that research lends").
     """
 
     value: float
     users: tuple[str, ...]
     prices: FloatArray | None
     part: str = ""
+    queue_prices: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +104,9 @@ class Allocation:
     prices : array (servers, resources) or (servers, 1), or None
         Dual price of capacity (of a server's time): an upper bound on what the goal gains with one more unit, and exactly its gain if the
         prices are unique. For a leximin, of the lowest level that a bottleneck stops; ``levels`` has all.
+    queue_prices : dict
+        The same of the limits of queues, by name, as in `Level`; of a goal with levels, the price at the first level where the limit has
+        one.
     levels : tuple of Level
         Ascending; empty if the goal has no levels.
     certificate : Certificate
@@ -129,6 +136,7 @@ class Allocation:
     details: dict[str, Any] = field(default_factory=dict)
     trace: Any = None
     question: Exact | Greedy | None = None
+    queue_prices: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.prices):
@@ -196,7 +204,7 @@ class Allocation:
         See `fairopt.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
         """
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
-        return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole)
+        return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole, prices=self.queue_prices)
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return the allocation as a table.
@@ -272,7 +280,13 @@ class Allocation:
             **({"queues": [queue.to_dict() for queue in self.queue_holdings()[1:]]} if instance.queues else {}),
             "servers": servers,
             "levels": [
-                {"value": level.value, "users": list(level.users), **({"part": level.part} if level.part else {})} for level in self.levels
+                {
+                    "value": level.value,
+                    "users": list(level.users),
+                    **({"part": level.part} if level.part else {}),
+                    **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
+                }
+                for level in self.levels
             ],
             "certificate": {
                 **claims,

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.limits import Limits
-from fairopt.program.queue_limits import guarantee_rows, queue_limits, stack_rows
+from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
 from fairopt.queues import Queue, Quota, Tree
 from fairopt.wording import figure, joined
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Guaranteed", "Limited", "Promises", "QueueHoldings", "frame_of", "queue_holdings", "tree_order"]
 
+_NONE: Mapping[str, float] = MappingProxyType({})
 _SAME = 1e-7  # relative: a guarantee or a limit that is missed by a smaller part is reached
 
 
@@ -92,12 +94,17 @@ class Guaranteed:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A limit of a queue, and what the queue holds of it; the names are those of `Guaranteed`."""
+    """A limit of a queue, and what the queue holds of it; the names are those of `Guaranteed`.
+
+    ``price`` is its dual price, None where the allocation has none: by how much the level at which it stops users, or the goal, rises
+    at most with one more unit.
+    """
 
     resource: str
     group: str
     amount: float
     held: float
+    price: float | None = None
 
     @property
     def where(self) -> str:
@@ -182,7 +189,7 @@ class QueueHoldings:
                 _plain(each) | {"held": each.held, "met": each.met, "missing": each.missing, "borrowed": each.borrowed}
                 for each in self.guarantees
             ],
-            "limits": [_plain(each) | {"held": each.held, "reached": each.reached} for each in self.limits],
+            "limits": [_plain(each) | {"held": each.held, "reached": each.reached, "price": each.price} for each in self.limits],
         }
 
 
@@ -242,7 +249,13 @@ def tree_order(tree: Tree) -> list[int]:
 
 
 def queue_holdings(
-    instance: Instance, tasks: FloatArray, shares: FloatArray, sharing: str = "rdm", *, whole: bool = False
+    instance: Instance,
+    tasks: FloatArray,
+    shares: FloatArray,
+    sharing: str = "rdm",
+    *,
+    whole: bool = False,
+    prices: Mapping[str, float] = _NONE,
 ) -> tuple[QueueHoldings, ...]:
     """Return what the root and each queue hold, in the order of `tree_order`.
 
@@ -252,6 +265,8 @@ def queue_holdings(
     shares : array (users,) or (users, servers)
     whole : bool
         Only whole tasks can be added, so less than a task is not missing.
+    prices : mapping, optional
+        Prices of limits, by their names (`fairopt.program.queue_limits`).
     """
     tree = instance.tree
     order = tree_order(tree)
@@ -261,7 +276,7 @@ def queue_holdings(
     capacity = instance.total_capacity
     parts = np.divide(used, capacity, out=np.zeros_like(used), where=capacity > 0)
     largest = parts.argmax(axis=1)
-    asked = Promises(instance, tasks, sharing, whole=whole)
+    asked = Promises(instance, tasks, sharing, whole=whole, prices=prices)
     found = []
     for node in order:
         queue = tree.queues[node - 1] if node else Queue("the cluster")
@@ -297,7 +312,10 @@ def _sums(tree: Tree, of_users: FloatArray) -> FloatArray:
 class Promises:
     """What queues hold of their guarantees and limits, and could hold with the cluster to themselves."""
 
-    def __init__(self, instance: Instance, tasks: FloatArray, sharing: str, *, whole: bool = False) -> None:
+    def __init__(
+        self, instance: Instance, tasks: FloatArray, sharing: str, *, whole: bool = False, prices: Mapping[str, float] = _NONE
+    ) -> None:
+        self.prices = prices
         self.instance, self.tree, self.tasks, self.sharing, self.whole = instance, instance.tree, tasks, sharing, whole
         self.pairs = eligible_pairs(instance)
         self._all_limits: Limits | None = None
@@ -315,7 +333,8 @@ class Promises:
         """Yield the limits of a queue."""
         for quota, servers, group in self._quotas(node):
             for resource, amount in quota.limit.items():
-                yield Limited(resource, group, amount, self._held(node, servers, self.instance.resources.index(resource)))
+                held = self._held(node, servers, self.instance.resources.index(resource))
+                yield Limited(resource, group, amount, held, self.prices.get(limit_name(resource, self.tree.name(node), group)))
 
     def _quotas(self, node: int) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:
         queue = self.tree.queues[node - 1]

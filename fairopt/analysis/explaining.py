@@ -29,6 +29,7 @@ from collections.abc import Callable
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Explanation, Gain
 from fairopt.analysis.explanation.gains import gains
+from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.explanation.sentences import Sentences
@@ -64,8 +65,9 @@ def explain(
     user : str, optional
         Or the name of a queue, where no user has it.
     queue : str, optional
-        Explain a queue instead: what it holds, what is missing of its guarantees, which limits are reached, what stops its users, and what
-        its siblings hold. Nothing is solved for that.
+        Explain a queue instead: what it holds, what is missing of its guarantees, which limits are reached, what stops its users, what its
+        siblings hold, and what would help: a larger limit that stops it (also of a queue above it, and what other queues lend), more
+        weight, a larger guarantee, and more of a full resource. A gain is one of all users below it together.
     against : str, optional
         A user to compare with. The default is the user whose holdings, scaled by the weights, would run the most tasks of ``user``: if
         ``user`` envies anybody, it envies this user most.
@@ -111,7 +113,9 @@ def explain(
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
         tasks = float(allocation.tasks_per_user[allocation.instance.tree.below[node]].sum())
-        return Explanation(None, None, tasks, about_queue(allocation, node), (), (), queue)
+        would = gains_of_queue(allocation, node, resolves=resolves, deadline=Deadline(time_limit), done=done)
+        told = (*about_queue(allocation, node), *what_would_help(would, tasks))
+        return Explanation(None, None, tasks, told, (), would, queue)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)
     instance = allocation.instance

@@ -66,7 +66,7 @@ _COLUMNS = {
     "dominant": "dominant: the largest part of the cluster that it holds.",
     "guarantee": "guarantee: met, or used only in part where its users cannot use more of it.",
     "borrowed": "borrowed: held beyond the guarantee.",
-    "state": "borrowed: held beyond the guarantee.",
+    "state": "+: borrowed, held beyond the guarantee. reached: nothing is left of the limit.",
 }
 _RULES = {
     "surplus": "the surplus is divided on top of guarantees",
@@ -80,6 +80,8 @@ def _legend(allocation: Allocation, tables: Sequence[Table]) -> Text:
     """Explain the columns that are shown, and say by which rules the tree was filled."""
     shown = {str(column.header) for table in tables for column in table.columns}
     lines = [" ".join(text for name, text in _COLUMNS.items() if name in shown)]
+    if allocation.queue_prices:
+        lines.append("price: by how much the level at which the limit stops users, or the goal, rises at most with one more unit of it.")
     if any(level.part for level in allocation.levels) and isinstance(allocation.question, Exact):
         notion = allocation.question.notion
         if isinstance(notion, ShareNotion):
@@ -156,17 +158,23 @@ def _bounds_table(allocation: Allocation, rows: Sequence[_Row]) -> list[Table]:
     """Return guarantees and limits as a table, a row for each resource of a queue or user; nothing where there are none."""
     table = simple_table("queue, user", "of", title="Guarantees and limits")
     add_numbers(table, "guarantee", "limit", "held")
+    priced = bool(allocation.queue_prices)
+    if priced:
+        add_numbers(table, "price")
     table.add_column(Text("state"))
     for indent, each in rows:
         name = _name(allocation, indent, each)
-        for of, guarantee, limit, held, state in _bounds(allocation, each):
-            table.add_row(name, label(of), *(figure(value, 6) for value in (guarantee, limit, held)), Text(state))
+        for of, guarantee, limit, held, price, state in _bounds(allocation, each):
+            prices = [figure(price)] if priced else []
+            table.add_row(name, label(of), *(figure(value, 6) for value in (guarantee, limit)), figure(held), *prices, Text(state))
             name = Text()
     return [table] if table.row_count else []
 
 
-def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple[str, float | None, float | None, float, str]]:
-    """Yield of what there is a guarantee or a limit: its name, both, what is held, and what follows from it."""
+def _bounds(
+    allocation: Allocation, each: QueueHoldings | int
+) -> Iterator[tuple[str, float | None, float | None, float, float | None, str]]:
+    """Yield of what there is a guarantee or a limit: its name, both, what is held, the price of the limit, and what follows from it."""
     if isinstance(each, QueueHoldings):
         guarantees = {promise.where: promise for promise in each.guarantees}
         limits = {bound.where: bound for bound in each.limits}
@@ -174,11 +182,18 @@ def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple
             promise, bound = guarantees.get(where), limits.get(where)
             states = [_state(promise)] if promise else []
             if promise and promise.borrowed:
-                states.append(f"{figure(promise.borrowed)} borrowed")
+                states.append(f"+{figure(promise.borrowed)}")
             if bound and bound.reached:
-                states.append("limit reached")
+                states.append("reached")
             held = promise.held if promise else bound.held if bound else 0.0
-            yield where, promise.amount if promise else None, bound.amount if bound else None, held, ", ".join(states)
+            yield (
+                where,
+                promise.amount if promise else None,
+                bound.amount if bound else None,
+                held,
+                bound.price if bound else None,
+                ", ".join(states),
+            )
         return
     instance = allocation.instance
     own, most, has = instance.guarantees[each], instance.tasks[each], allocation.tasks_per_user[each]
@@ -186,7 +201,7 @@ def _bounds(allocation: Allocation, each: QueueHoldings | int) -> Iterator[tuple
         states = [_state_of_user(own, has)] if own else []
         if np.isfinite(most) and allocation.complete[each]:
             states.append("all run")
-        yield "tasks", own or None, most if np.isfinite(most) else None, has, ", ".join(states)
+        yield "tasks", own or None, most if np.isfinite(most) else None, has, None, ", ".join(states)
 
 
 def _lines(cell: str) -> Text:
@@ -234,7 +249,8 @@ def _limits(each: QueueHoldings) -> str:
 
 
 def _limit(each: Limited) -> str:
-    return f"{figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{figure(each.held)} held'}"
+    price = "" if each.price is None else f", price {figure(each.price)}"
+    return f"{figure(each.amount, 6)} {each.where}, {'reached' if each.reached else f'{figure(each.held)} held'}{price}"
 
 
 def _borrowed(each: QueueHoldings) -> str:

@@ -16,18 +16,23 @@ from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.queues import Queue, Quota, Tree
 
-__all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_rows", "queue_limits", "stack_rows"]
+__all__ = ["Row", "guarantee_rows", "guarantees_of", "limit_name", "limit_rows", "queue_limits", "stack_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A limit of a queue: its users, its servers, its resource, its bound. A ``lending`` limit is one of everybody outside the queue."""
+    """A limit of a queue: its users, its servers, its resource, its bound.
+
+    ``of`` has the node of the queue, and which of `fairopt.Queue.everywhere_and_on_groups` names the limit. A ``lending`` limit is one of
+    everybody outside the queue.
+    """
 
     name: str
     users: BoolArray
     servers: BoolArray
     resource: int
     bound: float
+    of: tuple[int, int] = (0, 0)
     lending: bool = False
 
 
@@ -38,14 +43,20 @@ def limit_rows(instance: Instance) -> Iterator[Row]:
     tree = instance.tree
     for node, queue in enumerate(tree.queues, 1):
         users = tree.below[node]
-        for quota, servers, where in _groups(instance, queue):
+        for k, (quota, servers, group) in enumerate(_groups(instance, queue)):
+            where = f" on {group}" if group else ""
             capacity = instance.row_capacity[servers].sum(axis=0)
             for r, limit in _by_resource(instance, quota.limit):
-                yield Row(f"{instance.resources[r]} of {queue.name}{where}", users, servers, r, limit)
+                yield Row(limit_name(instance.resources[r], queue.name, group), users, servers, r, limit, (node, k))
             for r, lent in _by_resource(instance, quota.lending_limit):
                 kept = max(quota.guarantee[instance.resources[r]] - lent, 0.0)
                 left = max(float(capacity[r]) - kept, 0.0)
-                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left, lending=True)
+                yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left, (node, k), lending=True)
+
+
+def limit_name(resource: str, queue: str, group: str = "") -> str:
+    """Return the name of a limit of a queue, on a group of servers if it is not on all."""
+    return f"{resource} of {queue}{f' on {group}' if group else ''}"
 
 
 def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
@@ -63,7 +74,8 @@ def guarantee_rows(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
 def guarantees_of(instance: Instance, tree: Tree, node: int) -> Iterator[Row]:
     """Yield the guarantees of a queue, of the whole cluster and of groups of servers."""
     queue = tree.queues[node - 1]
-    for quota, servers, where in _groups(instance, queue):
+    for quota, servers, group in _groups(instance, queue):
+        where = f" on {group}" if group else ""
         for r, amount in _by_resource(instance, quota.guarantee):
             yield Row(f"guaranteed {instance.resources[r]} of {queue.name}{where}", tree.below[node], servers, r, amount)
 
@@ -102,7 +114,7 @@ def _groups(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, B
     """Yield a queue for the whole cluster and its quotas, each with its servers and their name."""
     yield queue, np.ones(instance.n_servers, bool), ""
     for quota in queue.quotas:
-        yield quota, np.isin(instance.servers, quota.servers), f" on {quota.name}"
+        yield quota, np.isin(instance.servers, quota.servers), quota.name
 
 
 def _by_resource(instance: Instance, given: Mapping[str, float]) -> Iterator[tuple[int, float]]:

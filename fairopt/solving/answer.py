@@ -10,10 +10,12 @@ from fairopt.aggregation import Merging
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
+from fairopt.solving.tree_prices import prices_at_events
 
-__all__ = ["levels_of", "prices_of", "shares_of", "table_of", "unexpanded"]
+__all__ = ["levels_of", "prices_of", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
 
 _SAME_LEVEL = 1e-8  # relative
+_ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
 
 
 def table_of(program: Program, x: FloatArray) -> FloatArray:
@@ -75,6 +77,36 @@ def prices_of(program: Program, solution: Solution, merging: Merging | None, sha
     return levels[0].prices if levels else None
 
 
+def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
+    """Return the prices of the limits of queues that have one, by name; what is rounding beside the largest price of all is left out."""
+    limits = program.limits
+    if prices is None:
+        return {}
+    own = prices[: len(limits)]
+    spent = own * limits.bounds
+    rows = np.flatnonzero((limits.kinds == LimitKind.QUEUE) & (spent > _ROUNDING * spent.max(initial=0.0)))
+    return {program.queue_limits[limits.keys[row, 0]]: float(own[row]) for row in rows}
+
+
+def queue_prices_of(program: Program, solution: Solution) -> dict[str, float]:
+    """Return the price of each limit of a queue that has one: of the goal, or at the first level where it has one."""
+    found = _of_queues(program, solution.prices)
+    for prices in _by_stage(program, solution):
+        found = prices | found
+    return found
+
+
+def _by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
+    """Return the prices of the limits of queues that have one at each stage, by name."""
+    if not program.queue_limits:
+        return [{} for _ in solution.stages]
+    found = [_of_queues(program, stage.prices) for stage in solution.stages]
+    if isinstance(program.goal, TreeFilling):
+        at_events = prices_at_events(program, program.goal, solution)
+        found = [prices | more for prices, more in zip(found, at_events, strict=True)]
+    return found
+
+
 def _part(program: Program, part: int) -> str:
     """Return the name of a part of the filling of a tree, or of a depth of a nested leximin; "" of other goals."""
     if isinstance(program.goal, TreeFilling):
@@ -85,7 +117,9 @@ def _part(program: Program, part: int) -> str:
 def levels_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
     """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
     levels: list[Level] = []
-    for stage in (stage for stage in solution.stages if stage.users.size):
+    for stage, of_queues in zip(solution.stages, _by_stage(program, solution), strict=True):
+        if not stage.users.size:
+            continue
         title = _part(program, stage.part)
         merged = np.zeros(len(program.users), bool)
         merged[stage.users] = True
@@ -95,8 +129,9 @@ def levels_of(program: Program, solution: Solution, merging: Merging | None, sha
         if (
             levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value
         ):  # proved in two steps, one level all the same
-            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users)
+            together = levels[-1].queue_prices | of_queues
+            levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)
             continue
         prices = None if stage.prices is None else _spread_prices(program, stage.prices[: len(program.limits)], merging, sharing)
-        levels.append(Level(float(stage.value), users, prices, title))
+        levels.append(Level(float(stage.value), users, prices, title, of_queues))
     return tuple(levels)

@@ -22,7 +22,7 @@ from fairopt.program import Program
 from fairopt.remarks import remarks
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solving.answer import levels_of, prices_of, shares_of, table_of, unexpanded
+from fairopt.solving.answer import levels_of, prices_of, queue_prices_of, shares_of, table_of, unexpanded
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance
@@ -132,6 +132,7 @@ def solve(
         tasks=tasks,
         shares=shares_of(program, pairs, merging) if shares is None else shares,
         prices=prices_of(program, solution, merging, how),
+        queue_prices=queue_prices_of(program, solution),
         levels=levels_of(program, solution, merging, how),
         certificate=certificate,
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},

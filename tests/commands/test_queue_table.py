@@ -46,7 +46,7 @@ def test_a_row_says_what_is_guaranteed_limited_and_borrowed() -> None:
     """Of queues in amounts, of users in tasks."""
     text = run("solve", QUEUES).stdout
     assert "8 gpu on model = A100, met  24 gpu on model = A100, 20 held  12 gpu on model = A100" in row(text, "vision")
-    assert "4 gpu, reached" in row(text, "interns")
+    assert "4 gpu, reached, price 0.141" in row(text, "interns")
     assert "12 gpu, met" in row(text, "language")
     assert row(text, "language").rstrip().endswith("7.85 gpu")
     assert "1 task, met" in row(text, "carol")
@@ -89,17 +89,18 @@ def test_at_80_columns_no_word_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(text.split("queue, user")[1].split("\n\n")[0].splitlines()) == 2 + len(names)
     bounds = text.split("Guarantees and limits")[1].split("\n\n")[0].splitlines()[3:]
     assert [" ".join(line.split()) for line in bounds] == [
-        "research gpu 32 44 met, 12 borrowed",
-        "vision gpu on model = A100 8 24 20 met, 12 borrowed",
-        "interns gpu 4 4 limit reached",
+        "research gpu 32 44 met, +12",
+        "vision gpu on model = A100 8 24 20 met, +12",
+        "interns gpu 4 4 0.141 reached",
         "ines tasks 20 4",
-        "language gpu 12 19.8462 met, 7.85 borrowed",
-        "carol tasks 1 4.96154 met",
-        "teaching gpu 8 16 12 met, 4 borrowed",
+        "language gpu 12 19.8 met, +7.85",
+        "carol tasks 1 4.96 met",
+        "teaching gpu 8 16 12 met, +4",
         "course-1 tasks 60 12",
         "course-2 tasks 12 6",
     ]
-    assert "borrowed: held beyond the guarantee." in flat(text)
+    assert "+: borrowed, held beyond the guarantee." in flat(text)
+    assert "price: by how much the level at which the limit stops users" in flat(text)
 
 
 def test_a_narrow_table_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

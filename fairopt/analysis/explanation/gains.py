@@ -15,7 +15,7 @@ weight 2 instead of 1 1.5 1.154
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,19 +26,19 @@ from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.explanation.queues import stops_of
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
-from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.queues import Queue
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 
-__all__ = ["gains"]
+__all__ = ["Change", "change_of_capacity", "clean", "digits", "gains", "solved", "step_of"]
 
 _NOTHING = 1e-7  # relative: a smaller difference between two solutions is rounding
 _FEW = 2  # the most changes of constraints to solve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Change:
+class Change:
     """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
 
     words: str
@@ -73,26 +73,27 @@ def gains(
         ]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
     own = float(allocation.tasks_per_user[user])
-    found = [None if tasks is None else _clean(tasks - own, own) for tasks in estimates]
+    found = [None if tasks is None else clean(tasks - own, own) for tasks in estimates]
 
     # One solve each for weight and parallelism; at most _FEW for constraints that prices do not rule out; the rest in order of promise.
-    promising = sorted(range(len(changes)), key=lambda j: (-_digits(found[j] or 0.0), -changes[j].hint))
+    promising = sorted(range(len(changes)), key=lambda j: (-digits(found[j] or 0.0), -changes[j].hint))
     lifted = [j for j in promising if changes[j].kind == "placement"]
-    hopeful = [j for j in lifted if found[j] is None or _digits(found[j] or 0.0) > 0]
+    hopeful = [j for j in lifted if found[j] is None or digits(found[j] or 0.0) > 0]
     chosen = [*(j for j in promising if changes[j].kind in ("weight", "parallelism", "limit")), *hopeful[:_FEW]][:resolves]
     rest = [j for j in promising if j not in chosen]
     chosen += sorted(rest, key=lambda j: j in lifted)[: resolves - len(chosen)]
     results = []
     for j, change in enumerate(changes):
-        solved, note = (None, "") if j not in chosen else _solved(allocation, user, change, deadline or Deadline(None))
+        by_solving, note = (None, "") if j not in chosen else solved(allocation, user, change, deadline or Deadline(None))
         if j in chosen and done is not None:
             done(change.words)
-        if solved is not None or found[j] is not None or note:
-            results.append(Gain(change.words, change.kind, found[j], solved, note))
-    return tuple(sorted(results, key=lambda gain: -_digits(gain.best_known)))
+        if by_solving is not None or found[j] is not None or note:
+            results.append(Gain(change.words, change.kind, found[j], by_solving, note))
+    return tuple(sorted(results, key=lambda gain: -digits(gain.best_known)))
 
 
-def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadline) -> tuple[float | None, str]:
+def solved(allocation: Allocation, users: int | BoolArray, change: Change, deadline: Deadline) -> tuple[float | None, str]:
+    """Return how many tasks more a user, or several together, would have after a change, or None and why that is not known."""
     if deadline.left == 0.0:
         return None, "the time limit has passed"
     limit = None if deadline.seconds is None else deadline.left
@@ -100,17 +101,23 @@ def _solved(allocation: Allocation, user: int, change: _Change, deadline: Deadli
         answer = rerun(allocation, change.instance(), servers=change.servers, time_limit=limit)
     except FairoptError as error:
         return None, str(error)
-    before, after = float(allocation.tasks_per_user[user]), float(answer.tasks_per_user[user])
-    return _clean(after - before, before), ""
+    before, after = float(allocation.tasks_per_user[users].sum()), float(answer.tasks_per_user[users].sum())
+    return clean(after - before, before), ""
 
 
-def _digits(value: float) -> float:
+def digits(value: float) -> float:
     """Round to six digits, so that rounding does not change the order of gains."""
     return float(f"{value:.6g}")
 
 
-def _clean(difference: float, own: float) -> float:
+def clean(difference: float, own: float) -> float:
+    """Return a difference of tasks, 0 where it is rounding."""
     return 0.0 if abs(difference) <= _NOTHING * max(own, 1e-3) else difference
+
+
+def step_of(amount: float) -> float:
+    """Return the size of a change of one amount."""
+    return float(_step(np.array([amount]))[0])
 
 
 def _step(amounts: FloatArray) -> FloatArray:
@@ -121,7 +128,7 @@ def _step(amounts: FloatArray) -> FloatArray:
 # Changes -------------------------------------------------------------------------------------------------------------------------
 
 
-def _weight(allocation: Allocation, user: int) -> list[_Change]:
+def _weight(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
     weights = instance.weights.copy()
     before = np.atleast_1d(weights[user]).copy()
@@ -131,10 +138,10 @@ def _weight(allocation: Allocation, user: int) -> list[_Change]:
     if weights.ndim == 2:
         after, now = (joined([figure(float(weight)) for weight in each]) for each in (before + more, before))
         words = f"weights {after} instead of {now}"
-    return [_Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
+    return [Change(words, "weight", lambda: instance.replace(weights=weights), hint=1.0)]
 
 
-def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
+def _parallelism(allocation: Allocation, user: int) -> list[Change]:
     """Return the change of one server more at once, if the user's parallelism is limited."""
     instance = allocation.instance
     if not instance.limited[user]:
@@ -143,12 +150,12 @@ def _parallelism(allocation: Allocation, user: int) -> list[_Change]:
     after = instance.parallelism.copy()
     after[user] = before + float(_step(np.array([before]))[0])
     words = f"parallelism {figure(float(after[user]))} instead of {figure(before)}"
-    return [_Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
+    return [Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
 
 
-def _limits(allocation: Allocation, user: int) -> list[_Change]:
+def _limits(allocation: Allocation, user: int) -> list[Change]:
     """Return a larger limit for each queue whose limit stops the user."""
-    instance, changes = allocation.instance, list[_Change]()
+    instance, changes = allocation.instance, list[Change]()
     resources = {stop.row.resource for stop in stops_of(allocation, user)[0] if not stop.lends}
     for node, queue in enumerate(instance.queues, 1):
         if not instance.tree.below[node, user]:
@@ -173,11 +180,11 @@ def _limits(allocation: Allocation, user: int) -> list[_Change]:
                 for each in instance.queues
             ]
             words = f"a limit of {figure(after)} {named(name)} instead of {figure(before)} for {named(queue.name)}"
-            changes.append(_Change(words, "limit", lambda queues=queues: instance.replace(queues=queues), hint=1.0))  # type: ignore[misc]
+            changes.append(Change(words, "limit", lambda queues=queues: instance.replace(queues=queues), hint=1.0))  # type: ignore[misc]
     return changes
 
 
-def _placement(allocation: Allocation, user: int) -> list[_Change]:
+def _placement(allocation: Allocation, user: int) -> list[Change]:
     """Return one change for each kind of server that only a constraint forbids to the user."""
     instance = allocation.instance
     if instance.placement is None:
@@ -190,7 +197,7 @@ def _placement(allocation: Allocation, user: int) -> list[_Change]:
         if rows[0] == first:
             others = f" and {plural(rows.size - 1, 'row')} like it" if rows.size > 1 else ""
             words = f"may run on {named(instance.servers[first])}{others}"
-            changes.append(_Change(words, "placement", _allowing(instance, user, rows), hint=float(instance.counts[rows].sum())))
+            changes.append(Change(words, "placement", _allowing(instance, user, rows), hint=float(instance.counts[rows].sum())))
     return changes
 
 
@@ -204,7 +211,7 @@ def _allowing(instance: Instance, user: int, servers: IntArray) -> Callable[[], 
     return changed
 
 
-def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | None, most: int) -> list[_Change]:
+def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]], prices: LevelPrices | None, most: int) -> list[Change]:
     """Return one change per kind of server for the resources that leave the user no room, and for those with the largest prices."""
     instance = allocation.instance
     table = allocation.prices if prices is None else prices.table
@@ -220,18 +227,21 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     changes = []
     for i, r in chosen:
         hint = float(value[i, r]) + (float(value.max()) if (i, r) in own else 0.0)  # without prices: what stops the user first
-        if by_time:
-            words = f"one more server like {named(instance.servers[i])}"
-            counts = instance.counts.copy()
-            counts[i] += 1
-            changes.append(_Change(words, "server", lambda counts=counts: instance.replace(counts=counts), hint=hint))  # type: ignore[misc]
-        else:
-            amount, several = float(amounts[i, r]), instance.counts[i] > 1
-            where = f"{'one server of ' if several else ''}{named(instance.servers[i])}"
-            words = f"+{figure(amount)} {named(instance.resources[r])} on {where}"
-            changed, rows = _larger(instance, i, r, amount)
-            changes.append(_Change(words, "capacity", changed, rows, hint))
+        changes.append(replace(change_of_capacity(instance, i, r, by_time=by_time)[1], hint=hint))
     return changes
+
+
+def change_of_capacity(instance: Instance, server: int, resource: int, *, by_time: bool) -> tuple[float, Change]:
+    """Return the change to more of a resource on one server, or under time division to one server more, and how much more it is."""
+    if by_time:
+        counts = instance.counts.copy()
+        counts[server] += 1
+        change = Change(f"one more server like {named(instance.servers[server])}", "server", lambda: instance.replace(counts=counts))
+        return 1.0 / float(instance.counts[server]), change
+    amount, several = step_of(float(instance.capacities[server, resource])), instance.counts[server] > 1
+    where = f"{'one server of ' if several else ''}{named(instance.servers[server])}"
+    changed, rows = _larger(instance, server, resource, amount)
+    return amount, Change(f"+{figure(amount)} {named(instance.resources[resource])} on {where}", "capacity", changed, rows)
 
 
 def _larger(instance: Instance, server: int, resource: int, amount: float) -> tuple[Callable[[], Instance], IntArray | None]:

@@ -103,7 +103,7 @@ def about_queue(allocation: Allocation, node: int) -> tuple[str, ...]:
     return (
         *_standing(allocation, own),
         *_guarantees(allocation, own),
-        *_limits(own),
+        *_limits(allocation, own),
         *_stops(allocation, node),
         *_siblings(allocation, own, holdings),
     )
@@ -139,10 +139,12 @@ def _guarantee(allocation: Allocation, own: QueueHoldings, each: Guaranteed) -> 
     return f"{amount}, which it has, and no more."
 
 
-def _limits(own: QueueHoldings) -> Iterator[str]:
+def _limits(allocation: Allocation, own: QueueHoldings) -> Iterator[str]:
+    gains = "the level at which it stops users" if allocation.levels else "the goal"
     for each in own.limits:
         state = "is reached" if each.reached else f"is not reached: it holds {figure(each.held)}"
-        yield f"Its limit of {figure(each.amount, 6)} {each.where} {state}."
+        price = "" if each.price is None else f" One more unit of it raises {gains} by at most {figure(each.price)}, its price."
+        yield f"Its limit of {figure(each.amount, 6)} {each.where} {state}.{price}"
 
 
 def _stops(allocation: Allocation, node: int) -> Iterator[str]:

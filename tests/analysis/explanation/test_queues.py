@@ -103,6 +103,53 @@ def test_a_queue_is_explained() -> None:
     assert "Its limit of 2 gpu is reached." in students
 
 
+def test_what_would_help_a_queue() -> None:
+    """Each change solved again: students of the lab are stopped by their limit alone, whose price is a tenth of the cluster."""
+    told = fo.explain(lab(), queue="students")
+    gains = {gain.change: gain.by_solving for gain in told.gains}
+    assert gains == pytest.approx({"a limit of 3 gpu instead of 2 for students": 1, "weight 2 instead of 1": 0, "+1 gpu on node": 0})
+    assert "its price" in next(sentence for sentence in told.sentences if sentence.startswith("Its limit of 2 gpu is reached"))
+    assert "What would help: a limit of 3 gpu instead of 2 for students would give it 1 task more (+50 %)." in told.sentences
+    assert "More weight would give it nothing." in told.sentences
+    of_lab = {gain.change: gain.by_solving for gain in fo.explain(lab(), queue="lab").gains}
+    after = lab([fo.Queue("lab", guarantee={"gpu": 5}, weight=2), *LAB[1:]]).tasks_per_user[:2].sum()
+    assert of_lab["a guarantee of 5 gpu instead of 4"] == pytest.approx(after - lab().tasks_per_user[:2].sum())
+    after = lab([fo.Queue("lab", guarantee={"gpu": 4}, weight=3), *LAB[1:]]).tasks_per_user[:2].sum()
+    assert of_lab["weight 3 instead of 2"] == pytest.approx(after - lab().tasks_per_user[:2].sum())
+    assert fo.explain(lab(), queue="lab", resolves=0).gains == ()
+    assert len(fo.explain(lab(), queue="lab", resolves=2).gains) == 2
+    late = fo.explain(lab(), queue="lab", time_limit=1e-9)
+    assert any("not solved: the time limit has passed" in sentence for sentence in late.sentences)
+
+
+def test_what_others_keep_and_limits_on_servers_are_changes_too() -> None:
+    """b lends 1 of its 6 GPUs, of which it uses none; with 2 lent a has one more. On new a's quota is what stops it."""
+    queues = [fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 6}, lending_limit={"gpu": 1})]
+    instance = fo.Instance(
+        [[10]], np.ones((2, 1)), tasks=[np.inf, 0], users=["ann", "ben"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
+    )
+    gains = {gain.change: gain.by_solving for gain in fo.explain(fo.solve(instance, "drfh"), queue="a").gains}
+    assert gains["2 gpu lent instead of 1 by b"] == pytest.approx(1)
+    queues = [fo.Queue("a", quotas=[fo.Quota(["new"], limit={"gpu": 2}, name="model = A100")]), fo.Queue("b")]
+    instance = fo.Instance(
+        *([[4], [4]], np.ones((2, 1))),
+        eligibility=[[1, 0], [0, 1]],
+        servers=["new", "old"],
+        resources=["gpu"],
+        queues=queues,
+        queue_of=["a", "b"],
+    )
+    gains = {gain.change: gain.by_solving for gain in fo.explain(fo.solve(instance, "drfh"), queue="a").gains}
+    assert gains["a limit of 3 gpu instead of 2 for a on model = A100"] == pytest.approx(1)
+
+
+def test_nothing_would_help_a_queue_that_has_all() -> None:
+    """Its users have their tasks, or nothing says how the allocation was made."""
+    allocation = lab(tasks=[1, 1, 1, 1])
+    assert fo.explain(allocation, queue="lab").gains == ()
+    assert fo.explain(given(allocation.instance.replace(tasks=None), allocation.tasks, "rdm"), queue="lab").gains == ()
+
+
 def test_a_guarantee_that_is_missing_is_said_with_who_holds_more() -> None:
     """4 GPUs are guaranteed to a, which has 2.5; b holds 7.5 without a guarantee."""
     instance = fo.Instance(
@@ -132,7 +179,7 @@ def test_on_the_command_line() -> None:
     first = run("explain", QUEUES, "--queue", "vision").stdout
     assert first == run("explain", QUEUES, "--user", "vision").stdout
     assert "The queue vision, in research, holds" in flat(first)
-    data = json.loads(run("explain", QUEUES, "--queue", "vision", "--json").stdout)
+    data = json.loads(run("explain", QUEUES, "--queue", "vision", "--resolves", 0, "--json").stdout)
     assert (data["queue"], data["user"], data["gains"]) == ("vision", None, [])
     assert "there is no queue" in run("explain", QUEUES, "--queue", "visions", status=2).stderr
     assert "give --user NAME, or --queue NAME" in flat(run("explain", QUEUES, status=2).stderr)

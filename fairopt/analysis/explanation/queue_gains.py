@@ -1,0 +1,179 @@
+"""What a change would give a queue, in tasks of all users below it: each change is made, and the allocation solved again.
+
+The changes are those that an administrator of the queue can ask for: more weight; a larger limit of the queue, or of one above it, that is
+reached; more of the guarantee of another queue lent, where that keeps resources from this one; a larger guarantee; and more of a resource,
+on a server where it is full and a user below may run. Prices say which of them to try first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from fairopt.aggregation import merge
+from fairopt.allocation import Allocation
+from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation.gains import Change, change_of_capacity, digits, solved, step_of
+from fairopt.analysis.explanation.queues import reached_limits
+from fairopt.analysis.measures import takes_part
+from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.program.queue_limits import Row
+from fairopt.queues import Queue, Quota
+from fairopt.solvers.backend import Deadline
+from fairopt.wording import figure, named, percent, plural
+
+__all__ = ["gains_of_queue", "what_would_help"]
+
+_FULL = 1e-6  # relative
+_NAMED = 3  # gains in a sentence
+
+
+def gains_of_queue(
+    allocation: Allocation, node: int, *, resolves: int = 6, deadline: Deadline | None = None, done: Callable[[str], object] | None = None
+) -> tuple[Gain, ...]:
+    """Return what the ``resolves`` most promising changes would give the users below a node together, the largest gain first."""
+    instance = allocation.instance
+    below = instance.tree.below[node]
+    wanting = below & takes_part(instance) & ~allocation.complete
+    if allocation.question is None or not resolves or not wanting.any():
+        return ()
+    changes = [
+        *_limits(allocation, wanting),
+        _of_weight(instance, node),
+        *_guarantees(allocation, node),
+        *_capacity(allocation, wanting, resolves),
+    ]
+    found = []
+    for change in changes[:resolves]:
+        gain, note = solved(allocation, below, change, deadline or Deadline(None))
+        if done is not None:
+            done(change.words)
+        found.append(Gain(change.words, change.kind, None, gain, note))
+    return tuple(sorted(found, key=lambda each: -digits(each.best_known)))
+
+
+def what_would_help(found: tuple[Gain, ...], tasks: float) -> Iterator[str]:
+    """Yield the sentences on the gains: the best of them, and what would give nothing."""
+    good = [gain for gain in found if gain.best_known > 0]
+    if good:
+        first, *others = good[:_NAMED]
+        yield f"What would help: {first.change} would give it {_gain(first, tasks)}."
+        for gain in others:
+            yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks)}."
+    known = [gain for gain in found if gain.by_solving is not None]
+    if known and not good:
+        yield f"None of the {plural(len(known), 'change')} that were tried would give it more."
+    elif any(gain.kind == "weight" and gain.by_solving is not None and gain.by_solving <= 0 for gain in found):
+        yield "More weight would give it nothing."
+    late = [gain.note for gain in found if gain.note]
+    if late:
+        yield f"{plural(len(late), 'change was', 'changes were')} not solved: {late[0]}."
+
+
+def _gain(gain: Gain, tasks: float) -> str:
+    more = gain.best_known
+    text = plural(more, "task", digits=3)
+    return f"{text} more (+{percent(more / tasks)})" if tasks > 0 else text
+
+
+# Changes -------------------------------------------------------------------------------------------------------------------------
+
+
+def _of_weight(instance: Instance, node: int) -> Change:
+    queue = instance.queues[node - 1]
+    more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1.0)
+    words = f"weight {figure(more)} instead of {figure(queue.weight)}"
+    return Change(words, "weight", lambda: _with(instance, node, queue, weight=more))
+
+
+def _limits(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return a larger limit for each reached one that some of these users are under; first those that have a price."""
+    instance, found = allocation.instance, list[tuple[float, Change]]()
+    for stop in reached_limits(allocation):
+        row = stop.row
+        if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
+            continue
+        node, group = row.of
+        queue = instance.queues[node - 1]
+        quota, resource = queue.everywhere_and_on_groups[group], instance.resources[row.resource]
+        which = "lending_limit" if row.lending else "limit"
+        before = getattr(quota, which)[resource]
+        after = before + (step_of(before) if before > 0 else 1.0)
+        if row.lending:
+            after = min(after, quota.guarantee[resource])
+            words = f"{figure(after)} {named(resource)} lent instead of {figure(before)} by {named(queue.name)}"
+        else:
+            words = f"a limit of {figure(after)} {named(resource)} instead of {figure(before)} for {named(queue.name)}"
+        words += f" on {quota.name}" if group else ""
+        found.append((allocation.queue_prices.get(row.name, 0.0), Change(words, "limit", _raised(instance, row, which, resource, after))))
+    return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def _guarantees(allocation: Allocation, node: int) -> list[Change]:
+    """Return a larger guarantee of each resource of which the queue has one and holds all of it or lacks some."""
+    instance, queue, changes = allocation.instance, allocation.instance.queues[node - 1], list[Change]()
+    own = next(each for each in allocation.queue_holdings() if each.node == node)
+    for each in own.guarantees:
+        group = next(k for k, quota in enumerate(queue.everywhere_and_on_groups) if (quota.name if k else "") == each.group)
+        quota = queue.everywhere_and_on_groups[group]
+        after = each.amount + (step_of(each.amount) if each.amount > 0 else 1.0)
+        if each.unused or after > quota.limit.get(each.resource, np.inf):
+            continue
+        row = Row("", np.empty(0, bool), np.empty(0, bool), 0, 0.0, (node, group))
+        words = f"a guarantee of {figure(after)} {each.where} instead of {figure(each.amount)}"
+        changes.append(Change(words, "guarantee", _raised(instance, row, "guarantee", each.resource, after)))
+    return changes
+
+
+def _capacity(allocation: Allocation, users: BoolArray, most: int) -> list[Change]:
+    """Return more of the resources that are full where some of these users may run, one server of each kind; the largest price first."""
+    instance = allocation.instance
+    by_time = allocation.sharing == "tdm"
+    asks = instance.eligibility[users].T.astype(float)
+    wanted = asks.max(axis=1, keepdims=True) if by_time else asks @ (instance.demands[users] > 0)
+    used = allocation.time_utilization[:, None] if by_time else allocation.utilization
+    offered = np.ones(wanted.shape, bool) if by_time else instance.row_capacity > 0
+    full = (wanted > 0) & offered & (used >= 1 - _FULL) & (instance.counts > 0)[:, None]
+    value = _prices(allocation, users, full.shape)
+    kind = merge(instance).server_group
+    first = np.unique(kind, return_index=True)[1]
+    cells = dict.fromkeys((int(first[kind[i]]), int(r)) for i, r in np.argwhere(full))
+    ordered = sorted(cells, key=lambda cell: -value[cell] * change_of_capacity(instance, *cell, by_time=by_time)[0])
+    return [change_of_capacity(instance, *cell, by_time=by_time)[1] for cell in ordered[:most]]
+
+
+def _prices(allocation: Allocation, users: BoolArray, shape: tuple[int, ...]) -> FloatArray:
+    """Return the prices at the levels where these users stop, added up, (servers, resources); without levels those of the goal."""
+    value = np.zeros(shape)
+    numbers = {number for number, own in zip(allocation.level_of_user, users, strict=True) if own and number is not None}
+    tables = [allocation.levels[number - 1].prices for number in numbers] or [allocation.prices]
+    for table in tables:
+        if table is not None:
+            value += np.maximum(table, 0.0)
+    return value
+
+
+def _raised(instance: Instance, row: Row, which: str, resource: str, amount: float) -> Callable[[], Instance]:
+    node, group = row.of
+    queue = instance.queues[node - 1]
+
+    def changed() -> Instance:
+        quota = queue.everywhere_and_on_groups[group]
+        amounts = {name: dict(getattr(quota, name)) for name in ("guarantee", "limit", "lending_limit")}
+        amounts[which][resource] = amount
+        if not group:
+            return _with(instance, node, queue, **amounts)
+        quotas = list(queue.quotas)
+        quotas[group - 1] = Quota(queue.quotas[group - 1].servers, name=queue.quotas[group - 1].name, **amounts)
+        return _with(instance, node, queue, quotas=quotas)
+
+    return changed
+
+
+def _with(instance: Instance, node: int, queue: Queue, **changes: object) -> Instance:
+    """Return the instance with another queue at a node."""
+    values = {name: getattr(queue, name) for name in queue.__dataclass_fields__} | changes
+    queues = list(instance.queues)
+    queues[node - 1] = Queue(**values)
+    return instance.replace(queues=queues)

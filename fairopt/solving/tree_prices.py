@@ -1,0 +1,59 @@
+"""Prices of limits of queues that stop users of a tree without a program.
+
+A limit of a queue for the whole cluster is mostly a limit on shares alone (`fairopt.program.share_limits`), sum of k[n] U[n] <= b. Users
+rise at rates R[n], so the limit is full at the time at which it is, and one more unit of b moves that time by
+
+    1 / sum of k[n] R[n]        over the users who rise,
+
+or by less if something else stops them first. That is its price.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fairopt.program import LimitKind, Limits, Program, Solution, TreeFilling
+from fairopt.program.share_limits import ShareLimits
+
+__all__ = ["prices_at_events"]
+
+_FULL = 1e-9  # of a limit on shares: with no more left it is full
+
+
+def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) -> list[dict[str, float]]:
+    """Return the prices of limits of queues at each stage that a limit on shares ends, by name; nothing for the other stages."""
+    per_level = program.utilities
+    most = program.per_user(program.largest() * per_level)
+    found: list[dict[str, float]] = [{} for _ in solution.stages]
+    if len(solution.parts) != len(goal.parts):
+        return found
+    shares, before = goal.nothing(), None
+    for number, part in enumerate(goal.parts):
+        extra = part.limits(before)
+        of_part = program if extra is None else replace(program, limits=Limits.stack([program.limits, extra]))
+        on_shares = ShareLimits.of(of_part)
+        names = _names(program, of_part, on_shares)
+        way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)
+        for prices, stage in zip(found, solution.stages, strict=True):
+            if stage.part != number:
+                continue
+            if stage.prices is None and stage.users.size:
+                full = on_shares.left(way.at(stage.value).users) <= _FULL * on_shares.bounds
+                speed = on_shares.uses @ way.rate
+                stopped = np.flatnonzero(full & (speed > 0))
+                prices |= {names[row]: float(1.0 / speed[row]) for row in stopped if names[row]}
+            way.advance(stage.value)
+            way.stop(stage.users)
+        shares, before = way.shares, solution.parts[number]
+    return found
+
+
+def _names(program: Program, of_part: Program, on_shares: ShareLimits) -> list[str]:
+    """Return the name of each limit on shares that is one of a queue, "" for the others and for guarantees."""
+    limits = of_part.limits
+    return [
+        program.queue_limits[limits.keys[row, 0]] if limits.kinds[row] == LimitKind.QUEUE and row < len(program.limits) else ""
+        for row in np.flatnonzero(on_shares.rows)
+    ]
