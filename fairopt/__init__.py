@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fairopt.analysis.worst_cases.search import WorstCase, worst_case
     from fairopt.certificate import Certificate
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
+    from fairopt.exports import Export, export_kueue, export_resourcequota, export_slurm
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
     from fairopt.imports import (
@@ -68,6 +69,7 @@ __all__ = [
     "CertificateError",
     "Comparison",
     "Explanation",
+    "Export",
     "FairoptError",
     "Frontier",
     "Import",
@@ -93,6 +95,9 @@ __all__ = [
     "compare",
     "edrf_rounds",
     "explain",
+    "export_kueue",
+    "export_resourcequota",
+    "export_slurm",
     "formulate",
     "frontier",
     "generate",
@@ -134,6 +139,7 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "analysis.worst_cases.search": ["WorstCase", "worst_case"],
         "certificate": ["Certificate"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
+        "exports": ["Export", "export_kueue", "export_resourcequota", "export_slurm"],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],
         "imports": [

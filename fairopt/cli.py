@@ -20,6 +20,7 @@ from fairopt.commands.auditing import audit
 from fairopt.commands.comparing import compare
 from fairopt.commands.console import say
 from fairopt.commands.explaining import explain
+from fairopt.commands.exporting import app as exports
 from fairopt.commands.frontiers import frontier
 from fairopt.commands.generating import generate
 from fairopt.commands.importing import app as imports
@@ -126,3 +127,4 @@ for _panel, _commands in _PANELS.items():
     for _command, _example in _commands:
         app.command(epilog=f"Example: fairopt {_example}", rich_help_panel=_panel)(_command)
 app.add_typer(imports, name="import", rich_help_panel="Data")
+app.add_typer(exports, name="export", rich_help_panel="Data")

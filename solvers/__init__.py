@@ -27,6 +27,7 @@ from fairopt.solvers.trajectory.engine import Trajectory
 from fairopt.solvers.via_cvxpy import CVXPY
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
+from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solvers.via_pyomo.engine import Pyomo, to_model
 from fairopt.solvers.water_filling import WaterFilling
@@ -41,6 +42,7 @@ __all__ = [
     "Cycle",
     "Filled",
     "Pareto",
+    "Placed",
     "Placement",
     "RepeatedLevels",
     "Turns",
@@ -49,8 +51,10 @@ __all__ = [
     "choose",
     "fill",
     "fill_lowest_first",
+    "pack_servers",
     "pareto_frontier",
     "place_arrivals",
+    "place_whole",
     "polishes",
     "precompute",
     "run_events",

@@ -14,6 +14,7 @@
 ``parallelism``     how many servers a user runs on at once
 ``filling``         input of progressive filling: the criterion, and the arrays that are filled
 ``events``          input of a simulation of whole tasks
+``placement``       whole tasks near an allocation, and where they run
 ==================  ========================================================================
 """
 

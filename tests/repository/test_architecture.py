@@ -21,7 +21,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("wording", "errors", "drawing", "validation", "files", "processes"),
     *("queues", "instance", "remarks", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "holdings", "allocation", "aggregation", "solving", "scheduling", "precomputed", "generators", "specs"),
-    *("analysis", "studies", "imports", "simulation"),
+    *("analysis", "studies", "imports", "exports", "simulation"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor

@@ -1,0 +1,270 @@
+"""``fairopt export KIND``: an allocation as the configuration of a real scheduler. It is printed or written, and never run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.console import as_text, check_file, say, work
+from fairopt.commands.options import File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.exports.result import refuse_existing
+from fairopt.specs import read_notion
+from fairopt.wording import figure, joined, plural
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True)
+
+_ROWS = 20  # users that are shown
+
+Notion = Annotated[str, typer.Option(metavar="ID", help="The exact allocation of this notion; options as in proportional:alpha=2.")]
+Given = Annotated[
+    Path | None,
+    typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file; default: print.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+_RESOURCE = "Name of a resource in the scheduler, such as gpu=nvidia.com/gpu. Can be repeated."
+Resources = Annotated[list[str] | None, typer.Option("--resource", metavar="NAME=KEY", help=_RESOURCE)]
+_UNIT = "Unit of a resource of FILE, such as memory=MiB or cpu=millicores; default: GiB and cores. Can be repeated."
+Units = Annotated[list[str] | None, typer.Option("--unit", metavar="NAME=UNIT", help=_UNIT)]
+Headroom = Annotated[float, typer.Option(metavar="FACTOR", help="Limits are so many times the exact amounts, rounded up.")]
+Borrowed = Annotated[
+    float | None,
+    typer.Option(
+        "--headroom", metavar="FACTOR", help="A queue may hold so many times its quota; 1: no more than it. Default: whatever is idle."
+    ),
+]
+TimeLimit = Annotated[float | None, typer.Option(metavar="SECONDS", help="For the exact allocation.")]
+Everything = Annotated[bool, typer.Option("--all", help="Show every user, however many there are.")]
+
+
+def _example(text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return app.command(epilog=f"Example: fairopt export {text}")
+
+
+@_example("slurm cluster.yaml --notion drfh --level account-user --headroom 1.1 -o limits.sh --undo undo.sh")
+def slurm(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    level: Annotated[
+        Literal["account", "account-user", "account-partition"],
+        typer.Option(help="What is limited: accounts, also their users, or users in each partition, which carries the placement."),
+    ] = "account",
+    headroom: Headroom = 1.0,
+    as_: Annotated[
+        Literal["tres", "billing"], typer.Option("--as", help="Limit every resource, or the dominant share of jobs by TRESBillingWeights.")
+    ] = "tres",
+    partition: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ROW=NAME", help="Partition of a row of servers. Can be repeated; default: one for each row."),
+    ] = None,
+    user: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT=USER", help="User of an account, where FILE does not say. Can be repeated.")
+    ] = None,
+    associations: Annotated[
+        Path | None,
+        typer.Option(metavar="TXT", help="Table of sacctmgr -P show assoc: checks names, and lets undo restore the limits of now."),
+    ] = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export limits of Slurm: GrpTRES of accounts, users and partitions, as a script of sacctmgr commands."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_slurm(
+            found,
+            level=level,
+            headroom=headroom,
+            as_=as_,
+            partitions=_assigned(partition, "--partition", "ROW"),
+            users=_assigned(user, "--user", "ACCOUNT"),
+            associations=associations,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"limits": output, "undo": undo},
+        *(force, as_json, everything),
+    )
+
+
+@_example("kueue cluster.yaml --notion drfh --flavor 'gpu-1 +3=model=A100' -o queues.yaml")
+def kueue(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    headroom: Borrowed = None,
+    flavor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW=KEY=VALUE,...", help="Labels of the nodes of a row; rows of the same labels are one flavor. Can be repeated."
+        ),
+    ] = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export objects of Kueue: flavors from groups of servers, ClusterQueues and Cohorts with quotas, LocalQueues."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_kueue(
+            found,
+            headroom=headroom,
+            flavors=_flavors(flavor),
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+@_example("resourcequota cluster.yaml --notion drfh --headroom 1.1 -o quotas.yaml")
+def resourcequota(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    headroom: Headroom = 1.0,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export a ResourceQuota for each namespace."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_resourcequota(
+            found,
+            headroom=headroom,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+# What they share -----------------------------------------------------------------------------------------------------------------
+
+
+def _source(
+    file: Path, notion: str, allocation: Path | None, guarantees: str | None, queue_share: str | None, time_limit: float | None
+) -> Callable[[], fo.Allocation]:
+    """Return a function that reads the file, and solves it or reads the allocation."""
+
+    def make() -> fo.Allocation:
+        instance = fo.load(file)
+        if allocation is not None:
+            from fairopt.analysis.rerun import given
+            from fairopt.formats.allocations import read
+
+            return given(instance, read(allocation, instance), "rdm", allocation.stem)
+        _, chosen = read_notion(with_rules([notion], guarantees, queue_share)[0])
+        return fo.solve(instance, chosen, time_limit=time_limit)
+
+    return make
+
+
+def _assigned(given: list[str] | None, option: str, what: str) -> dict[str, str]:
+    """Read options of the form NAME=VALUE."""
+    pairs: dict[str, str] = {}
+    for text in given or []:
+        name, equals, value = text.rpartition("=")
+        if not (equals and name and value):
+            raise typer.BadParameter(f'"{text}" is not {what}=VALUE', param_hint=option)
+        if name in pairs:
+            raise typer.BadParameter(f'"{name}" is given twice; give each {what} once', param_hint=option)
+        pairs[name] = value
+    return pairs
+
+
+def _flavors(given: list[str] | None) -> dict[str, dict[str, str]]:
+    """Read options of the form ROW=KEY=VALUE,KEY=VALUE."""
+    flavors: dict[str, dict[str, str]] = {}
+    for text in given or []:
+        parts = [part.split("=") for part in text.split(",")]
+        row, key = ("=".join(parts[0][:-2]), parts[0][-2]) if len(parts[0]) >= 3 else ("", "")
+        parts[0] = [key, parts[0][-1]]
+        if not row or any(len(part) != 2 or not all(part) for part in parts):
+            raise typer.BadParameter(f'"{text}" is not ROW=KEY=VALUE, such as gpu-1=model=A100', param_hint="--flavor")
+        flavors[row] = {part[0]: part[1] for part in parts}
+    return flavors
+
+
+def _run(
+    source: Callable[[], fo.Allocation],
+    export: Callable[[fo.Allocation], fo.Export],
+    outputs: dict[str, Path | None],
+    force: bool,
+    as_json: bool,
+    everything: bool,
+) -> None:
+    """Solve, export, write the files or print the first, and say what must be said."""
+    paths = {what: path for what, path in outputs.items() if path is not None}
+    for what, path in paths.items():
+        check_file(path, "--output" if what == next(iter(outputs)) else f"--{what}")
+        refuse_existing(path, force=force)
+    found = work("exporting the allocation", lambda: export(source()))
+    found.write(paths, force=force)
+    if as_json:
+        typer.echo(as_text(found.to_dict()), nl=False)
+        return
+    if not paths:
+        typer.echo(found.text, nl=False)
+        for note in found.notes:
+            say("note", note)
+        return
+    _print(Console(highlight=False), found, everything)
+    for path in paths.values():
+        typer.echo(f"Wrote {path}")
+
+
+def _print(console: Console, found: fo.Export, everything: bool) -> None:
+    """Print the whole tasks, where they run, and the notes."""
+    whole = found.whole
+    instance = whole.instance
+    users, servers = plural(instance.n_users, "user"), plural(instance.counts.sum(), "server")
+    console.print(
+        Text.assemble((found.kind, "bold"), f": {whole.allocation.notion}, {users}, {servers} in {plural(len(whole.groups), 'group')}\n")
+    )
+    table = simple_table("user")
+    add_numbers(table, "tasks", "whole")
+    table.add_column(Text("where"), overflow="fold")
+    order = range(instance.n_users) if everything else range(min(instance.n_users, _ROWS))
+    for n in order:
+        where = [f"{figure(whole.tasks[n, g], 10)} on {group.name}" for g, group in enumerate(whole.groups) if whole.tasks[n, g]]
+        numbers = figure(whole.allocation.tasks_per_user[n], 6), figure(whole.tasks_per_user[n], 10)
+        table.add_row(label(instance.users[n]), *numbers, label(joined(where)))
+    console.print(table)
+    if len(order) < instance.n_users:
+        console.print(Text(f"and {plural(instance.n_users - len(order), 'more user')} (--all shows them)"))
+    console.print()
+    for note in found.notes:
+        console.print(Text(f"Note: {note}"), soft_wrap=True)

@@ -1,0 +1,175 @@
+"""Amounts of resources in the units of a scheduler, as whole numbers of its smallest unit.
+
+An instance has numbers without units. Here ``cpu`` is in cores and ``memory`` (and ``ephemeral-storage``, ``hugepages-...``) in GiB, as the
+importers have it; ``units`` says otherwise. Every other resource is counted.
+
+An amount is rounded up to the smallest unit, so that the tasks it is for fit into it. Where rounding up would exceed what the servers have,
+it is rounded by the largest remainder instead, and the sum is what the servers have.
+
+>>> whole_units([1.5, 1.5], 3), whole_units([0.2, 0.2], 3), whole_units([2.0000000001, 1], 3)
+([2, 1], [1, 1], [2, 1])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fairopt.errors import InvalidInstance
+from fairopt.wording import did_you_mean, joined, named
+
+__all__ = ["Measure", "Measures", "check_headroom", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
+
+_SAME = 1e-9  # relative: an amount that misses a whole unit by a smaller part is rounding
+_BYTES = {
+    "B": 1,
+    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)},
+    **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", 1)},
+}
+_CORES = {"cores": Fraction(1), "millicores": Fraction(1, 1000)}
+_CPUS = ("cpu", "cpus", "core", "cores", "vcore", "vcores")
+_MEMORIES = ("memory", "mem", "ram", "ephemeral-storage")
+
+
+def kind_of(resource: str) -> str:
+    """Return "cpu", "memory" (anything in bytes), "gpu", or "" for what is only counted.
+
+    >>> [kind_of(name) for name in ("cpu", "memory", "hugepages-2Mi", "GPU", "nvidia.com/gpu", "pods")]
+    ['cpu', 'memory', 'memory', 'gpu', 'gpu', '']
+    """
+    name = resource.lower()
+    if name in _CPUS:
+        return "cpu"
+    if name in _MEMORIES or name.startswith("hugepages-"):
+        return "memory"
+    return "gpu" if name in ("gpu", "gpus") or name.endswith("/gpu") else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How a scheduler counts a resource.
+
+    Attributes
+    ----------
+    key : str
+        Its name there.
+    kind : str
+        As `kind_of` says.
+    steps : float
+        How many of the scheduler's smallest units are one unit of the instance.
+    """
+
+    key: str
+    kind: str
+    steps: float
+
+
+Measures = dict[str, Measure]
+
+
+def measures(
+    resources: Sequence[str],
+    key_of: Callable[[str], str | None],
+    smallest: Mapping[str, Fraction | int],
+    *,
+    keys: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    system: str = "",
+) -> Measures:
+    """Return the measure of each resource that the scheduler knows.
+
+    Parameters
+    ----------
+    key_of : function
+        The scheduler's name of a resource; None where it has none.
+    smallest : mapping
+        The smallest unit by kind: "cpu" in cores, "memory" in bytes, "gpu" and "" in pieces.
+    keys, units : mappings, optional
+        Names and units of resources that the caller gives.
+
+    Raises
+    ------
+    InvalidInstance
+        An unknown resource or unit, and two resources of one name.
+    """
+    given, of_unit = dict(keys or {}), dict(units or {})
+    for resource in (*given, *of_unit):
+        if resource not in resources:
+            raise InvalidInstance(f'there is no resource "{resource}"{did_you_mean(resource, resources)}; there are {joined(resources, 8)}')
+    result: Measures = {}
+    for resource in resources:
+        key, kind = given.get(resource) or key_of(resource), kind_of(resource)
+        if key is None:
+            continue
+        same = [name for name, measure in result.items() if measure.key == key]
+        if same:
+            raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: --resource {resource}=NAME')
+        unit = of_unit.get(resource)
+        if kind == "memory":
+            size: Fraction | int = _known(_BYTES, unit or "GiB", resource)
+        elif kind == "cpu":
+            size = _known(_CORES, unit or "cores", resource)
+        elif unit is not None:
+            raise InvalidInstance(f'"{resource}" is counted and has no unit; units are for cpu and memory')
+        else:
+            size = 1
+        result[resource] = Measure(key, kind, float(Fraction(size) / Fraction(smallest.get(kind, 1))))
+    return result
+
+
+def _known(units: Mapping[str, Fraction | int], unit: str, resource: str) -> Fraction | int:
+    if unit not in units:
+        raise InvalidInstance(f'{named(resource)} has no unit "{unit}"{did_you_mean(unit, units)}; there are {", ".join(units)}')
+    return units[unit]
+
+
+def whole_units(amounts: Sequence[float], most: float) -> list[int]:
+    """Return amounts as whole numbers whose sum is at most ``most``: rounded up if that fits, else by the largest remainder."""
+    exact = [_snapped(amount) for amount in amounts]
+    up = [math.ceil(amount) for amount in exact]
+    room = whole_part(most)
+    if sum(up) <= room:
+        return up
+    down = [math.floor(amount) for amount in exact]
+    left = max(room - sum(down), 0)
+    order = sorted(range(len(exact)), key=lambda n: (down[n] - exact[n], n))
+    for n in order[: min(left, len(order))]:
+        if exact[n] > down[n]:
+            down[n] += 1
+    return down
+
+
+def whole_part(amount: float) -> int:
+    """Return an amount rounded down, but for what rounding took off it.
+
+    >>> whole_part(2.9999999999), whole_part(2.9)
+    (3, 2)
+    """
+    return math.floor(_snapped(amount))
+
+
+def enlarged(amount: int, factor: float) -> int:
+    """Return an amount times a factor, rounded up.
+
+    >>> enlarged(10, 1.1), enlarged(0, 1.1), enlarged(7, 1.0)
+    (11, 0, 7)
+    """
+    return math.ceil(_snapped(amount * factor))
+
+
+def check_headroom(headroom: float | None) -> None:
+    """Refuse a factor that is not a finite number >= 1.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    if headroom is not None and not (math.isfinite(headroom) and headroom >= 1):
+        raise InvalidInstance(f"headroom is {headroom:g}; it is a factor >= 1, such as 1.1 for a tenth more than the exact amounts")
+
+
+def _snapped(amount: float) -> float:
+    nearest = round(amount)
+    return float(nearest) if abs(amount - nearest) <= _SAME * max(1.0, abs(amount)) else amount

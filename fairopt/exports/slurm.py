@@ -1,0 +1,470 @@
+"""Limits of Slurm that carry an allocation: a script of ``sacctmgr`` commands, and one that takes them back. Nothing is run here.
+
+    sacctmgr -i modify account where name=physics set GrpTRES=cpu=612,gres/gpu=0,mem=2384G
+
+``GrpTRES`` is what all running jobs of an association may hold together. Its levels:
+
+* ``account``: every account, and the accounts above it (their sum).
+* ``account-user``: also each user of an account.
+* ``account-partition``: each user of an account in each partition, with one partition for each group of servers, so that the limits carry
+  the *placement* too. Only an association of a user can have a partition.
+
+Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, every other queue an
+account. A user of the instance that is in no queue is an account, or the part of its label before the first slash is. A user of the
+instance in an account whose label does not start with ``A/`` is a user of Slurm.
+
+With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
+job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.
+
+Where partitions do not carry the placement, weights of nodes come near it: Slurm fills nodes of low weight first. The weights here put a
+group of servers before another where more of the tasks that could run on both are placed on it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.errors import InvalidInstance
+from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures
+from fairopt.exports.names import SLURM, Names, changed
+from fairopt.exports.result import Export
+from fairopt.exports.rounding import Whole, whole_tasks
+from fairopt.exports.slurm_associations import Associations, read_associations
+from fairopt.exports.tree import Holder, Holdings, owners_in_root
+from fairopt.instance import BoolArray, Instance, safe_ratio
+from fairopt.wording import did_you_mean, exactly, figure, joined, named, printable
+
+__all__ = ["Level", "export_slurm"]
+
+Level: TypeAlias = Literal["account", "account-user", "account-partition"]
+
+_LEVELS = ("account", "account-user", "account-partition")
+_AS = ("tres", "billing")
+_KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
+_SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
+_WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed
+_STEP = 10  # between weights of nodes
+_MOST = 5
+_ROOT = "root"
+_UNKNOWN = "?"  # the users of an account that the instance does not name
+
+
+def export_slurm(
+    allocation: Allocation,
+    *,
+    level: Level = "account",
+    headroom: float = 1.0,
+    as_: Literal["tres", "billing"] = "tres",
+    partitions: Mapping[str, str] | None = None,
+    users: Mapping[str, str] | None = None,
+    associations: str | os.PathLike[str] | None = None,
+    resources: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+) -> Export:
+    """Write an allocation as limits of Slurm: the texts ``limits`` and ``undo`` are scripts of ``sacctmgr`` commands.
+
+    Parameters
+    ----------
+    level : {"account", "account-user", "account-partition"}
+        What is limited.
+    headroom : float
+        The limits are so many times the exact amounts, rounded up, but never above a limit of the queue or what the servers have.
+    as_ : {"tres", "billing"}
+        Limit every resource, or the dominant share of jobs alone.
+    partitions : mapping, optional
+        Partition of server rows, for the level "account-partition". Default: a partition for each group of identical servers.
+    users : mapping, optional
+        The user of Slurm of accounts of which the instance does not say who their users are.
+    associations : path, optional
+        The table of ``sacctmgr -P show assoc``: accounts and users are checked against it, associations with a partition that exist
+        already are not added, and ``undo`` restores the limits that they have now.
+    resources : mapping, optional
+        TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
+    units : mapping, optional
+        Units of cpu ("cores", "millicores") and of memory ("GiB", "MiB", "GB", ...).
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+
+    Examples
+    --------
+    >>> import fairopt as fo
+    >>> lab = fo.Instance([[64, 256]], [[8, 16], [4, 48]], users=["chem", "gen"], resources=["cpu", "memory"], counts=[2])
+    >>> print(export_slurm(fo.solve(lab, "drfh")).text.splitlines()[-1])
+    sacctmgr -i modify account where name=gen set GrpTRES=cpu=28,mem=336G
+    """
+    _check(level, as_, headroom)
+    whole = whole_tasks(allocation, partitions)
+    of_resource = measures(whole.instance.resources, _key, _SMALLEST, keys=resources, units=units, system="Slurm")
+    tree = _Accounts(whole.instance, dict(users or {}))
+    holdings = Holdings(whole, of_resource, tree.holders)
+    known = None if associations is None else read_associations(associations)
+    return _Script(whole, holdings, tree, level, headroom, as_ == "billing", known).export()
+
+
+def _check(level: str, as_: str, headroom: float) -> None:
+    if level not in _LEVELS:
+        raise InvalidInstance(f'there is no level "{level}"{did_you_mean(str(level), _LEVELS)}; there are {", ".join(_LEVELS)}')
+    if as_ not in _AS:
+        raise InvalidInstance(f'limits can be given as tres or as billing, not as "{as_}"')
+    check_headroom(headroom)
+
+
+def _key(resource: str) -> str:
+    kind = kind_of(resource)
+    return _KEYS[kind] if kind in _KEYS and ":" not in resource else f"gres/{resource}"
+
+
+# Accounts and users --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An account, or a user of it."""
+
+    account: str
+    user: str = ""
+
+    @property
+    def said(self) -> str:
+        return f"{self.account}/{self.user}" if self.user else self.account
+
+
+class _Accounts:
+    """The accounts of an instance and their users, as holders; ``places`` says what each is in Slurm."""
+
+    def __init__(self, instance: Instance, users: Mapping[str, str]) -> None:
+        tree = instance.tree
+        self.holders: tuple[Holder, ...] = ()
+        self.places: list[_Place] = []
+        self.unknown: list[str] = []  # accounts whose users the instance does not name
+        holders: list[Holder] = []
+        place_of: dict[int, int] = {0: -1}
+        accounts: dict[str, int] = {}
+
+        def add(holder: Holder, place: _Place) -> int:
+            holders.append(holder)
+            self.places.append(place)
+            return len(holders) - 1
+
+        for node in tree.downwards():
+            if not node:
+                continue
+            queue, parent = tree.queues[node - 1], int(tree.parent[node])
+            above = tree.name(parent) if parent else _ROOT
+            if queue.name.startswith(f"{above}/") and not len(tree.children(node)):
+                place = _Place(above, queue.name.removeprefix(f"{above}/"))
+                place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
+            else:
+                place_of[node] = accounts[queue.name] = add(
+                    Holder(queue.name, place_of[parent], tree.below[node], False, queue.weight, queue), _Place(queue.name)
+                )
+        in_root = owners_in_root(instance)
+        for name in users:
+            if name not in accounts and name not in in_root and name not in instance.users:
+                there = [*accounts, *in_root]
+                raise InvalidInstance(f'there is no account "{name}"{did_you_mean(name, there)}; there are {joined(there, _MOST)}')
+        for name, members in in_root.items():
+            account = add(Holder(name, -1, _mask(instance, members), False, 1.0, None), _Place(name))
+            for n in members:
+                self._leaf(add, account, name, users.get(instance.users[n], users.get(name)), _mask(instance, [n]))
+        for node in tree.downwards():
+            if not node or self.places[place_of[node]].user:
+                continue
+            name = tree.name(node)
+            for n in tree.users_of(node):
+                label = instance.users[n]
+                shape = label == name or label.startswith(f"{name}/")
+                user = users.get(label, users.get(name) if shape else label)
+                self._leaf(add, place_of[node], name, user, _mask(instance, [int(n)]))
+        self.holders = tuple(_merged(holders, self.places))
+        self.unknown = list(dict.fromkeys(self.unknown))
+
+    def _leaf(self, add: Callable[[Holder, _Place], int], account: int, name: str, user: str | None, mask: BoolArray) -> None:
+        """Add a user of an account; one without a name stands for those that the instance does not name."""
+        if user is None:
+            self.unknown.append(name)
+        add(Holder(f"{name}/{user or ''}", account, mask, True, 1.0, None), _Place(name, user or _UNKNOWN))
+
+
+def _mask(instance: Instance, users: list[int]) -> BoolArray:
+    mask = np.zeros(instance.n_users, bool)
+    mask[users] = True
+    return mask
+
+
+def _merged(holders: list[Holder], places: list[_Place]) -> Iterator[Holder]:
+    """Yield the holders; several leaves of one user become one."""
+    first: dict[tuple[_Place, int], int] = {}
+    keep: list[int] = []
+    masks: dict[int, BoolArray] = {}
+    for h, (holder, place) in enumerate(zip(holders, places, strict=True)):
+        key = (place, holder.parent) if holder.leaf else (place, -2 - h)
+        if key in first:
+            masks[first[key]] = masks[first[key]] | holder.users
+        else:
+            first[key] = h
+            masks[h] = holder.users
+            keep.append(h)
+    position = {h: number for number, h in enumerate(keep)} | {-1: -1}
+    places[:] = [places[h] for h in keep]
+    for h in keep:
+        old = holders[h]
+        yield Holder(old.label, position[old.parent], masks[h], old.leaf, old.weight, old.queue)
+
+
+# The scripts ---------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit of an association: of an account, of a user in it, of that user in a partition."""
+
+    account: str
+    user: str
+    partition: str
+    amounts: dict[str, int]  # by TRES
+    before: dict[str, int]  # what the instance knows of the limits that there are
+
+    @property
+    def where(self) -> list[str]:
+        if not self.user:
+            return ["account", "where", f"name={self.account}"]
+        return ["user", "where", *_association(self)]
+
+
+def _association(limit: _Limit) -> list[str]:
+    words = [f"name={limit.user}", f"account={limit.account}"]
+    return [*words, f"partition={limit.partition}"] if limit.partition else words
+
+
+class _Script:
+    def __init__(
+        self, whole: Whole, holdings: Holdings, tree: _Accounts, level: str, headroom: float, billing: bool, known: Associations | None
+    ) -> None:
+        self.whole, self.holdings, self.tree, self.level = whole, holdings, tree, level
+        self.headroom, self.billing, self.known = headroom, billing, known
+        places = [place for place in tree.places if place.user != _UNKNOWN]
+        self.account = Names(SLURM, "account", (_ROOT,)).of(place.account for place in tree.places if place.account != _ROOT) | {
+            _ROOT: _ROOT
+        }
+        self.user = Names(SLURM, "user").of(place.user for place in places if place.user)
+        self.partition = Names(SLURM, "partition").of(dict.fromkeys(group.name for group in whole.groups))
+        self.notes = list(whole.notes)
+
+    def export(self) -> Export:
+        limits = list(self._limits())
+        if self.known is not None:
+            self._compare(limits)
+        self.notes += changed({a: n for a, n in self.account.items() if a != _ROOT}, "names of accounts")
+        self.notes += changed(self.user, "names of users")
+        if self.level == "account-partition":
+            self.notes += changed(self.partition, "names of partitions")
+        self.notes += self._said()
+        names = self.account | self.user | (self.partition if self.level == "account-partition" else {})
+        names.pop(_ROOT, None)
+        return Export("slurm", {"limits": self._do(limits), "undo": self._undo(limits)}, self.whole, names, tuple(self.notes))
+
+    # What is limited
+
+    def _limits(self) -> Iterator[_Limit]:
+        for h, (holder, place) in enumerate(zip(self.tree.holders, self.tree.places, strict=True)):
+            if place.user and (self.level == "account" or place.user == _UNKNOWN):
+                continue
+            if place.account == _ROOT and not place.user:
+                continue
+            account, user = self.account[place.account], self.user.get(place.user, "")
+            if not (user and self.level == "account-partition"):
+                yield _Limit(account, user, "", self._of(h, None), self._before(holder, h))
+        if self.level == "account-partition":
+            yield from self._by_partition()
+
+    def _by_partition(self) -> Iterator[_Limit]:
+        if self.tree.unknown:
+            raise InvalidInstance(
+                f"the instance does not say who the users of {joined([named(name) for name in self.tree.unknown], _MOST)} are, and only an "
+                "association of a user can have a partition; import the associations too, or name a user: "
+                f"--user {shlex.quote(self.tree.unknown[0])}=USER"
+            )
+        members: dict[str, list[int]] = {}
+        for g, group in enumerate(self.whole.groups):
+            members.setdefault(group.name, []).append(g)
+        for h, place in enumerate(self.tree.places):
+            if not place.user:
+                continue
+            eligible = self.holdings.eligible(h)
+            for name, groups in members.items():
+                if eligible[groups].any():
+                    amounts = self._of(h, groups)
+                    yield _Limit(self.account[place.account], self.user[place.user], self.partition[name], amounts, {})
+
+    def _of(self, h: int, groups: list[int] | None) -> dict[str, int]:
+        """Return the limits of a holder, on all servers or on some groups of them."""
+        if self.billing:
+            return {"billing": self._billed(h, groups)}
+        chosen = list(range(len(self.whole.groups))) if groups is None else groups
+        held, there = self.holdings.held[h, chosen].sum(axis=0), self.holdings.capacity[chosen].sum(axis=0)
+        own = self.holdings.at_most(h) if groups is None else {}
+        amounts: dict[str, int] = {}
+        for r, (resource, measure) in enumerate(self.holdings.measures.items()):
+            most = min(own.get(resource, int(there[r])), max(int(there[r]), int(held[r])))
+            amounts[measure.key] = min(enlarged(int(held[r]), self.headroom), most)
+        return amounts
+
+    def _before(self, holder: Holder, h: int) -> dict[str, int]:
+        if holder.queue is None:
+            return {}
+        limits = self.holdings.at_most(h)
+        return {self.holdings.measures[resource].key: amount for resource, amount in limits.items()}
+
+    # Billing
+
+    def _weights(self) -> dict[str, tuple[str, float]]:
+        """Return the billing weight of each resource: its text, and what one unit of the instance is billed."""
+        weights = {}
+        for r, (resource, measure) in enumerate(self.holdings.measures.items()):
+            there = int(self.holdings.capacity[:, r].sum())
+            if there:
+                per = 1024 if measure.kind == "memory" else 1
+                value = float(f"{_WHOLE_CLUSTER * per / there:.9g}")
+                key = {"cpu": "CPU", "mem": "Mem"}.get(measure.key, measure.key.replace("gres/", "GRES/", 1))
+                weights[resource] = f"{key}={exactly(value)}{'G' if measure.kind == 'memory' else ''}", value * measure.steps / per
+        return weights
+
+    def _billed(self, h: int, groups: list[int] | None) -> int:
+        """Return what the tasks of a holder are billed together: each task its largest weighted amount, rounded down."""
+        instance, weights = self.whole.instance, self._weights()
+        column = [instance.resources.index(resource) for resource in weights]
+        per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + 1e-9)
+        users = self.tree.holders[h].users
+        tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
+        return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)
+
+    # What is said
+
+    def _compare(self, limits: list[_Limit]) -> None:
+        assert self.known is not None
+        for limit in limits:
+            self.known.require(limit.account, limit.user)
+
+    def _said(self) -> Iterator[str]:
+        yield (
+            "limits are hard: what an account does not use stays idle. Write them again when demand changes, from a timer, and keep the "
+            "weights of accounts as they are, so that the target does not move"
+        )
+        if self.level != "account-partition" and len(self.whole.groups) > 1:
+            yield (
+                "limits of totals do not say on which servers tasks run: the level account-partition does, with a partition for each group "
+                "of servers; weights of nodes come near it, and are in the script"
+            )
+        if self.tree.unknown and self.level == "account-user":
+            several = joined([named(name) for name in self.tree.unknown], _MOST)
+            yield f"the instance does not say who the users of {several} are: only these accounts are limited"
+        if self.billing:
+            yield (
+                "a limit of billing holds the dominant share of an account whatever its jobs ask for; it needs PriorityFlags=MAX_TRES and "
+                "the TRESBillingWeights of the script on every partition, and counts a job on several nodes by its largest part on each"
+            )
+        lending = [named(holder.label) for holder in self.tree.holders if holder.queue and _lends(holder)]
+        if lending:
+            yield f"Slurm has no guarantees that are kept idle: the lending limits of {joined(lending, _MOST)} are not in the export"
+        if self.level != "account-partition":
+            yield from (note for note in self.holdings.notes_of_groups("Slurm") if "groups of servers:" in note)
+        if self.known is None:
+            yield "undo.sh puts back the limits that the instance knows, and removes the others; --associations restores them exactly"
+
+    # The texts
+
+    def _do(self, limits: list[_Limit]) -> str:
+        allocation = self.whole.allocation
+        head = [
+            f"fairopt: limits of Slurm for the allocation {allocation.notion}, level {self.level}, headroom {figure(self.headroom, 6)}.",
+            "GrpTRES is enforced where AccountingStorageEnforce has limits; gres/NAME must be in AccountingStorageTRES.",
+            "Before: sacctmgr dump CLUSTER file=before.cfg. Afterwards: undo.sh takes the limits back.",
+        ]
+        if self.billing:
+            weights = ",".join(text for text, _ in self._weights().values())
+            head += ["slurm.conf: PriorityFlags=MAX_TRES, and of every partition", f'  TRESBillingWeights="{weights}"']
+        if self.level == "account-partition":
+            head += ["Partitions, one for each group of servers:"]
+            for group in self.whole.groups:
+                head.append(f"  PartitionName={self.partition[group.name]}  {self._servers(group.name)}")
+        elif len(self.whole.groups) > 1:
+            head += ["Weights of nodes in slurm.conf that come near the placement (nodes of low weight are filled first):"]
+            for g, weight in self._node_weights():
+                head.append(f"  Weight={weight}  {self._servers(self.whole.groups[g].name)}")
+        new = list(self._new(limits))
+        if new:
+            head.append("An association that is there already cannot be added, which is no error: the script can be run again.")
+        lines = [f"{_command(['add', 'user', *_association(limit)])} || true" for limit in new]
+        lines += [_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(limit.amounts)}"]) for limit in limits]
+        return _script(head, lines)
+
+    def _undo(self, limits: list[_Limit]) -> str:
+        head = ["fairopt: takes back what limits.sh sets. A limit of -1 is none."]
+        lines = []
+        for limit in limits:
+            before = limit.before
+            if self.known is not None:
+                before = self.known.limits(limit.account, limit.user, limit.partition)
+            old = {key: before.get(key, -1) for key in limit.amounts}
+            lines.append(_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(old)}"]))
+        new = list(self._new(limits))
+        if new:
+            head.append("sacctmgr does not delete an association while its jobs run: let them end, and run this again.")
+        lines += [_command(["delete", "user", "where", *_association(limit)]) for limit in new]
+        return _script(head, lines)
+
+    def _new(self, limits: list[_Limit]) -> Iterator[_Limit]:
+        """Yield the limits whose associations must be added."""
+        for limit in limits:
+            if limit.partition and not (self.known and self.known.has(limit.account, limit.user, limit.partition)):
+                yield limit
+
+    def _tres(self, amounts: Mapping[str, int]) -> str:
+        memory = {measure.key for measure in self.holdings.measures.values() if measure.kind == "memory"}
+        return ",".join(f"{key}={_megabytes(value) if key in memory else value}" for key, value in sorted(amounts.items()))
+
+    def _servers(self, name: str) -> str:
+        rows = [self.whole.instance.servers[i] for group in self.whole.groups if group.name == name for i in group.rows]
+        count = sum(group.count for group in self.whole.groups if group.name == name)
+        return f"# {count} nodes: {printable(joined(rows, _MOST))}"
+
+    def _node_weights(self) -> list[tuple[int, int]]:
+        """Return the groups in the order in which to fill them, with their weights."""
+        eligible = np.array([self.whole.instance.eligibility[:, group.rows].any(axis=1) for group in self.whole.groups], float)
+        tasks = self.whole.tasks.T  # (groups, users)
+        share = np.asarray(safe_ratio(tasks, self.whole.tasks_per_user[None, :]))
+        here = np.where(self.whole.tasks_per_user > 0, share, 0.0) @ eligible.T  # parts of users placed on g who may run on the other
+        order = np.argsort(-(here - here.T).sum(axis=1), kind="stable")
+        return [(int(g), _STEP * number) for number, g in enumerate(order, 1)]
+
+
+def _lends(holder: Holder) -> bool:
+    assert holder.queue is not None
+    return bool(holder.queue.lending_limit) or any(quota.lending_limit for quota in holder.queue.quotas)
+
+
+def _megabytes(amount: int) -> str:
+    """Return an amount of MiB in Slurm's letters, which are powers of 1024."""
+    if amount < 0:
+        return str(amount)
+    return f"{amount // 1024}G" if amount % 1024 == 0 and amount else f"{amount}M"
+
+
+def _command(words: list[str]) -> str:
+    return " ".join(["sacctmgr", "-i", *(shlex.quote(word) for word in words)])
+
+
+def _script(head: list[str], lines: list[str]) -> str:
+    """Return a script that stops at the first command that fails. Comments never hold a line end."""
+    return "\n".join(["#!/bin/sh", *(f"# {printable(line)}" for line in head), "set -e", *lines, ""])

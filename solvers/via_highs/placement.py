@@ -1,0 +1,186 @@
+"""Whole tasks, where they run, and in as few pairs of user and servers as possible: `fairopt.program.placement`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray
+from fairopt.program.placement import WholePlacement
+from fairopt.solvers.backend import Deadline, Status
+from fairopt.solvers.highs_model import HighsModel, Outcome
+
+__all__ = ["Placed", "pack_servers", "place_whole"]
+
+_PAIRS = 2_000  # programs with more are solved as linear ones
+_SHORT = 1e3  # what a task that does not fit costs there, in pairs
+_NODES = 2_000  # of branch and cut: a limit that gives the same answer on every machine
+_TIES = 1e-8  # of two users with the same remainder the first one gets the task
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """Whole tasks of pairs.
+
+    Attributes
+    ----------
+    x : array (pairs,)
+    rounded : bool
+        Whether the numbers of tasks are proved to be the best.
+    fewest : bool
+        Whether no placement of these tasks has fewer pairs.
+    """
+
+    x: FloatArray
+    rounded: bool
+    fewest: bool
+
+
+def place_whole(program: WholePlacement, time_limit: float | None = None) -> Placed:
+    """Solve the three goals in their order. Where branch and cut ends before it has proved an answer, the best one found is taken.
+
+    If no whole point was found in time, the tasks are 0: the caller fills up.
+    """
+    deadline = Deadline(time_limit)
+    if not program.most.size:
+        return Placed(np.zeros(0), True, True)
+    if program.most.size > _PAIRS:
+        return Placed(_divisible(program, deadline), False, False)
+    numbers = _numbers(program, deadline)
+    if not numbers.x.size:
+        return Placed(np.zeros(program.most.size), False, False)
+    x = np.round(numbers.x[: program.most.size])
+    pairs = _Pairs(program, x)
+    fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, deadline)
+    proved = fewest.status is Status.OPTIMAL
+    x = pairs.better(fewest, x)
+    spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), deadline)
+    return Placed(pairs.better(spread, x), numbers.status is Status.OPTIMAL, proved)
+
+
+def pack_servers(capacity: FloatArray, count: int, demands: FloatArray, tasks: FloatArray, time_limit: float | None = None) -> FloatArray:
+    """Place as many of these tasks, (users,), as possible on ``count`` servers of this capacity, (users, servers): branch and cut.
+
+    Where it ends before an answer is proved, the best one found is returned.
+    """
+    users = tasks.size
+    used = np.flatnonzero(capacity > 0)
+    per_server = sp.csr_array((demands[:, used] / capacity[used]).T)
+    each_server = sp.kron(sp.eye_array(count), per_server)  # columns: the users of the first server, then those of the second, ...
+    sums = sp.hstack([sp.eye_array(users)] * count)
+    rows = sp.vstack([each_server, sums])
+    size = users * count
+    model = HighsModel(
+        np.ones(size),
+        np.zeros(size),
+        np.tile(tasks, count),
+        sp.csc_array(rows),
+        np.full(rows.shape[0], -np.inf),
+        np.r_[np.ones(used.size * count), tasks],
+        integral=np.arange(size),
+    )
+    model.set_options(mip_max_nodes=_NODES, mip_abs_gap=0.999)
+    outcome = model.run(float("inf") if time_limit is None else time_limit)
+    if not outcome.x.size:
+        return np.zeros((users, count))
+    return np.asarray(np.round(outcome.x).reshape(count, users).T)
+
+
+def _scaled(program: WholePlacement) -> tuple[sp.csr_array, FloatArray]:
+    """Return the limits with bound 1, and the largest whole value of each column, 0 where a bound is 0."""
+    bounds, matrix = program.limits.bounds, program.limits.matrix
+    upper = program.most.copy()
+    upper[np.unique(matrix[np.flatnonzero(bounds <= 0)].indices)] = 0.0
+    positive = np.flatnonzero(bounds > 0)
+    return sp.csr_array(matrix[positive] / bounds[positive, None]), upper
+
+
+def _sums(program: WholePlacement) -> sp.csr_array:
+    """Return the rows whose products with x are the tasks of each user."""
+    number = program.most.size
+    return sp.csr_array((np.ones(number), (program.pair_users, np.arange(number))), shape=(program.floors.size, number))
+
+
+def _numbers(program: WholePlacement, deadline: Deadline) -> Outcome:
+    matrix, upper = _scaled(program)
+    pairs, users = upper.size, program.floors.size
+    each = sp.eye_array(users, format="csr")
+    rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], 2 * users))]), sp.hstack([_sums(program), -each, each])])
+    more = program.parts - _TIES * np.arange(users) / max(users, 1)
+    model = HighsModel(
+        np.r_[np.zeros(pairs), np.where(program.parts > 0, more, 0.0), np.full(users, -(users + 1.0))],
+        np.zeros(pairs + 2 * users),
+        np.r_[upper, (program.parts > 0).astype(float), program.floors],
+        sp.csc_array(rows),
+        np.r_[np.full(matrix.shape[0], -np.inf), program.floors],
+        np.r_[np.ones(matrix.shape[0]), program.floors],
+        integral=np.arange(pairs + 2 * users),
+    )
+    model.set_options(mip_max_nodes=_NODES)
+    return model.run(deadline.left)
+
+
+def _divisible(program: WholePlacement, deadline: Deadline) -> FloatArray:
+    """Solve the linear program, and round its vertex down."""
+    matrix, upper = _scaled(program)
+    pairs, users = upper.size, program.floors.size
+    tasks = program.floors + program.parts
+    rows = sp.vstack([sp.hstack([matrix, sp.csr_array((matrix.shape[0], users))]), sp.hstack([_sums(program), sp.eye_array(users)])])
+    model = HighsModel(
+        np.r_[-1.0 / np.maximum(upper, 1.0), np.full(users, -_SHORT)],
+        np.zeros(pairs + users),
+        np.r_[upper, tasks],
+        sp.csc_array(rows),
+        np.r_[np.full(matrix.shape[0], -np.inf), tasks],
+        np.r_[np.ones(matrix.shape[0]), tasks],
+    )
+    outcome = model.run(deadline.left)
+    return np.floor(outcome.x[:pairs] * (1 + 1e-9) + 1e-6) if outcome.x.size else np.zeros(pairs)
+
+
+class _Pairs:
+    """The placements of given numbers of tasks, and which pairs they use."""
+
+    def __init__(self, program: WholePlacement, x: FloatArray) -> None:
+        matrix, upper = _scaled(program)
+        self.size, sums = upper.size, _sums(program)
+        self.tasks = sums @ x
+        self.most = np.minimum(upper, self.tasks[program.pair_users])
+        nothing = sp.csr_array((matrix.shape[0], self.size))
+        each = sp.eye_array(self.size, format="csr")
+        used = sp.csr_array((np.ones(self.size), (np.zeros(self.size, int), np.arange(self.size))), shape=(1, self.size))
+        self.rows = sp.csc_array(
+            sp.vstack(
+                [
+                    sp.hstack([matrix, nothing]),
+                    sp.hstack([sums, sp.csr_array((self.tasks.size, self.size))]),
+                    sp.hstack([each, -sp.diags_array(self.most)]),
+                    sp.hstack([sp.csr_array((1, self.size)), used]),
+                ]
+            )
+        )
+        self.limits, self.sums, self.matrix = matrix.shape[0], sums, matrix
+
+    def run(self, cost: FloatArray, pairs: int, deadline: Deadline) -> Outcome:
+        """Maximise a goal over the placements with at most so many pairs."""
+        model = HighsModel(
+            cost / (np.abs(cost).max() or 1.0),
+            np.zeros(2 * self.size),
+            np.r_[self.most, np.ones(self.size)],
+            self.rows,
+            np.r_[np.full(self.limits, -np.inf), self.tasks, np.full(self.size + 1, -np.inf)],
+            np.r_[np.ones(self.limits), self.tasks, np.zeros(self.size), float(pairs)],
+            integral=np.arange(2 * self.size),
+        )
+        model.set_options(mip_max_nodes=_NODES, mip_rel_gap=1e-6)
+        return model.run(deadline.left)
+
+    def better(self, outcome: Outcome, x: FloatArray) -> FloatArray:
+        """Return the placement of an outcome, or the one before where there is none."""
+        if not outcome.x.size:
+            return x
+        found = np.round(outcome.x[: self.size])
+        kept = np.array_equal(self.sums @ found, self.tasks) and bool((self.matrix @ found <= 1 + 1e-9).all())
+        return found if kept else x

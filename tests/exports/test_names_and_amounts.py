@@ -1,0 +1,73 @@
+"""Names that a grammar allows, and amounts in whole units."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fairopt as fo
+from fairopt.exports.amounts import kind_of, measures, whole_units
+from fairopt.exports.names import DNS_LABEL, DNS_SUBDOMAIN, SLURM, YARN, YUNIKORN, Grammar, Names, changed
+
+
+@given(st.lists(st.text(max_size=80), unique=True, max_size=8), st.sampled_from([DNS_LABEL, DNS_SUBDOMAIN, SLURM, YARN, YUNIKORN]))
+def test_names_are_one_to_one_and_follow_the_grammar(labels: list[str], grammar: Grammar) -> None:
+    """Whatever the labels: spaces, slashes, quotes, line ends, 80 characters, letters of any script."""
+    names = Names(grammar, "queue").of(labels)
+    assert list(names) == labels
+    assert len(set(names.values())) == len(labels)
+    for label, name in names.items():
+        assert grammar.pattern.fullmatch(name)
+        assert len(name) <= grammar.longest
+        assert Names(grammar, "queue").of([name]) == {name: name}
+        if grammar.lower:
+            assert len({name.lower() for name in names.values()}) == len(labels), label
+
+
+def test_what_is_allowed_keeps_its_name() -> None:
+    """Also where another label would come to it first; what changed is said."""
+    names = Names(DNS_LABEL, "namespace").of(["Team A", "team-a", "x" * 70, "x" * 71, "é", "..."])
+    assert names["team-a"] == "team-a"
+    assert names["Team A"] == "team-a-2"
+    assert (names["x" * 70], names["x" * 71]) == ("x" * 63, "x" * 61 + "-2")
+    assert (names["é"], names["..."]) == ("e", "namespace")
+    (note,) = changed(names, "names of namespaces")
+    assert '"Team A" is team-a-2' in note
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=6), st.floats(0, 1))
+def test_whole_units_fit(amounts: list[float], part: float) -> None:
+    """Never more than there is, never less than the whole part, and up where everything fits."""
+    most = sum(amounts) * (1 + part)
+    rounded = whole_units(amounts, most)
+    assert sum(rounded) <= most * (1 + 1e-8) + 1e-8
+    assert all(value >= int(amount * (1 - 1e-8)) for value, amount in zip(rounded, amounts, strict=True))
+    if sum(amounts) + len(amounts) <= most:
+        assert all(value >= amount - 1e-8 * max(amount, 1) for value, amount in zip(rounded, amounts, strict=True))
+
+
+def test_units_are_those_of_the_caller() -> None:
+    """GiB and cores unless it says otherwise; other resources have none."""
+    resources = ["cpu", "memory", "gpu"]
+    smallest = {"cpu": 1, "memory": 2**20}
+    found = measures(resources, lambda resource: resource, smallest)
+    assert [measure.steps for measure in found.values()] == [1, 1024, 1]
+    found = measures(resources, lambda resource: resource, smallest, units={"memory": "MB", "cpu": "millicores"})
+    assert [measure.steps for measure in found.values()] == [0.001, 1e6 / 2**20, 1]
+    assert [kind_of(name) for name in ("vcores", "hugepages-1Gi", "amd.com/gpu", "license")] == ["cpu", "memory", "gpu", ""]
+
+
+@pytest.mark.parametrize(
+    ("keys", "units", "message"),
+    [
+        ({"gpus": "x"}, {}, r'no resource "gpus" \(did you mean "gpu"\?\)'),
+        ({}, {"memory": "Gib"}, r'memory has no unit "Gib" \(did you mean "GiB"\?\)'),
+        ({}, {"gpu": "GiB"}, r'"gpu" is counted and has no unit'),
+        ({"gpu": "cpu"}, {}, r'"cpu" and "gpu" would both be "cpu"'),
+    ],
+)
+def test_bad_units_and_names_are_refused(keys: dict[str, str], units: dict[str, str], message: str) -> None:
+    """Each with what to do."""
+    with pytest.raises(fo.InvalidInstance, match=message):
+        measures(["cpu", "memory", "gpu"], lambda resource: resource, {}, keys=keys, units=units, system="Slurm")

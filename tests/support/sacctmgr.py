@@ -1,0 +1,82 @@
+"""A stand-in for ``sacctmgr``: it carries out a script on associations, and shows them as slurmrestd and as ``show assoc`` do."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fairopt.imports.slurm_syntax import tres
+
+__all__ = ["Sacctmgr"]
+
+Key = tuple[str, str, str]  # account, user, partition
+
+
+class Sacctmgr:
+    """Associations with their ``GrpTRES``."""
+
+    def __init__(self, path: Path) -> None:
+        self.parts: list[dict[str, Any]] = json.loads(path.read_text())["associations"]
+        self.limits: dict[Key, dict[str, float]] = {self._key(part): {} for part in self.parts}
+
+    @staticmethod
+    def _key(part: dict[str, Any]) -> Key:
+        return part["account"], part["user"], part["partition"]
+
+    def run(self, script: str) -> None:
+        """Carry out a script; a command that changes nothing is an error unless ``|| true`` follows."""
+        lines = script.splitlines()
+        assert lines[0] == "#!/bin/sh"
+        assert "set -e" in lines
+        for line in lines:
+            words = shlex.split(line, comments=True)
+            if not words or words == ["set", "-e"]:
+                continue
+            forgiven = words[-2:] == ["||", "true"]
+            words = words[: -2 if forgiven else None]
+            assert words[:2] == ["sacctmgr", "-i"], line
+            try:
+                self._do(words[2:])
+            except KeyError:
+                assert forgiven, line
+
+    def _do(self, words: list[str]) -> None:
+        verb, kind = words[:2]
+        given = dict(word.split("=", 1) for word in words[2:] if "=" in word and not word.startswith("GrpTRES="))
+        account, user = (given["name"], "") if kind == "account" else (given["account"], given["name"])
+        key = account, user, given.get("partition", "")
+        if verb == "add":
+            if key in self.limits or (account, user, "") not in self.limits:
+                raise KeyError(key)
+            self.limits[key] = {}
+        elif verb == "delete":
+            del self.limits[key]
+        else:
+            assert verb == "modify"
+            assert words[-2] == "set"
+            for name, value in (pair.split("=") for pair in words[-1].removeprefix("GrpTRES=").split(",")):
+                if value == "-1":
+                    self.limits[key].pop(name, None)
+                else:
+                    self.limits[key].update(tres(f"{name}={value}"))
+
+    def to_json(self, path: Path) -> Path:
+        """Write what slurmrestd answers."""
+        listed = []
+        for (account, user, partition), limits in self.limits.items():
+            known = next((part for part in self.parts if self._key(part) == (account, user, "")), {})
+            total = [{"type": name.partition("/")[0], "name": name.partition("/")[2], "count": amount} for name, amount in limits.items()]
+            listed.append({**known, "account": account, "user": user, "partition": partition, "max": {"tres": {"total": total}}})
+        path.write_text(json.dumps({"associations": listed}))
+        return path
+
+    def to_table(self, path: Path) -> Path:
+        """Write ``sacctmgr -P show assoc``."""
+        lines = ["Cluster|Account|User|Partition|Share|GrpTRES"]
+        for (account, user, partition), limits in self.limits.items():
+            text = ",".join(f"{name}={amount:g}{'M' if name == 'mem' else ''}" for name, amount in limits.items())
+            lines.append(f"hpc|{account}|{user}|{partition}|1|{text}")
+        path.write_text("\n".join(lines) + "\n")
+        return path
