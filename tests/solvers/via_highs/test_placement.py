@@ -17,7 +17,8 @@ def points(program: WholePlacement) -> FloatArray:
     """Return every whole point of the limits, (points, pairs)."""
     ranges = [range(int(most) + 1) for most in program.most]
     every = np.array(list(itertools.product(*ranges)), float)
-    return every[(every @ program.limits.matrix.T.toarray() <= program.limits.bounds + 1e-9).all(axis=1)]
+    inside: FloatArray = every[(every @ program.limits.matrix.T.toarray() <= program.limits.bounds + 1e-9).all(axis=1)]
+    return inside
 
 
 @pytest.mark.parametrize("seed", range(8))
