@@ -149,6 +149,33 @@ def yarn(
     )
 
 
+@_example(
+    "ray --nodes nodes.json --tasks tasks.json --actors actors.json --placement-groups groups.json -o cluster.yaml --current held.csv"
+)
+def ray(
+    nodes: Annotated[Path, typer.Option(metavar="JSON", help="ray list nodes --format json --detail --limit 10000")],
+    tasks: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of tasks.")] = None,
+    actors: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of actors.")] = None,
+    placement_groups: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of placement-groups.")] = None,
+    jobs: Annotated[Path | None, typer.Option(metavar="JSON", help="The same of jobs, for their metadata.")] = None,
+    users: Annotated[str, typer.Option(metavar="WORD", help="Owners: namespace, job or metadata:KEY.")] = "namespace",
+    weight: Weights = None,
+    demand: Demand = "shapes",
+    lenient: Lenient = False,
+    output: Output = None,
+    current: Current = None,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Import a Ray cluster: logical resources, labels, tasks, actors and placement groups."""
+    _run(
+        lambda: fo.import_ray(
+            nodes, tasks, actors, placement_groups, jobs, users=users, weights=_weights(weight), demand=demand, lenient=lenient
+        ),
+        *(output, current, as_json, everything),
+    )
+
+
 @_example("openb --nodes openb_nodes.csv.gz --pods openb_pods.csv.gz --users class -o cluster.yaml")
 def openb(
     nodes: Annotated[Path, typer.Option(metavar="CSV", help="Nodes, one by one or by configuration.")],

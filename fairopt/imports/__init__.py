@@ -3,6 +3,7 @@
 =====================  ==============================================================================================
 `import_kubernetes`    ``kubectl get nodes -o json``, ``kubectl get pods -A -o json``
 `import_slurm`         JSON of Slurm and slurmrestd, text of ``scontrol``, ``sacctmgr``, ``sshare``, ``sacct``
+`import_ray`           listings of Ray's state API: ``ray list nodes|tasks|actors|placement-groups``
 `import_yarn`          the ResourceManager's REST answers
 `import_openb`         the tables of the Alibaba GPU cluster (2023)
 `import_google2011`    tables of the Google cluster (2011)
@@ -21,6 +22,7 @@ from fairopt.imports.gavel import import_gavel
 from fairopt.imports.google2011 import import_google2011, trace_google2011
 from fairopt.imports.kubernetes import import_kubernetes
 from fairopt.imports.openb import import_openb
+from fairopt.imports.ray import import_ray
 from fairopt.imports.result import Import, LeftOut
 from fairopt.imports.slurm import import_slurm
 from fairopt.imports.swf import import_swf, trace_swf
@@ -33,6 +35,7 @@ __all__ = [
     "import_google2011",
     "import_kubernetes",
     "import_openb",
+    "import_ray",
     "import_slurm",
     "import_swf",
     "import_yarn",

@@ -46,7 +46,7 @@ class Import:
     Attributes
     ----------
     kind : str
-        "kubernetes", "slurm", "yarn", "openb", "google2011", "swf" or "gavel".
+        "kubernetes", "slurm", "yarn", "ray", "openb", "google2011", "swf" or "gavel".
     instance : Instance
         An owner is a queue, with a user for each shape of its tasks, ``owner/shape``. Without queues in the export, and if every owner has
         one shape of task, each owner is a user and there is no tree.

@@ -23,6 +23,10 @@ KINDS: dict[str, list[object]] = {
         EXPORTS / "slurm_associations.json",
     ],
     "yarn": ["--nodes", EXPORTS / "yarn_nodes.json", "--apps", EXPORTS / "yarn_apps.json"],
+    "ray": [
+        *("--nodes", EXPORTS / "ray_nodes.json", "--tasks", EXPORTS / "ray_tasks.json", "--actors", EXPORTS / "ray_actors.json"),
+        *("--placement-groups", EXPORTS / "ray_placement-groups.json", "--jobs", EXPORTS / "ray_jobs.json"),
+    ],
     "openb": ["--nodes", EXPORTS / "openb_nodes.csv", "--pods", EXPORTS / "openb_pods.csv"],
     "google2011": ["--machines", EXPORTS / "google_machines.csv", "--tasks", EXPORTS / "google_tasks.csv"],
     "swf": [EXPORTS / "log.swf", "--memory", 4],
@@ -31,7 +35,7 @@ QUEUES: dict[str, list[object]] = {
     "kubernetes": [*KINDS["kubernetes"], "--queues", EXPORTS / "kubernetes_queues.yaml"],
     "yarn": [*KINDS["yarn"], "--queues", EXPORTS / "yarn_scheduler.json"],
 }
-PLACED = ("kubernetes", "slurm", "yarn", "swf")
+PLACED = ("kubernetes", "slurm", "yarn", "ray", "swf")
 
 
 @pytest.mark.parametrize("kind", KINDS)

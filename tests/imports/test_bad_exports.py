@@ -23,6 +23,7 @@ FILES: dict[str, tuple[Callable[..., fo.Import], tuple[str, ...]]] = {
     "kubernetes": (fo.import_kubernetes, ("kubernetes_nodes.json", "kubernetes_pods.json")),
     "slurm": (fo.import_slurm, ("slurm_nodes.json", "slurm_jobs.json", "slurm_associations.json", "slurm_partitions.json")),
     "yarn": (fo.import_yarn, ("yarn_nodes.json", "yarn_apps.json", "yarn_scheduler.json")),
+    "ray": (fo.import_ray, ("ray_nodes.json", "ray_tasks.json", "ray_actors.json", "ray_placement-groups.json", "ray_jobs.json")),
     "openb": (fo.import_openb, ("openb_nodes.csv", "openb_pods.csv")),
     "google2011": (fo.import_google2011, ("google_machine_events.csv", "google_tasks.csv")),
     "swf": (fo.import_swf, ("log.swf",)),

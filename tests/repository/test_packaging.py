@@ -64,6 +64,7 @@ PUBLIC = {
     "import_google2011",
     "import_kubernetes",
     "import_openb",
+    "import_ray",
     "import_slurm",
     "import_swf",
     "import_yarn",
