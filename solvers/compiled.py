@@ -53,7 +53,8 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
             if hasattr(function, "options"):
                 copy = FunctionType(function.__code__, names, name, function.__defaults__)
                 copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
-                names[name] = njit(cache=True, **function.options)(copy)
+                inner = name.startswith("_")  # never called from outside: no wrapper, which saves a quarter of the time to compile
+                names[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **function.options)(copy)
         _compiled[kernel.__name__] = SimpleNamespace(**names)
     return _compiled[kernel.__name__]
 
