@@ -28,8 +28,8 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
-from fairopt.solvers import compiled
 from fairopt.aggregation import expand
+from fairopt.solvers import compiled
 
 REPEATS = 3
 RESULTS = Path(__file__).resolve().parent / "results"
