@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from fairopt.analysis.worst_cases.search import WorstCase, worst_case
     from fairopt.certificate import Certificate
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
-    from fairopt.exports import Export, export_kueue, export_resourcequota, export_slurm
+    from fairopt.exports import (
+        Export,
+        export_kai,
+        export_kueue,
+        export_resourcequota,
+        export_slurm,
+        export_volcano,
+        export_yarn,
+        export_yunikorn,
+    )
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
     from fairopt.imports import (
@@ -96,9 +105,13 @@ __all__ = [
     "compare",
     "edrf_rounds",
     "explain",
+    "export_kai",
     "export_kueue",
     "export_resourcequota",
     "export_slurm",
+    "export_volcano",
+    "export_yarn",
+    "export_yunikorn",
     "formulate",
     "frontier",
     "generate",
@@ -141,7 +154,16 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "analysis.worst_cases.search": ["WorstCase", "worst_case"],
         "certificate": ["Certificate"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],
-        "exports": ["Export", "export_kueue", "export_resourcequota", "export_slurm"],
+        "exports": [
+            "Export",
+            "export_kai",
+            "export_kueue",
+            "export_resourcequota",
+            "export_slurm",
+            "export_volcano",
+            "export_yarn",
+            "export_yunikorn",
+        ],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],
         "imports": [

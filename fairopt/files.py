@@ -24,7 +24,7 @@ from pathlib import Path
 from fairopt.errors import InvalidInstance
 from fairopt.wording import did_you_mean
 
-__all__ = ["read_text", "write_files"]
+__all__ = ["read_text", "refuse_existing", "write_files"]
 
 
 def read_text(path: Path) -> str:
@@ -87,6 +87,19 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         for temporary, _ in written.values():
             with contextlib.suppress(OSError):  # renamed before, unless something failed
                 temporary.unlink()
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Refuse to replace a file unless that is asked for.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    if path.is_dir():
+        raise InvalidInstance(f"{path} is a folder; give the name of a file")
+    if path.exists() and path.is_file() and not force:
+        raise InvalidInstance(f"{path} exists; give another name, or replace it with --force")
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import File, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.exports.result import refuse_existing
+from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
 from fairopt.wording import figure, joined, plural
 
@@ -163,6 +163,134 @@ def resourcequota(
         lambda found: fo.export_resourcequota(
             found,
             headroom=headroom,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+@_example("volcano cluster.yaml --notion drfh -o queues.yaml")
+def volcano(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    headroom: Borrowed = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export queues of Volcano's capacity plugin: deserved, guarantee, capability."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_volcano(
+            found,
+            headroom=headroom,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+@_example("kai cluster.yaml --notion drfh --headroom 2 -o queues.yaml")
+def kai(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    headroom: Borrowed = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export queues of KAI: quota, limit and weight over quota of GPU, CPU and memory."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_kai(
+            found,
+            headroom=headroom,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+@_example("yunikorn cluster.yaml --notion drfh -o queues.yaml")
+def yunikorn(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    headroom: Borrowed = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export queues of YuniKorn: guaranteed and max."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_yunikorn(
+            found,
+            headroom=headroom,
+            resources=_assigned(resource, "--resource", "NAME"),
+            units=_assigned(unit, "--unit", "NAME"),
+        ),
+        {"queues": output},
+        *(force, as_json, everything),
+    )
+
+
+@_example("yarn cluster.yaml --notion drfh --scheduler fair -o fair-scheduler.xml")
+def yarn(
+    file: File,
+    notion: Notion = "drfh",
+    allocation: Given = None,
+    scheduler: Annotated[
+        Literal["capacity", "fair"], typer.Option(help="Whose file: capacity-scheduler.xml, or allocations.")
+    ] = "capacity",
+    headroom: Borrowed = None,
+    node_label: Annotated[
+        list[str] | None, typer.Option(metavar="ROW=LABEL", help="Node label of a row of servers (Capacity Scheduler). Can be repeated.")
+    ] = None,
+    resource: Resources = None,
+    unit: Units = None,
+    guarantees: Guarantees = None,
+    queue_share: QueueShare = None,
+    time_limit: TimeLimit = None,
+    output: Output = None,
+    force: Force = False,
+    as_json: Json = False,
+    everything: Everything = False,
+) -> None:
+    """Export queues of YARN: absolute capacities of the Capacity Scheduler, or minima and weights of the Fair Scheduler."""
+    _run(
+        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        lambda found: fo.export_yarn(
+            found,
+            scheduler=scheduler,
+            headroom=headroom,
+            labels=_assigned(node_label, "--node-label", "ROW"),
             resources=_assigned(resource, "--resource", "NAME"),
             units=_assigned(unit, "--unit", "NAME"),
         ),

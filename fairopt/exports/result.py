@@ -10,10 +10,10 @@ from typing import Any
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
 from fairopt.exports.rounding import Whole
-from fairopt.files import write_files
+from fairopt.files import refuse_existing, write_files
 from fairopt.wording import plural
 
-__all__ = ["Export", "refuse_existing"]
+__all__ = ["Export"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,16 +92,3 @@ class Export:
     def __repr__(self) -> str:
         tasks = plural(self.whole.tasks.sum(), "whole task")
         return f"Export({self.kind}: {tasks} of {plural(self.whole.instance.n_users, 'user')}, {' and '.join(self.files)})"
-
-
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse to replace a file unless that is asked for.
-
-    Raises
-    ------
-    InvalidInstance
-    """
-    if path.is_dir():
-        raise InvalidInstance(f"{path} is a folder; give the name of a file")
-    if path.exists() and path.is_file() and not force:
-        raise InvalidInstance(f"{path} exists; give another name, or replace it with --force")

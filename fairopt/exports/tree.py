@@ -191,6 +191,33 @@ class Holdings:
                 most[resource] = min(most.get(resource, amount), amount)
         return most
 
+    def ceilings(self, factor: float | None) -> list[dict[str, int]]:
+        """Return what each holder may have at most, by resource: a leaf so many times what it has; nobody more than those above it.
+
+        A resource that is not named has no ceiling. No ceiling is below what a holder has.
+        """
+        found: list[dict[str, int]] = []
+        for h, holder in enumerate(self.holders):
+            most = self.at_most(h, factor if holder.leaf else None)
+            above = found[holder.parent] if holder.parent >= 0 else {}
+            for r, resource in enumerate(self.resources):
+                if resource in most:
+                    most[resource] = max(min(most[resource], above.get(resource, most[resource])), int(self.total[h, r]))
+            found.append(most)
+        return found
+
+    def notes_of_tree(self, system: str, *, lending: bool = False, tiers: bool = False, weights: str = "") -> list[str]:
+        """Say what of the tree a scheduler cannot express: lending limits, tiers, weights (how it divides what is idle instead)."""
+        notes = []
+        lends = [named(holder.label) for h, holder in enumerate(self.holders) if any(kept for _, _, kept, _ in self.kept(h))]
+        if lends and not lending:
+            notes.append(f"{system} lends all that is idle: the lending limits of {joined(lends, _MOST)} are not in the export")
+        if not tiers and any(holder.tier for holder in self.holders):
+            notes.append(f"{system} has no tiers of queues: those of the instance are not in the export")
+        if weights and len({holder.weight for holder in self.holders}) > 1:
+            notes.append(f"{system} divides what is idle {weights}, and not by weights")
+        return notes
+
     def notes_of_groups(self, system: str) -> list[str]:
         """Say that a scheduler without groups of servers cannot carry limits on them, nor the placement."""
         notes = []
