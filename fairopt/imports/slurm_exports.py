@@ -1,7 +1,8 @@
 """Slurm's exports as records: JSON of every version, and the text of ``scontrol``, ``sacctmgr`` and ``sshare``.
 
 What a version can write: ``squeue --json`` and ``sinfo --json`` exist since 21.08 (``sinfo`` lists node by node until 22.05, and groups
-nodes of one kind since 23.02), ``scontrol show ... --json`` since 23.02; the text exists in every version.
+nodes of one kind since 23.02), ``scontrol show ... --json`` since 23.02; the text exists in every version. ``sinfo`` does not say what is
+kept for the system (``MemSpecLimit``, ``CoreSpecCount``), so that messages name ``scontrol``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["parsed", "read_records", "read_sacct"]
 
 _SINCE_SCONTROL = (23, 2)
 _COMMANDS = {  # from 23.02 on; before
-    "nodes": ("scontrol show nodes --json > nodes.json", "sinfo --json > nodes.json"),
+    "nodes": ("scontrol show nodes --json > nodes.json", "scontrol show nodes > nodes.txt"),
     "jobs": ("squeue --json > jobs.json", "squeue --json > jobs.json"),
     "partitions": ("scontrol show partitions --json > partitions.json", "scontrol show partitions > partitions.txt"),
     "associations": ("sacctmgr -P show assoc tree > associations.txt", "sacctmgr -P show assoc tree > associations.txt"),
@@ -40,7 +41,7 @@ def _command(kind: str, version: tuple[int, int] | None = None) -> str:
     """Return the command that makes an export in this version of Slurm, or in any version if it is not known.
 
     >>> _command("nodes", (22, 5)), _command("nodes", (24, 5))
-    ('sinfo --json > nodes.json', 'scontrol show nodes --json > nodes.json')
+    ('scontrol show nodes > nodes.txt', 'scontrol show nodes --json > nodes.json')
     >>> _command("partitions")
     'scontrol show partitions > partitions.txt (any version), or scontrol show partitions --json > partitions.json (23.02 and later)'
     """
@@ -134,6 +135,7 @@ def _grouped(groups: Part) -> list[Part]:
         values: dict[str, Any] = {
             "cpus": _same(group["cpus"], "CPUs"),
             "real_memory": _same(group["memory"], "MiB of memory"),
+            "threads": group.get("threads").get("minimum").value,
             "gres": gres.text(""),
             "features": has.get("total").value or "",
             "active_features": has.get("active").value or "",

@@ -27,6 +27,7 @@ class Node:
     part: Part
     name: str
     offers: dict[str, float]
+    threads: float  # CPUs of a core
     types: set[str]  # "gpu:a100"
     features: set[str]
     partitions: list[str]
@@ -59,6 +60,7 @@ def read_node(part: Part) -> Node:
         part,
         part["name"].text(),
         offers,
+        finite(part.get("threads")) or 1.0,
         types,
         set(words(part.get("active_features")) or words(part.get("features"))),
         words(part.get("partitions")),

@@ -70,7 +70,8 @@ class Associations:
             numbers |= _numbers(part)
             shares = _shares(part.get("shares_raw") if isinstance(part, Record) else part["shares_raw"], account)
             if key in self.weight and as_text:
-                account.note(f"{key[0]}/{key[1]} has several associations, and no column Partition tells them apart: the largest counts")
+                name = f"{key[0]}/{key[1]}"
+                account.note(f"{name} has several associations, and no column Partition (sshare -m) tells them apart: the largest counts")
                 shares = max(shares, self.weight[key])
             self.weight[key], self.limits[key] = shares, limit
             if not key[1]:

@@ -20,6 +20,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.slurm_exports import read_sacct
 from fairopt.imports.slurm_jobs import Job, read_job
+from fairopt.imports.slurm_syntax import finite
 from fairopt.wording import plural
 
 __all__ = ["average_jobs", "window_of"]
@@ -67,7 +68,10 @@ def average_jobs(
         array, is there.
     """
     window = window_of(texts)
-    of_number = {number: job for job in listed if not job.why for number in (job.array, job.name) if number}
+    of_number: dict[str, Job] = {}
+    for job in listed:
+        component = f"{job.heterogeneous}+{finite(job.part.get('het_job_offset')):.0f}" if job.heterogeneous else ""
+        of_number |= {number: job for number in (job.array, job.name, component) if number}
     clusters = {job.part.get("cluster").text("") for job in of_number.values()} - {""}
 
     def read(part: Part) -> tuple[Job, float] | None:
@@ -85,7 +89,7 @@ def average_jobs(
         if seconds <= 0:
             return None
         job = read_job(part, users)
-        known = of_number.get(number) or of_number.get(number.partition("_")[0].partition("+")[0])
+        known = of_number.get(number) or of_number.get(number.partition("_")[0])
         if known is not None and (known.account, known.user) == (job.account, job.user):
             asked = {name: getattr(known, name) for name in ("request", "partitions", "features", "required", "excluded")}
             job = replace(job, **asked)

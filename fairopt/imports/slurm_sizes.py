@@ -4,8 +4,10 @@ A job on one node is one task. A job on several nodes is one task for each of it
 else one for each node. It is one for each node, too, if it asks for tasks per node, or for whole nodes. An instance cannot express that
 tasks must start together, so the optimum is a relaxation.
 
-**What runs** demands what it was given. **What waits** demands what running jobs with the same request were given (a job for one CPU is
-given two where cores have two); without such jobs, what it asks for. Then:
+**What runs** demands what it was given. **What waits** demands what running jobs with the same request were given; without such jobs, what
+it asks for. Then:
+
+* its CPUs are rounded up to whole cores, if all running jobs have whole cores and one of them has so more CPUs than it asked for;
 
 * a job that names no memory gets ``DefMemPerCPU`` or ``DefMemPerNode`` of its partition;
 * without these, and with ``--mem=0``, it gets all memory of its nodes: it demands as much as the smallest node that it may run on has;
@@ -14,6 +16,7 @@ given two where cores have two); without such jobs, what it asks for. Then:
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,16 +72,21 @@ class Sizes:
         self._nodes, self._partitions, self._account = nodes, partitions, account
         self._whole: dict[str, float] = {}  # number of jobs by why they take all of a node
         found: dict[tuple[Any, ...], Counter[tuple[float, _Amounts, bool]]] = {}
-        memory_given, memory_missing = False, False
+        memory_given, memory_missing, rounded, divided = False, False, False, False
+        threads = {node.name: node.threads for node in nodes}
         for job in jobs:
             if job.holds and job.given is not None:
                 size = self._held(job)
                 sizes = found.setdefault((job.request.key, job.partition), Counter())
                 sizes[size.tasks, tuple(sorted(size.demand.items())), size.several] += 1
+                for host in job.on if len(job.on) == 1 else ():
+                    asked, had = (amounts.get("cpu", 0.0) % threads.get(host, 1.0) for amounts in (job.request.amounts, job.given))
+                    rounded, divided = rounded or (asked > 0 and not had), divided or had > 0
             memory_given |= "memory" in ((job.given or {}) if job.holds else job.request.amounts)
             memory_missing |= job.given is not None and "memory" not in job.given
         # Slurm shares out memory only if it is told to; if not, running jobs hold none.
         self._memory_is_shared = memory_given or not memory_missing
+        self._whole_cores = rounded and not divided
         self._learned = {key: _most_common(sizes) for key, sizes in found.items()}
         self._computed: dict[tuple[Any, ...], Size] = {}
 
@@ -113,6 +121,9 @@ class Sizes:
         if request.whole_memory == "none" and (default := self._default(job)):
             each["memory"] = default / 1024
         fitting = [node for node in nodes if all(amount <= node.offers.get(name, 0.0) for name, amount in each.items())]
+        if fitting and self._whole_cores:
+            threads = min(node.threads for node in fitting)
+            each["cpu"] = math.ceil(each.get("cpu", 0.0) / threads) * threads
         if fitting and request.whole_memory and "memory" not in each and self._memory_is_shared:
             each["memory"] = min(node.offers["memory"] for node in fitting)
         if fitting and request.exclusive:

@@ -39,6 +39,7 @@ _FIELDS = {  # of scontrol: the name in the text, the name in the JSON
     "CPUEfctv": "effective_cpus",
     "RealMemory": "real_memory",
     "MemSpecLimit": "specialized_memory",
+    "ThreadsPerCore": "threads",
     "Gres": "gres",
     "State": "state",
     "Partitions": "partitions",
@@ -77,7 +78,7 @@ JOBS = {  # of sacct
     "ntasks": "tasks",
 }
 _NUMBERS = {"cpus", "effective_cpus", "real_memory", "specialized_memory", "default_memory_per_cpu", "default_memory_per_node"}
-_NUMBERS |= {"shares_raw", "tasks"}
+_NUMBERS |= {"shares_raw", "tasks", "threads"}
 
 
 class Record(Part):

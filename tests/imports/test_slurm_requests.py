@@ -69,6 +69,16 @@ def test_waiting_jobs_demand_what_others_with_the_same_request_were_given(tmp_pa
     }
 
 
+@pytest.mark.parametrize(("given", "cpus"), [((2, 4), 4), ((2, 3), 3), ((1, 3), 3)])
+def test_waiting_jobs_get_whole_cores_where_running_ones_do(tmp_path: Path, given: tuple[int, int], cpus: int) -> None:
+    """Cores have two threads. Jobs for 1 and 3 CPUs that were given 2 and 4: whole cores. If one has 3, cores are divided."""
+    jobs = [
+        running(n, "n1", f"cpu={got},mem=1G,node=1", f"cpu={cpu},mem=1G,node=1") for n, got, cpu in ((1, given[0], 1), (2, given[1], 3))
+    ]
+    users = by_user(import_records(tmp_path, [node("n1", threads=2)], [*jobs, job(3, "cpu=3,mem=2G,node=1", account="b")]))
+    assert users["b"]["demand"] == {"cpu": cpus, "memory": 2}
+
+
 def test_what_most_were_given_counts(tmp_path: Path) -> None:
     """Two with 2 CPUs, one with 1."""
     asked = "cpu=1,mem=2G,node=1"

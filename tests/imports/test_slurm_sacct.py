@@ -72,6 +72,14 @@ def test_a_job_is_of_the_shape_that_squeue_knows(tmp_path: Path) -> None:
     assert len(by_user(other)) == 3
 
 
+def test_components_of_a_heterogeneous_job_are_told_apart(tmp_path: Path) -> None:
+    """sacct names them 5+0 and 5+1, squeue 5 and 6."""
+    waits = [job(5 + n, account="a", het_job_id=5, het_job_offset=n, excluded_nodes=f"n{2 - n}") for n in range(2)]
+    rows = [row(f"5+{n}", "12:00:00", "13:00:00", f"n{n + 1}") for n in range(2)]
+    users = by_user(averaged(tmp_path, rows, jobs=waits))
+    assert sorted((sorted(user["on"]), user["held"]) for user in users.values()) == [(["n1"], 1), (["n2"], 1)]
+
+
 def test_the_type_of_gpu_is_the_one_asked_for(tmp_path: Path) -> None:
     """AllocTRES names what it got."""
     nodes = [node(f"g{n}", gres=f"gpu:{kind}:4") for n, kind in ((1, "a100"), (2, "v100"))]

@@ -235,7 +235,7 @@ def test_text_that_is_not_what_it_should_be(tmp_path: Path, texts: dict[str, str
 @pytest.mark.parametrize(
     ("version", "command"),
     [
-        ({"Slurm": {"version": {"major": 22, "micro": 8, "minor": 5}}}, "sinfo --json > nodes.json"),
+        ({"Slurm": {"version": {"major": 22, "micro": 8, "minor": 5}}}, "scontrol show nodes > nodes.txt"),
         ({"slurm": {"version": {"major": "24", "micro": "0", "minor": "05"}}}, "scontrol show nodes --json > nodes.json"),
         ({}, "scontrol show nodes > nodes.txt (any version), or scontrol show nodes --json > nodes.json (23.02 and later)"),
     ],
