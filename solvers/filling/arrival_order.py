@@ -87,10 +87,8 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
         seed : int
             Seed of the placement `random`.
 
-        >>> from fairopt.solvers.compiled import Steps
-    from fairopt.solvers.filling import arrival_kernel
-    from fairopt.solvers.filling.placements import FirstFit
-        >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
+        >>> from fairopt.solvers.filling.placements import FirstFit
+    >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
         >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
         array([ 0,  0,  0, -1])
         >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
