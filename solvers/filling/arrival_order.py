@@ -78,21 +78,21 @@ def check_arrivals(instance: Instance, placement: Placement | Chooser, cards: in
 def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *, cards: int | None = None, seed: int = 0) -> IntArray:
     """Place one task of each user in ``turns``, in this order; return the single server of each, counted row by row; -1: turned away.
 
-        Parameters
-        ----------
-        turns : int array (arrivals,)
-            The user of each task. The user must have a nonzero demand.
-        cards : int, optional
-            The resource that comes in cards of capacity 1.
-        seed : int
-            Seed of the placement `random`.
+    Parameters
+    ----------
+    turns : int array (arrivals,)
+        The user of each task. The user must have a nonzero demand.
+    cards : int, optional
+        The resource that comes in cards of capacity 1.
+    seed : int
+        Seed of the placement `random`.
 
-        >>> from fairopt.solvers.filling.placements import FirstFit
+    >>> from fairopt.solvers.filling.placements import FirstFit
     >>> one_server = Instance([[2.0]], [[0.6], [1.0]])
-        >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
-        array([ 0,  0,  0, -1])
-        >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
-        array([ 0,  0, -1, -1])
+    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit())
+    array([ 0,  0,  0, -1])
+    >>> place_arrivals(one_server, np.array([0, 0, 0, 1]), FirstFit(), cards=0)
+    array([ 0,  0, -1, -1])
     """
     check_arrivals(instance, placement, cards)
     seen = placement.prepare(instance)
