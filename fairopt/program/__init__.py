@@ -5,6 +5,7 @@
 ``goals``           the goals: Leximin, Total, AlphaFair, ...
 ``limits``          named rows, matrix @ x <= bounds
 ``tree_filling``    the goal of a tree of queues: who rises how fast
+``stop_times``      the same as a leximin of stop times, for whole tasks
 ``nested``          the goal of a tree that is fair among queues first
 ``queue_limits``    limits and guarantees of queues as rows
 ``cluster_limits``  the columns and limits that all notions share

@@ -26,6 +26,7 @@ from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium,
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
 from fairopt.program.scaling import ScaledColumns
+from fairopt.program.stop_times import has_stop_times
 from fairopt.program.text import limit_name, lines_of
 from fairopt.program.tree_filling import TreeFilling
 
@@ -44,7 +45,11 @@ class Feature(Enum):
     MARKET = "an equilibrium of servers that divide their time"
     DISJUNCTIVE = "a choice among alternatives"
     WHOLE_EQUAL = "one equal level of whole tasks, which seldom exists (use the leximin)"
-    WHOLE_TREE = "whole tasks in a tree of queues (leave integral out, or use a greedy schedule)"
+    WHOLE_FILLING = "whole tasks in a tree of queues"
+    WHOLE_TREE = (
+        "whole tasks in a tree where users of a queue have different dominant resources, or with guarantees='clamp' or tree='nested' (use "
+        "queue_share='sum' and guarantees='surplus', leave integral out, or use a greedy schedule)"
+    )
     INTEGRAL = "whole tasks"
     TREE = "a tree of queues to fill"
     NESTED = "a tree of queues that is fair among queues first"
@@ -125,7 +130,8 @@ class Program:
         needs = {Feature.MARKET if self.is_market else _FEATURE_OF_GOAL[type(goal)]}
         if self.integral:
             special = {Equalize: Feature.WHOLE_EQUAL, TreeFilling: Feature.WHOLE_TREE, Nested: Feature.WHOLE_TREE}
-            needs.add(special.get(type(goal), Feature.INTEGRAL))
+            whole = isinstance(goal, TreeFilling) and has_stop_times(goal)
+            needs.add(Feature.WHOLE_FILLING if whole else special.get(type(goal), Feature.INTEGRAL))
         if not isinstance(self.goal, Separate) and self.members.size < self.n_pairs:
             needs.add(Feature.SEVERAL_SERVERS)
         return frozenset(needs)

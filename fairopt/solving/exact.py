@@ -15,10 +15,11 @@ import numpy as np
 from fairopt.aggregation import merge, unmerged
 from fairopt.allocation import Allocation, Exact
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import NoSolution
+from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion, Sharing
-from fairopt.program import Program
+from fairopt.program import Nested, Program, TreeFilling
+from fairopt.program.stop_times import no_stop_times
 from fairopt.remarks import remarks
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
@@ -101,6 +102,8 @@ def solve(
         small, row = merging.instance, np.empty(0, np.int64)
         reduced = with_utility(chosen, merging.restrict(chosen.utility))
     program = reduced.formulate(small, sharing=how, integral=integral)
+    if integral:
+        _check_whole(program)
     engines = candidates(program, solver)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
@@ -140,6 +143,17 @@ def solve(
         trace=solution.trace,
         question=Exact(chosen, solver, integral, tolerance),
     )
+
+
+def _check_whole(program: Program) -> None:
+    """Refuse whole tasks in a tree where the order that they need is not defined, or has no closed form."""
+    goal, reason = program.goal, ""
+    if isinstance(goal, Nested):
+        reason = 'tree="nested" divides by shares of queues that are not unique then; leave tree out'
+    elif isinstance(goal, TreeFilling):
+        reason = no_stop_times(goal)
+    if reason:
+        raise Unsupported(f"no engine finds whole tasks in this tree: {reason}, leave integral out, or use a greedy schedule")
 
 
 def _require(certificate: Certificate, program: Program, engines: Sequence[Backend], tolerance: float) -> None:

@@ -20,6 +20,7 @@ from fairopt.solvers.via_highs.nested import solve_nested
 from fairopt.solvers.via_highs.sifting import solve_sifted, wins
 from fairopt.solvers.via_highs.tree import solve_filling
 from fairopt.solvers.via_highs.whole_tasks import solve_whole
+from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
 
 __all__ = ["HiGHS"]
 
@@ -32,7 +33,16 @@ class HiGHS(Backend):
     name = "highs"
     title = "HiGHS: warm-started LPs, MILP stages for whole tasks"
     features = frozenset(
-        {Feature.LEXIMIN, Feature.EQUALIZE, Feature.TOTAL, Feature.TREE, Feature.NESTED, Feature.INTEGRAL, Feature.SEVERAL_SERVERS}
+        {
+            Feature.LEXIMIN,
+            Feature.EQUALIZE,
+            Feature.TOTAL,
+            Feature.TREE,
+            Feature.NESTED,
+            Feature.INTEGRAL,
+            Feature.WHOLE_FILLING,
+            Feature.SEVERAL_SERVERS,
+        }
     )
     package = "highspy"
     requirement = "pip install highspy"
@@ -51,6 +61,8 @@ class HiGHS(Backend):
 
     def solve(self, program: Program, *, tolerance: float, deadline: Deadline) -> Solution:
         """Solve any program of these features by the LPs of all users, or by branch and cut."""
+        if program.integral and isinstance(program.goal, TreeFilling):
+            return solve_whole_tree(program, program.goal, deadline)
         if program.integral:
             return solve_whole(program, deadline)
         if isinstance(program.goal, Total):

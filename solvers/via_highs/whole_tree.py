@@ -1,0 +1,393 @@
+"""Whole tasks in a tree of queues: the leximin of stop times (`fairopt.program.stop_times`), part by part, by branch and cut.
+
+The search is that of a leximin over whole tasks (`fairopt.solvers.via_highs.whole_tasks`), with stop times T in place of shares by weight.
+Let c[1] < c[2] < ... be how many users are counted at or below the levels t[1] < t[2] < ... that are found so far:
+
+    A   the next level is the largest t such that all but c[k] users can have T[n] >= t, all but c[k-1] at least t[k], ...
+    B   the next count is the smallest number of users at or below t under the same conditions.
+
+T is concave, so T[n] >= t takes linear rows: an auxiliary column for each sibling of n and of the queues above it, y <= S[c] and
+y <= w[c] l. Who the exceptions are is a binary column for each user and level.
+
+Every part of the filling has whole tasks of its own, x[1], x[2], ...: no user has less in a part than in the one before, and only those who
+rise have more. The conditions on the levels of a part stay when the next one begins, so that its choices serve the later parts. A part in
+which guarantees are met has them as limits, or what the part before has, if that is more. The last x is the answer.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.program.stop_times import stop_times
+from fairopt.program.tree_filling import Part
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+
+__all__ = ["solve_whole_tree"]
+
+log = logging.getLogger(__name__)
+
+_EXACT = 1e-9  # relative: equal up to rounding
+_STEP = 1e-6  # relative: stop times are told apart down to this
+_KEPT = 1e-7  # relative: by so much a level may be missed in programs that keep it
+_TOLERANCE = 1e-8  # of HiGHS: well below these two
+
+
+def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline) -> Solution:
+    """Fill a tree in whole tasks.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, with the best tasks found.
+    """
+    return _Filling(program, goal, deadline).solve()
+
+
+class _Rows:
+    """Columns and rows of a model that grows."""
+
+    def __init__(self) -> None:
+        self.upper: list[float] = []
+        self.whole: list[bool] = []
+        self.entries: list[tuple[int, int, float]] = []
+        self.lower_rows: list[float] = []
+        self.upper_rows: list[float] = []
+
+    def column(self, upper: float = np.inf, *, whole: bool = False) -> int:
+        """Add a column from 0 to ``upper``."""
+        self.upper.append(upper)
+        self.whole.append(whole)
+        return len(self.upper) - 1
+
+    def row(self, entries: dict[int, float], lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Add a row."""
+        row = len(self.lower_rows)
+        self.entries += [(row, column, value) for column, value in entries.items() if value]
+        self.lower_rows.append(lower)
+        self.upper_rows.append(upper)
+
+    def copy(self) -> _Rows:
+        """Return a copy that can grow by itself."""
+        other = _Rows()
+        for name, values in vars(self).items():
+            setattr(other, name, list(values))
+        return other
+
+    def run(self, maximise: dict[int, float], deadline: Deadline) -> Outcome:
+        """Solve."""
+        cost = np.zeros(len(self.upper))
+        for column, value in maximise.items():
+            cost[column] = value
+        rows, columns, values = (np.array(each) for each in zip(*self.entries, strict=True))
+        matrix = sp.csr_array((values.astype(float), (rows, columns)), shape=(len(self.lower_rows), cost.size))
+        model = HighsModel(
+            cost,
+            np.zeros(cost.size),
+            np.array(self.upper),
+            sp.csc_array(matrix),
+            np.array(self.lower_rows),
+            np.array(self.upper_rows),
+            integral=np.flatnonzero(self.whole),
+            tolerance=_TOLERANCE,
+        )
+        outcome = model.run(deadline.left)
+        if outcome.status is Status.INFEASIBLE:  # every program has a point; presolve loses it where numbers are nearly equal
+            model.set_options(presolve="off")
+            model.forget()
+            outcome = model.run(deadline.left)
+        return outcome
+
+
+@dataclass
+class _PartModel:
+    """The columns of a part: tasks by pair, and the stop time of each member as a sum of columns, up to rounding."""
+
+    part: Part
+    rising: BoolArray
+    members: IntArray
+    tasks: IntArray
+    time: dict[int, dict[int, float]]
+    levels: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    exceptions: list[dict[int, int]] = field(default_factory=list)
+
+
+class _Filling:
+    """The model of all parts so far, and the best tasks known."""
+
+    def __init__(self, program: Program, goal: TreeFilling, deadline: Deadline) -> None:
+        self.program, self.goal, self.deadline = program, goal, deadline
+        self.limits = program.limits
+        self.largest = np.floor(program.largest() * (1 + _EXACT) + _EXACT)
+        reach = program.per_user(self.largest * program.utilities)
+        self.unit = float(reach.max(initial=0.0)) or 1.0  # shares are measured in it, so that rows are near 1
+        self.worth = program.utilities / self.unit
+        self.rows = _Rows()
+        self.parts: list[_PartModel] = []
+        self.best = np.zeros(program.n_pairs)
+        self.known: list[FloatArray] = []
+        self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
+
+    def solve(self) -> Solution:
+        """Fill part after part."""
+        stages: list[Stage] = []
+        for number, part in enumerate(self.goal.parts):
+            model = self._add(part)
+            while model.counts[-1:] != [model.members.size] and model.members.size:
+                self._next_level(model)
+                log.info("part %d, level %d: %d users left", number, len(model.levels), model.members.size - model.counts[-1])
+        for number, model in enumerate(self.parts):
+            times = self._times(number)[model.members]
+            nearest = np.abs(np.subtract.outer(times, model.levels)).argmin(axis=1) if model.levels else np.empty(0, int)
+            value = self.unit / self._clock(model.part)
+            stages += [Stage(level * value, model.members[nearest == k], None, number) for k, level in enumerate(model.levels)]
+        return Solution(
+            self.best, tuple(stages), gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=max(self.runs, 1)
+        )
+
+    # Levels ----------------------------------------------------------------------------------------------------------------------
+
+    def _next_level(self, model: _PartModel) -> None:
+        """A, then B."""
+        number, counted = len(self.parts) - 1, model.counts[-1] if model.counts else 0
+        highest = self._highest(model)
+        rows = self.rows.copy()
+        t = rows.column(highest)
+        exceptions = self._require(rows, model, counted)
+        for n in model.members:
+            entries = dict(model.time[n])
+            entries[t] = -1.0
+            if exceptions:
+                entries[exceptions[n]] = highest
+            rows.row(entries, lower=0.0)
+        self._run(rows, {t: 1.0})
+        level = float(np.sort(self._times(number)[model.members])[counted])
+        if not model.levels and number == 0:
+            self.bound = level * self.unit / self._clock(model.part)
+        rows = self.rows.copy()
+        exceptions = self._require(rows, model, counted)
+        least = self._least(model)
+        below: dict[int, int] = {}
+        for n in model.members:
+            below[n] = rows.column(1.0, whole=True)
+            above = level * (1 + _STEP) if level > _EXACT * highest else least[n] * (1 - _EXACT)
+            # Nobody falls below this level but those counted so far; an exception to it is one to what is above it.
+            entries = dict(model.time[n])
+            if exceptions:
+                rows.row(entries | {exceptions[n]: level}, lower=level * (1 - _KEPT))
+                rows.row({below[n]: 1.0, exceptions[n]: -1.0}, lower=0.0)
+            else:
+                rows.row(entries, lower=level * (1 - _KEPT))
+            rows.row(entries | {below[n]: above}, lower=above)
+        self._run(rows, dict.fromkeys(below.values(), -1.0))
+        now = int((self._times(number)[model.members] <= max(level * (1 + 0.5 * _STEP), 0.5 * least[model.members].min())).sum())
+        self._settle(model, level, max(now, counted + 1))
+
+    def _settle(self, model: _PartModel, level: float, count: int) -> None:
+        """Keep a level and its count for all programs to come: nobody below it but those counted before."""
+        if not model.levels:
+            for n in model.members:
+                self.rows.row(dict(model.time[n]), lower=level * (1 - _KEPT))
+        else:
+            exceptions = {int(n): self.rows.column(1.0, whole=True) for n in model.members}
+            self.rows.row(dict.fromkeys(exceptions.values(), 1.0), upper=float(model.counts[-1]))
+            for n in model.members:
+                self.rows.row(model.time[n] | {exceptions[n]: level}, lower=level * (1 - _KEPT))
+                if model.exceptions:  # an exception to an earlier level is one to this
+                    self.rows.row({exceptions[n]: 1.0, model.exceptions[-1][n]: -1.0}, lower=0.0)
+            model.exceptions.append(exceptions)
+        model.levels.append(level)
+        model.counts.append(count)
+
+    def _require(self, rows: _Rows, model: _PartModel, counted: int) -> dict[int, int]:
+        """Add the exceptions to a new level, as many as are counted so far; nothing where nobody is."""
+        if not counted:
+            return {}
+        exceptions = {int(n): rows.column(1.0, whole=True) for n in model.members}
+        rows.row(dict.fromkeys(exceptions.values(), 1.0), upper=float(counted))
+        if model.exceptions:
+            for n, column in exceptions.items():
+                rows.row({column: 1.0, model.exceptions[-1][n]: -1.0}, lower=0.0)
+        return exceptions
+
+    def _run(self, rows: _Rows, maximise: dict[int, float]) -> None:
+        """Solve a program and keep its point."""
+        known = {"tasks": self.best.copy(), "value": self._value(), "bound": max(self.bound, self._value())}
+        if self.deadline.left == 0.0:
+            raise self.deadline.passed(known)
+        outcome = solved(rows.run(maximise, self.deadline), self.deadline, known)
+        self.runs += 1
+        self.iterations += outcome.iterations
+        self.gap = max(self.gap, outcome.gap)
+        self.known = []
+        for model in self.parts:
+            x = np.zeros(self.program.n_pairs)
+            x[model.tasks >= 0] = np.round(outcome.x[model.tasks[model.tasks >= 0]])
+            self.known.append(x)
+        self.best = self.known[-1]
+
+    def _value(self) -> float:
+        if not self.parts or not self.known:
+            return 0.0
+        times = self._times(0)[self.parts[0].members]
+        return float(times.min(initial=np.inf)) * self.unit / self._clock(self.parts[0].part) if times.size else 0.0
+
+    # Stop times ------------------------------------------------------------------------------------------------------------------
+
+    def _clock(self, part: Part) -> float:
+        """Return the rate by which those of a part are divided, so that times are near 1."""
+        if part.node_rates is None and part.user_rates is None:
+            return float(np.concatenate([self.goal.tree.weights[1:], self.goal.weights]).max(initial=1.0))
+        rates = [each.max(initial=0.0) for each in (part.node_rates, part.user_rates) if each is not None]
+        return float(max(rates)) or 1.0
+
+    def _times(self, number: int) -> FloatArray:
+        """Return the stop times of a part at the best point known, by its clock."""
+        model = self.parts[number]
+        shares = [self.program.per_user(self.worth * x) for x in self.known[max(number - 1, 0) : number + 1]]
+        gains = shares[-1] - (shares[0] if number else 0.0)
+        return stop_times(self.goal, model.part, model.rising, gains) * self._clock(model.part)
+
+    def _highest(self, model: _PartModel) -> float:
+        """Return a time that nobody's exceeds: all have all that they can have alone."""
+        reach = self.program.per_user(self.worth * np.where(model.tasks >= 0, self.largest, 0.0))
+        times = stop_times(self.goal, model.part, model.rising, reach) * self._clock(model.part)
+        return float(times.max(initial=0.0)) or 1.0
+
+    def _least(self, model: _PartModel) -> FloatArray:
+        """Return the stop time of each user with one task, where its siblings have none, (users,): no time but 0 is smaller."""
+        worth = np.full(len(self.program.users), np.inf)
+        open_to = model.tasks >= 0
+        np.minimum.at(worth, self.program.pair_users[open_to], self.worth[open_to])
+        times = np.zeros(worth.size)
+        for n in model.members:
+            alone = np.zeros(worth.size, bool)
+            alone[n] = True
+            times[n] = stop_times(self.goal, model.part, alone, np.where(alone, worth, 0.0))[n] * self._clock(model.part)
+        return times
+
+    # The model of a part ---------------------------------------------------------------------------------------------------------
+
+    def _add(self, part: Part) -> _PartModel:
+        """Add the columns and rows of a part."""
+        program, rows, before = self.program, self.rows, self.parts[-1] if self.parts else None
+        users = program.pair_users
+        reach = program.per_user(self.largest * self.worth)
+        extra = part.extra
+        closed = np.zeros(program.n_pairs, bool)
+        if extra is not None and before is None:
+            shut = extra.bounds <= 0
+            closed[np.unique(extra.matrix[np.flatnonzero(shut)].indices)] = True
+        has_before = np.zeros(reach.size, bool) if before is None else self._ever_rose()
+        rising = part.users & (reach > 0)
+        if closed.any():
+            rising &= program.per_user(np.where(closed, 0.0, self.largest * self.worth)) > 0
+        usable = (rising | has_before)[users] & (self.largest > 0) & ~closed
+        tasks = np.full(program.n_pairs, -1, np.int64)
+        for p in np.flatnonzero(usable):
+            tasks[p] = rows.column(float(self.largest[p]), whole=True)
+        model = _PartModel(part, rising, np.flatnonzero(rising), tasks, {})
+        self._limit(rows, model, before)
+        self._gains(rows, model, before)
+        self.parts.append(model)
+        if self.known:  # the point so far goes on as it is
+            self.known.append(self.known[-1].copy())
+        else:
+            self.known = [np.zeros(program.n_pairs)]
+        return model
+
+    def _ever_rose(self) -> BoolArray:
+        """Return who may have something from earlier parts, (users,)."""
+        return np.asarray(np.any([model.rising for model in self.parts], axis=0))
+
+    def _limit(self, rows: _Rows, model: _PartModel, before: _PartModel | None) -> None:
+        """Add the limits of the program, and those of the part."""
+        limits = self.limits
+        for row in np.flatnonzero(limits.bounds > 0):
+            entries = self._entries(limits.matrix, int(row), model, float(limits.bounds[row]))
+            if entries:
+                rows.row(entries, upper=1.0)
+        extra = model.part.extra
+        if extra is None:
+            return
+        for j in range(len(extra)):
+            bound = float(extra.bounds[j])
+            size = bound if bound > 0 else float((extra.matrix[[j]] @ self.largest)[0]) or 1.0
+            entries = self._entries(extra.matrix, j, model, size)
+            if not entries:
+                continue
+            earlier = {} if before is None else self._entries(extra.matrix, j, before, size)
+            if not earlier:
+                rows.row(entries, upper=bound / size)
+                continue
+            # At most the guarantee, or at most what the part before has, whichever is more.
+            either = rows.column(1.0, whole=True)
+            most = float((extra.matrix[[j]] @ self.largest)[0]) / size
+            rows.row(entries | {either: -most}, upper=bound / size)
+            rows.row(entries | {column: -value for column, value in earlier.items()} | {either: most}, upper=most)
+
+    def _entries(self, matrix: sp.csr_array, row: int, model: _PartModel, size: float) -> dict[int, float]:
+        start, end = matrix.indptr[row], matrix.indptr[row + 1]
+        pairs, values = matrix.indices[start:end], matrix.data[start:end]
+        return {int(model.tasks[p]): float(value) / size for p, value in zip(pairs, values, strict=True) if model.tasks[p] >= 0}
+
+    def _gains(self, rows: _Rows, model: _PartModel, before: _PartModel | None) -> None:
+        """Add the gains of users, and with them their stop times."""
+        program, tree, goal = self.program, self.goal.tree, self.goal
+        gain: dict[int, int] = {}
+        for n in range(len(program.users)):
+            mine = np.flatnonzero(program.pair_users == n)
+            entries = {int(model.tasks[p]): float(self.worth[p]) for p in mine if model.tasks[p] >= 0}
+            if before is not None:
+                entries |= {int(before.tasks[p]): -float(self.worth[p]) for p in mine if before.tasks[p] >= 0}
+            if model.rising[n]:
+                gain[n] = rows.column()
+                rows.row(entries | {gain[n]: -1.0}, lower=0.0, upper=0.0)
+            elif entries:
+                rows.row(entries, lower=0.0, upper=0.0)
+        active = goal.active(model.rising)
+        sums: dict[int, int] = {}
+        children: dict[int, list[tuple[int, float]]] = {}  # gain column and weight of each child that rises
+        for v in tree.order:
+            if active[v]:
+                own = [(gain[int(n)], float(goal.weights[n])) for n in tree.users_of(v) if model.rising[n]]
+                own += [(sums[int(c)], float(tree.weights[c])) for c in tree.children(v) if active[c]]
+                children[v] = own
+                sums[v] = rows.column()
+                rows.row({sums[v]: -1.0} | {column: 1.0 for column, _ in own}, lower=0.0, upper=0.0)
+        clock, part = self._clock(model.part), model.part
+        for n in model.members:
+            rate = float(goal.weights[n])
+            if part.user_rates is not None and part.user_rates[n] > 0:
+                model.time[n] = {gain[n]: clock / float(part.user_rates[n])}
+                continue
+            column, child, node = gain[n], gain[n], int(tree.user_node[n])
+            while node:
+                column, child = self._held_when(rows, children[node], column, child, rate), sums[node]
+                if part.node_rates is not None and part.node_rates[node] > 0:
+                    rate = float(part.node_rates[node])
+                    break
+                rate, node = float(tree.weights[node]), int(tree.parent[node])
+            model.time[n] = {column: clock / rate}
+
+    def _held_when(self, rows: _Rows, children: list[tuple[int, float]], own: int, child: int, weight: float) -> int:
+        """Return a column of at most what a queue holds when one of its children, of this weight, holds ``own``."""
+        if len(children) == 1:
+            return own
+        held = rows.column()
+        entries = {own: 1.0, held: -1.0}
+        for column, other in children:
+            if column != child:
+                least = rows.column()
+                rows.row({least: 1.0, column: -1.0}, upper=0.0)
+                rows.row({least: 1.0, own: -other / weight}, upper=0.0)
+                entries[least] = 1.0
+        rows.row(entries, lower=0.0)
+        return held

@@ -1,0 +1,174 @@
+"""Whole tasks in a tree of queues by enumeration, in fractions: nothing of fairopt but the data of an instance.
+
+The share of a queue is the sum of its users' shares. For every vector of gains the part of a filling is run as it is defined: users rise at
+the rates of the tree, each stops when it has its gain, and the rates of the others change then. Of all chains of whole tasks x[1] <= x[2]
+<= ..., one for each part, those are best whose sorted stop times are largest, those of the first part first.
+
+Guarantees are those of one resource in the whole cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import fairopt as fo
+
+__all__ = ["best_whole_tasks", "shares_of_a_task"]
+
+Tasks = tuple[int, ...]
+
+
+@dataclass
+class Agent:
+    """A user or a queue in one part: how fast it rises beside its siblings, and who is in it."""
+
+    weight: Fraction
+    user: int | None = None
+    children: tuple[Agent, ...] = ()
+
+    def users(self) -> set[int]:
+        """Return all users below."""
+        return {self.user} if self.user is not None else {n for child in self.children for n in child.users()}
+
+
+def shares_of_a_task(instance: fo.Instance) -> list[Fraction]:
+    """Return the dominant share of one task of each user."""
+    total = [sum(Fraction(float(c)) for c in column) for column in instance.row_capacity.T]
+    return [max(Fraction(float(d)) / c for d, c in zip(row, total, strict=True) if c) for row in instance.demands]
+
+
+def stop_times(agents: Iterable[Agent], gains: dict[int, Fraction]) -> dict[int, Fraction]:
+    """Run a part in which these agents rise at their weights until each user has its gain."""
+    agents = list(agents)
+    left, times, now = dict(gains), dict[int, Fraction](), Fraction(0)
+    active = {n for agent in agents for n in agent.users()}
+    while True:
+        for n in sorted(n for n in active if left[n] == 0):
+            times[n] = now
+            active.discard(n)
+        if not active:
+            return times
+        rates: dict[int, Fraction] = {}
+        for agent in agents:
+            _rates(agent, agent.weight, active, rates)
+        step = min(left[n] / rates[n] for n in active)
+        now += step
+        for n in active:
+            left[n] -= step * rates[n]
+
+
+def _rates(agent: Agent, rate: Fraction, active: set[int], rates: dict[int, Fraction]) -> None:
+    if agent.user is not None:
+        rates[agent.user] = rate
+        return
+    rising = [child for child in agent.children if child.users() & active]
+    for child in rising:
+        _rates(child, rate * child.weight / sum(each.weight for each in rising), active, rates)
+
+
+def feasible(instance: fo.Instance) -> set[Tasks]:
+    """Return the whole numbers of tasks that users can run together."""
+    pairs = [(n, i) for n in range(instance.n_users) for i in range(instance.n_servers) if instance.eligibility[n, i]]
+    found: set[Tasks] = set()
+
+    def place(k: int, used: list[list[float]], tasks: list[int]) -> None:
+        if k == len(pairs):
+            found.add(tuple(tasks))
+            return
+        n, i = pairs[k]
+        number, demand = 0, instance.demands[n]
+        while True:
+            mine = [list(row) for row in used]
+            mine[i] = [u + number * d for u, d in zip(used[i], demand, strict=True)]
+            now = [*tasks[:n], tasks[n] + number, *tasks[n + 1 :]]
+            if any(u > c for u, c in zip(mine[i], instance.row_capacity[i], strict=True)) or now[n] > instance.tasks[n]:
+                return
+            if not _within_limits(instance, now):
+                return
+            place(k + 1, mine, now)
+            number += 1
+
+    place(0, [[0.0] * instance.n_resources for _ in range(instance.n_servers)], [0] * instance.n_users)
+    return found
+
+
+def _within_limits(instance: fo.Instance, tasks: list[int]) -> bool:
+    for node, queue in enumerate(instance.queues, 1):
+        for resource, most in queue.limit.items():
+            r = instance.resources.index(resource)
+            if sum(tasks[n] * instance.demands[n, r] for n in range(len(tasks)) if instance.tree.below[node, n]) > most:
+                return False
+    return True
+
+
+@dataclass
+class Part:
+    """Who rises in a part, and within which guarantees: users, and the amount of the one resource."""
+
+    agents: list[Agent]
+    bounds: list[tuple[list[int], float]]
+
+    def users(self) -> set[int]:
+        """Return who rises."""
+        return {n for agent in self.agents for n in agent.users()}
+
+
+def parts_of(instance: fo.Instance) -> Iterator[Part]:
+    """Yield the parts: guarantees from the deepest nodes up, then the tiers of the surplus from the highest down."""
+    tree, weights = instance.tree, [Fraction(float(w)) for w in instance.weights]
+    total = Fraction(float(instance.total_capacity[0]))
+
+    def agent(node: int, weight: Fraction, chosen: set[int]) -> Agent | None:
+        users = [Agent(weights[n], int(n)) for n in tree.users_of(node) if n in chosen]
+        queues = [agent(int(c), Fraction(float(tree.weights[c])), chosen) for c in tree.children(node) if tree.weights[c] > 0]
+        children = tuple(each for each in (*users, *queues) if each is not None)
+        return Agent(weight, None, children) if children else None
+
+    for depth in range(int(tree.depth.max()) + 1, 0, -1):
+        part, own = Part([], []), set[int]()
+        for n in range(instance.n_users):
+            if instance.guarantees[n] > 0 and tree.depth[tree.user_node[n]] + 1 == depth:
+                amount = float(instance.guarantees[n] * instance.demands[n, 0])
+                own.add(n)
+                part.agents.append(Agent(Fraction(amount) / total, n))
+                part.bounds.append(([n], amount))
+        for node, queue in enumerate(instance.queues, 1):
+            if tree.depth[node] == depth and (amount := next(iter(queue.guarantee.values()), 0.0)) > 0:
+                inside = {n for n in range(instance.n_users) if weights[n] > 0 and n not in own}
+                risen = agent(node, Fraction(amount) / total, inside)
+                part.agents += [] if risen is None else [risen]
+                part.bounds.append(([n for n in range(instance.n_users) if tree.below[node, n]], amount))
+        if part.agents:
+            yield part
+    tiers = [int(tree.tiers[node]) for node in tree.user_node]
+    rising = agent(0, Fraction(1), {n for n in range(instance.n_users) if weights[n] > 0})
+    everybody = set[int]() if rising is None else rising.users()
+    for tier in sorted({tiers[n] for n in everybody}, reverse=True):
+        root = agent(0, Fraction(1), {n for n in everybody if tiers[n] == tier})
+        assert root is not None
+        yield Part(list(root.children), [])
+
+
+def best_whole_tasks(instance: fo.Instance) -> tuple[list[list[Fraction]], set[Tasks]]:
+    """Return the best sorted stop times of each part, and all numbers of tasks with which they are reached."""
+    share, use = shares_of_a_task(instance), [float(d) for d in instance.demands[:, 0]]
+    possible, reached, best_times = feasible(instance), {(0,) * instance.n_users}, list[list[Fraction]]()
+    for part in parts_of(instance):
+        users, best, keep = part.users(), list[Fraction](), set[Tasks]()
+        for before in reached:
+            for tasks in possible:
+                if any(now < then or (now != then and n not in users) for n, (now, then) in enumerate(zip(tasks, before, strict=True))):
+                    continue
+                held = [[sum(use[n] * each[n] for n in below) for below, _ in part.bounds] for each in (tasks, before)]
+                if any(now > max(most, then) for now, then, (_, most) in zip(*held, part.bounds, strict=True)):
+                    continue
+                times = sorted(stop_times(part.agents, {n: (tasks[n] - before[n]) * share[n] for n in users}).values())
+                if not keep or times > best:
+                    best, keep = times, {tasks}
+                elif times == best:
+                    keep.add(tasks)
+        reached = keep
+        best_times.append(best)
+    return best_times, reached
