@@ -1,7 +1,8 @@
 """The command line: ``fairopt solve cluster.yaml --notion drfh``.
 
-Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference; 2 for bad input (a file, an option, an engine that is not
-installed); 3 if there is no solution; 130 after Ctrl-C. Messages and progress go to stderr, so that stdout can be piped.
+Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference or a check fails (``audit --fail-on``, ``compare --fail-if``);
+2 for bad input (a file, an option, an engine that is not installed); 3 if there is no solution; 130 after Ctrl-C. Messages and progress go
+to stderr, so that stdout can be piped.
 """
 
 from __future__ import annotations

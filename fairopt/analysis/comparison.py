@@ -11,6 +11,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
+from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
 from fairopt.drawing import draw
 from fairopt.errors import Unsupported
@@ -115,7 +116,7 @@ class Comparison:
         names = [row.name for row in self.rows]
         raise KeyError(f'there is no row "{name}"{did_you_mean(name, names)}; there are {", ".join(names)}')
 
-    def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
+    def to_frame(self, by: Literal["user", "queue", "owner"] = "user") -> pd.DataFrame:
         """Return one row per allocation: kind, measures, regret, then the tasks and the share of each user.
 
         A share is that of the row's notion; for a given allocation, it is the weighted dominant share. It is missing if the notion has
@@ -123,11 +124,21 @@ class Comparison:
 
         With ``by="queue"``: one row per allocation and queue, with the columns of `Allocation.to_frame`, and ``regret``, the relative
         shortfall of the queue's share (`fairopt.regret`).
+
+        With ``by="owner"``: one row per allocation and owner of tasks (`fairopt.analysis.owners`): its users, its tasks, and the dominant
+        share of what it holds, not divided by weights.
         """
         import pandas as pd
 
-        if by not in ("user", "queue"):
-            raise Unsupported(f'there are no rows by "{by}"; use by="user" or by="queue"')
+        if by not in ("user", "queue", "owner"):
+            raise Unsupported(f'there are no rows by "{by}"; use by="user", by="queue" or by="owner"')
+        if by == "owner":
+            owners = {
+                row.name: pd.DataFrame(map(dataclasses.asdict, owner_holdings(row.allocation))).set_index("name")
+                for row in self.rows
+                if row.allocation is not None
+            }
+            return pd.concat(owners, names=["allocation", "owner"]) if owners else pd.DataFrame()
         if by == "queue":
             frames = {
                 row.name: row.allocation.to_frame(by="queue").assign(

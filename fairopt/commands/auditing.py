@@ -12,9 +12,10 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.analysis.properties import CHECKS
+from fairopt.allocation import GIVEN
+from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
-from fairopt.commands.console import as_text, choose_form, deliver, show, work
+from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import File, Guarantees, Json, JsonOutput, QueueShare, Sharing, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.specs import read_notion, read_schedule
@@ -37,7 +38,10 @@ def audit(
     ] = None,
     allocation: Annotated[
         Path | None,
-        typer.Option(metavar="CSV", help="Audit your own allocation: columns user, server, tasks, or user and a column per server."),
+        typer.Option(
+            metavar="CSV",
+            help="Audit your own allocation: columns user, server, tasks, or user and a column per server. With --notion: by its measure.",
+        ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="With --notion: the best allocation of whole tasks.")] = False,
     sharing: Sharing = None,
@@ -45,6 +49,9 @@ def audit(
     queue_share: QueueShare = None,
     properties: Annotated[
         str | None, typer.Option(metavar="ID,...", help=f"Check only these: {', '.join(CHECKS)}.", show_default=False)
+    ] = None,
+    fail_on: Annotated[
+        str | None, typer.Option(metavar="ID,...", help="Exit with status 1 if one of these properties is violated.")
     ] = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in the two searches.")] = 200,
     seed: Annotated[
@@ -60,18 +67,32 @@ def audit(
 ) -> None:
     """Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.
 
-    Strategy-proofness is tested by trying lies: to find none that pays does not prove that there is none.
+    Strategy-proofness is tested by trying lies: to find none that pays does not prove that there is none. Exit status 1: a property of
+    --fail-on is violated.
     """
     form = choose_form(output, as_json=as_json, kinds=("json",))
     sources = [word for word, value in (("--notion", notion), ("--schedule", schedule), ("--allocation", allocation)) if value is not None]
-    if len(sources) > 1:
+    if len(sources) > 1 and sources != ["--notion", "--allocation"]:
         raise typer.BadParameter("only one allocation can be audited at a time; choose one", param_hint=" and ".join(sources))
+    if allocation is not None and notion is not None:
+        _check_measure(notion, guarantees, queue_share)
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
-    wanted = None if properties is None else words(properties)
+    watched = words(fail_on or "")
     instance = work(f"reading {file}", lambda: fo.load(file))
+    wanted = None if properties is None else words(properties)
+    if watched:
+        every = [name for name in CHECKS if instance.is_tree or name not in OF_TREES]
+        wanted = [*(every if wanted is None else wanted), *watched]
     make, what = _maker(
-        instance, with_rules([notion or "drfh"], guarantees, queue_share)[0], schedule, allocation, integral, sharing, time_limit
+        instance,
+        with_rules([notion or "drfh"], guarantees, queue_share)[0],
+        schedule,
+        allocation,
+        integral,
+        sharing,
+        time_limit,
+        measure=notion if allocation is not None else None,
     )
     made = work(what, make)
     progress = Progress(console=Console(stderr=True), transient=True)
@@ -93,6 +114,23 @@ def audit(
         deliver(as_text(found.to_dict()), output)
     else:
         show(lambda console: _print(console, found, everything), output)
+    for name in watched:
+        if found[name].holds is None:
+            say("warning", f"{name} could not be judged: {found[name].statement}")
+    broken = [name for name in dict.fromkeys(watched) if found[name].holds is False]
+    for name in broken:
+        say("failed", f"{name} is violated, by {plural(found[name].violation, 'task', digits=4)}")
+    if broken:
+        raise typer.Exit(1)
+
+
+def _check_measure(notion: str, guarantees: str | None, queue_share: str | None) -> None:
+    """Refuse options of a notion by whose measure an allocation is judged that it did not make."""
+    if notion not in fo.NOTIONS or guarantees is not None or queue_share is not None:
+        name, colon, _ = notion.partition(":")
+        if name in fo.NOTIONS and (colon or guarantees is not None or queue_share is not None):
+            raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {name}", param_hint="--notion")
+        read_notion(notion)  # which says what notions there are
 
 
 def _maker(
@@ -103,6 +141,8 @@ def _maker(
     integral: bool,
     sharing: str | None,
     time_limit: float | None,
+    *,
+    measure: str | None = None,
 ) -> tuple[Callable[[], fo.Allocation], str]:
     """Return a function that makes the allocation, and a description of it. Bad options are refused here, before anything is solved."""
     how: str = sharing or ("rdm" if instance.rates_per_server is None else "tdm")
@@ -112,7 +152,7 @@ def _maker(
         if how not in ("rdm", "tdm"):
             raise typer.BadParameter(f'there is no sharing "{how}"; use rdm or tdm', param_hint="--sharing")
         tasks = read(allocation, instance)
-        return lambda: given(instance, tasks, how), f"reading {allocation}"
+        return lambda: given(instance, tasks, how, measure or GIVEN), f"reading {allocation}"
     if schedule is not None:
         _, plan = read_schedule(schedule)
         assert not isinstance(plan, fo.Allocation)
@@ -129,7 +169,13 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     made = found.allocation
     instance = made.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {made.sharing}"
-    how = "given" if made.solver == made.notion else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
+    how = (
+        "given"
+        if made.solver == made.notion
+        else f"given, by the measure of {made.notion}"
+        if made.solver == GIVEN
+        else f"{made.notion}, {made.certificate.reservation or 'exact'} by {made.solver}"
+    )
     console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
     console.print()
     table = simple_table("property", "")

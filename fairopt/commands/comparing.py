@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
 import fairopt as fo
+from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.comparison_table import print_comparison
-from fairopt.commands.console import choose_form, draw, hand_over, work
+from fairopt.commands.conditions import read_condition
+from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import File, Guarantees, Json, Notions, Output, QueueShare, Schedules, Sharing, with_rules, words
 from fairopt.formats import spreadsheets
 
@@ -34,6 +37,17 @@ def compare(
     reference: Annotated[
         str | None, typer.Option(metavar="ID", help="Measure every regret against this notion; default: each schedule's own.")
     ] = None,
+    by: Annotated[
+        Literal["user", "owner"], typer.Option(help="owner: also what each owner of tasks (namespace, account, queue) holds, side by side.")
+    ] = "user",
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'MEASURE > N'",
+            help="Exit with status 1 if this holds of one of your allocations (without any: of a schedule): regret, level, leximin, "
+            "largest, goal, condition, queue, total, envy, efficiency, share or jain, as in 'regret > 0.1'. Can be repeated.",
+        ),
+    ] = None,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
@@ -45,8 +59,9 @@ def compare(
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own allocations in one table.
 
-    If a row cannot be computed, the output says why. Exit status 3: no row could be computed.
+    If a row cannot be computed, the output says why. Exit status 3: no row could be computed; 1: a condition of --fail-if holds.
     """
+    conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = work(f"reading {file}", lambda: fo.load(file))
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
@@ -75,11 +90,24 @@ def compare(
     )
     draw(comparison, plot)
     hand_over(
-        comparison.to_dict,
-        lambda: spreadsheets.to_csv(comparison.to_frame()),
-        lambda console: print_comparison(console, comparison),
+        lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
+        lambda: spreadsheets.to_csv(comparison.to_frame(by=by)),
+        lambda console: print_comparison(console, comparison, by),
         form,
         output,
     )
     if all(row.allocation is None for row in comparison):
         raise typer.Exit(3)
+    broken = [sentence for condition in conditions for sentence in condition.broken(comparison)]
+    for sentence in broken:
+        say("failed", sentence)
+    if broken:
+        raise typer.Exit(1)
+
+
+def _with_owners(comparison: fo.Comparison) -> dict[str, Any]:
+    """Return plain data with what each owner holds."""
+    data = comparison.to_dict()
+    for entry, row in zip(data["rows"], comparison, strict=True):
+        entry["owners"] = [] if row.allocation is None else [dataclasses.asdict(each) for each in owner_holdings(row.allocation)]
+    return data

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.analysis.comparison import Comparison, Row
+from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
 
@@ -33,20 +34,21 @@ _REGRETS = {
 _LINES = 3  # violations listed for one allocation
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Print tasks, measures and regrets of all rows, then remarks on single rows."""
+def print_comparison(console: Console, comparison: Comparison, by: str = "user") -> None:
+    """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner, what each owner holds side by side."""
     instance = comparison.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
-        of_queues = _queues(done, console.width) if instance.queues else None
-        for table in (_tasks(comparison, done, console.width), of_queues, _measures(comparison, done), _regrets(done)):
+        of_queues = _queues(done, console.width) if instance.queues and by != "owner" else None
+        of_owners = _owners(done) if by == "owner" else None
+        for table in (_tasks(comparison, done, console.width), of_owners, of_queues, _measures(comparison, done), _regrets(done)):
             if table is not None:
                 console.print()
                 console.print(table)
         console.print()
-        console.print(Text(_legend(done)))
+        console.print(Text(_legend(done, by)))
     for row in comparison:
         for line in _remarks(row, comparison):
             console.print(Text.assemble((f"{label(row.name).plain}: ", "bold"), line))
@@ -99,6 +101,17 @@ def _queues(rows: list[Row], width: int) -> Table | None:
     return None
 
 
+def _owners(rows: list[Row]) -> Table:
+    """Return a row for each owner, with what it holds in each allocation side by side."""
+    holdings = [owner_holdings(row.allocation) for row in rows if row.allocation is not None]
+    table = simple_table("owners")
+    add_numbers(table, "users", *(word for row in rows for word in (label(row.name).plain, "")))
+    for each in zip(*holdings, strict=True):
+        cells = [text for own in each for text in (figure(own.tasks, 4), _percent(own.dominant_share))]
+        table.add_row(label(each[0].name), f"{each[0].users:,}", *cells)
+    return table
+
+
 def _measures(comparison: Comparison, rows: list[Row]) -> Table:
     """Return the part of each resource in use, and the measures."""
     table = simple_table("measures")
@@ -141,11 +154,13 @@ def _regrets(rows: list[Row]) -> Table | None:
     return table
 
 
-def _legend(rows: list[Row]) -> str:
+def _legend(rows: list[Row], by: str) -> str:
     """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
     lines = [MEASURES]
-    if any(row.allocation is not None and row.allocation.instance.queues for row in rows):
+    if by == "owner":
+        lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
+    if by != "owner" and any(row.allocation is not None and row.allocation.instance.queues for row in rows):
         lines.append("queues: dominant share of what each holds; !: a part of its guarantee is missing although it asks for it.")
     if regrets:
         lines.append(

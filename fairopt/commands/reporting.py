@@ -28,6 +28,12 @@ def report(
     ),
     notions: Notions = _NOTIONS,
     schedules: Schedules = "",
+    allocation: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="CSV", help="Your own allocation, such as what runs now: columns user, server, tasks. Repeat it for before and after."
+        ),
+    ] = None,
     explain: Annotated[list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Can be repeated.")] = None,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
@@ -48,8 +54,11 @@ def report(
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     instance = work(f"reading {file}", lambda: fo.load(file))
     users = explain or []
+    own: dict[str, Path] = {}
+    for path in allocation or []:
+        own[path.stem if path.stem not in own else str(path)] = path
     progress = Progress(console=Console(stderr=True), transient=True)
-    bar = progress.add_task("the report", total=number_of_steps(wanted, greedy, users) + 1)
+    bar = progress.add_task("the report", total=number_of_steps(wanted, greedy, users, len(own)) + 1)
     found = work(
         "writing the report",
         lambda: fo.report(
@@ -57,6 +66,7 @@ def report(
             output,
             notions=wanted,
             schedules=greedy,
+            allocations=own,
             explain=users,
             sharing=sharing,  # type: ignore[arg-type]  # report says what there is
             effort=effort,

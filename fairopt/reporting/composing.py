@@ -20,10 +20,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy.typing as npt
+
+from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance, require_instance
@@ -63,6 +66,7 @@ def report(
     *,
     notions: Sequence[NotionSpec] = NOTIONS,
     schedules: Sequence[ScheduleSpec] = (),
+    allocations: Mapping[str, npt.ArrayLike | Allocation | str | os.PathLike[str]] | None = None,
     explain: Sequence[str] = (),
     sharing: Sharing | None = None,
     effort: int = 50,
@@ -80,6 +84,9 @@ def report(
         Its name ends in .html.
     notions, schedules : sequences
         As `fairopt.compare` takes them.
+    allocations : mapping, optional
+        Your own allocations, by name, as `fairopt.compare` takes them: what runs now, or before and after a change. They are audited too,
+        and shown side by side with the exact ones, by user and by owner.
     explain : sequence of str
         Users whose allocation is explained, under every notion.
     sharing : {"rdm", "tdm"}, optional
@@ -113,6 +120,7 @@ def report(
         [notions] if isinstance(notions, str) else notions,
         [schedules] if isinstance(schedules, str) else schedules,
         [explain] if isinstance(explain, str) else explain,
+        allocations=allocations or {},
         sharing=sharing,
         effort=effort,
         seed=seed,
@@ -143,14 +151,16 @@ def check_page(output: str | os.PathLike[str]) -> Path:
 def _commands(found: Findings, explain: Sequence[str], effort: int, seed: int, time_limit: float | None, title: str) -> list[str]:
     """Return the command lines that compute the same. A notion or schedule that the caller defined appears by its name."""
     names = ",".join(each.name for each in found.notions)
-    greedy = ",".join(row.name for row in found.schedules)
+    greedy = ",".join(row.name for row in found.schedules if row not in found.given)
+    given = [word for row in found.given for word in ("--allocation", f"{row.name}.csv")]
     how = ["--sharing", found.comparison.sharing] + ([] if time_limit is None else ["--time-limit", f"{time_limit:g}"])
-    both = ["--notions", names, *(["--schedules", greedy] if greedy else [])]
+    both = ["--notions", names, *(["--schedules", greedy] if greedy else []), *given]
     tries = ["--effort", str(effort), "--seed", str(seed)]
     users = [word for user in explain for word in ("--explain", user)]
     lines = [["report", *both, *users, *tries, "--title", title, *how, "-o", "report.html"], ["compare", *both, *how]]
     for each in found.notions:
         lines.append(["audit", "--notion", each.name, *tries, *how])
         lines += [["explain", "--user", user, "--notion", each.name, *how] for user in explain]
+    lines += [["audit", "--allocation", f"{row.name}.csv", *tries, *how] for row in found.given]
     lines.append(["frontier", "--notions", "", *how])
     return [shlex.join(["fairopt", line[0], "instance.yaml", *line[1:]]) for line in lines]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import numpy.typing as npt
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.auditing import Audit, audit
@@ -70,6 +73,7 @@ class Findings:
     comparison: Comparison
     notions: tuple[OfNotion, ...]
     frontier: Outcome[Frontier]
+    audits: dict[str, Outcome[Audit]] = field(default_factory=dict)  # of given allocations, by the name of their row
 
     @property
     def solved(self) -> tuple[OfNotion, ...]:
@@ -99,13 +103,20 @@ class Findings:
 
     @property
     def schedules(self) -> tuple[Row, ...]:
-        """The rows of the schedules."""
+        """The rows of the schedules, and of given allocations."""
         return self.comparison.rows[len(self.notions) :]
 
+    @property
+    def given(self) -> tuple[Row, ...]:
+        """The rows of given allocations."""
+        return tuple(row for row in self.schedules if row.name in self.audits)
 
-def number_of_steps(notions: Sequence[NotionSpec], schedules: Sequence[ScheduleSpec], explain_users: Sequence[str]) -> int:
+
+def number_of_steps(
+    notions: Sequence[NotionSpec], schedules: Sequence[ScheduleSpec], explain_users: Sequence[str], allocations: int = 0
+) -> int:
     """Return how often `study` calls ``done``."""
-    return len(notions) * (2 + len(explain_users)) + len(schedules) + len(ALPHAS) + 1
+    return len(notions) * (2 + len(explain_users)) + len(schedules) + 2 * allocations + len(ALPHAS) + 1
 
 
 def study(
@@ -114,6 +125,7 @@ def study(
     schedules: Sequence[ScheduleSpec],
     explain_users: Sequence[str],
     *,
+    allocations: Mapping[str, npt.ArrayLike | Allocation | str | os.PathLike[str]],
     sharing: Sharing | None,
     effort: int,
     seed: int,
@@ -134,7 +146,9 @@ def study(
     for user in explain_users:
         if all(queue.name != user for queue in instance.queues):
             instance.index(user)
-    comparison = compare(instance, notions=notions, schedules=schedules, sharing=sharing, time_limit=time_limit, done=done)
+    comparison = compare(
+        instance, notions=notions, schedules=schedules, allocations=allocations, sharing=sharing, time_limit=time_limit, done=done
+    )
     found = tuple(
         _of_notion(comparison, row, read_notion(spec)[1], explain_users, effort, seed, time_limit, done)
         for row, spec in zip(comparison.rows, notions, strict=False)
@@ -142,7 +156,13 @@ def study(
     trade = Outcome.of(lambda: frontier(instance, notions=[], sharing=sharing, time_limit=time_limit, done=done))
     if trade.value is None:
         done("frontier")
-    return Findings(instance, comparison, found, trade)
+    audits: dict[str, Outcome[Audit]] = {}
+    for row in comparison.rows[len(comparison.rows) - len(allocations) :]:
+        held = row.allocation
+        assert held is not None
+        audits[row.name] = Outcome.of(lambda held=held: audit(held, effort=effort, seed=seed, time_limit=time_limit))  # type: ignore[misc]
+        done(f"audit, {row.name}")
+    return Findings(instance, comparison, found, trade, audits)
 
 
 def _of_notion(

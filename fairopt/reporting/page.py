@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from unicodedata import bidirectional
 
+from fairopt.analysis.owners import owners_of
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import Instance
 from fairopt.reporting.data import data
@@ -27,6 +28,7 @@ from fairopt.reporting.tables import (
     certificate_table,
     frontier_table,
     glance_table,
+    owner_table,
     queue_table,
     regret_table,
     server_table,
@@ -133,6 +135,8 @@ def _tables(findings: Findings) -> dict[str, Any]:
     }
     if findings.instance.queues and findings.solved:
         tables["queues"] = queue_table(findings)
+    if findings.comparison.rows and (findings.given or len(set(owners_of(findings.instance))) < findings.instance.n_users):
+        tables["owners"] = owner_table(findings)
     if findings.frontier.value is not None:
         tables["frontier"] = frontier_table(findings.frontier.value, findings.points)
     return tables

@@ -10,6 +10,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.allocation import Allocation
 from fairopt.analysis.frontiers import Frontier, FrontierPoint
+from fairopt.analysis.owners import owner_holdings
 from fairopt.instance import FloatArray, Instance
 from fairopt.reporting.findings import Findings
 from fairopt.wording import figure, plural, residual
@@ -21,6 +22,7 @@ __all__ = [
     "frontier_table",
     "glance_table",
     "number",
+    "owner_table",
     "percent",
     "queue_table",
     "regret_table",
@@ -161,6 +163,21 @@ def queue_table(findings: Findings) -> Table:
     return Table.of("The tree of queues: dominant share of what each holds", columns, rows, words=(2, 3))
 
 
+def owner_table(findings: Findings) -> Table:
+    """Return what each owner of tasks holds in every allocation: tasks, and the dominant share."""
+    made = [(row.name, owner_holdings(row.allocation)) for row in findings.comparison if row.allocation is not None]
+    rows = (
+        [
+            each[0].name,
+            number(each[0].users),
+            *(text for own in each for text in (number(own.tasks, 6), f"{percent(own.dominant_share)} {own.dominant_resource}".strip())),
+        ]
+        for each in zip(*(held for _, held in made), strict=True)
+    )
+    columns = ["owner", "users", *(text for name, _ in made for text in (f"{name}: tasks", f"{name}: share"))]
+    return Table.of("What each owner holds: tasks, and the dominant share of the cluster", columns, rows)
+
+
 def _by_user(findings: Findings, values: list[FloatArray], caption: str) -> Table:
     names = [row.name for row in findings.comparison if row.allocation is not None]
     rows = ([user, *(number(column[n]) for column in values)] for n, user in enumerate(findings.instance.users))
@@ -211,8 +228,13 @@ def regret_table(findings: Findings) -> Table:
         values = [] if own is None else [percent(getattr(own, name)) for name in names]
         against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
         rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * len(names)), row.message or row.note])
-    columns = ["schedule", "tasks", "against", *names, "note"]
-    return Table.of("Regret of each schedule", columns, rows, words=(2, len(columns) - 1))
+    columns = ["allocation" if findings.given else "schedule", "tasks", "against", *names, "note"]
+    return Table.of(
+        "Regret of each schedule and given allocation" if findings.given else "Regret of each schedule",
+        columns,
+        rows,
+        words=(2, len(columns) - 1),
+    )
 
 
 def certificate_table(findings: Findings) -> Table:

@@ -68,7 +68,8 @@ def summary(findings: Findings) -> list[str]:
             sentences.append(f"{row.name}: no schedule ({row.message}).")
         elif row.regret is not None:
             short = f"at worst {percent(row.regret.worst)} short of the exact allocation of {row.regret.notion}"
-            sentences.append(f"{row.name} (greedy): {plural(row.tasks, 'task')}, {short}.")
+            how = "given" if row in findings.given else "greedy"
+            sentences.append(f"{row.name} ({how}): {plural(row.tasks, 'task')}, {short}.")
     trade = findings.frontier.value
     if trade is not None:
         fairest = float(trade.vertices[0, 0])

@@ -310,3 +310,20 @@ def test_a_tree_of_queues_has_a_table_and_its_queues_can_be_explained(tmp_path: 
     assert "research &gt; vision &gt; interns" in text
     assert "8 gpu on model = A100" in text
     assert "The queue vision, in research, holds" in text
+
+
+def test_given_allocations_are_on_the_page_side_by_side(tmp_path: Path) -> None:
+    """Before and after a change: their regret, their audits, a table by owner, and the commands that compute them."""
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a/one", "b"], resources=["cpu", "memory"])
+    given = {"before": [[1.0], [2.0]], "after": [[3.0], [2.0]]}
+    found = report(instance, tmp_path / "page.html", notions=["drfh"], allocations=given, effort=2)
+    assert [row.name for row in found.findings.given] == ["before", "after"]
+    assert found.findings.audits["before"].value is not None
+    assert "sharing-incentive" in found.findings.audits["before"].value
+    text = found.path.read_text()
+    assert "6. Your allocations, and schedules" in text
+    assert "<bdi>before</bdi> (given)" in text
+    assert "before (given): 3 tasks, at worst 66.7" in text
+    assert "What each owner holds" in text
+    assert "--allocation before.csv --allocation after.csv" in text
+    assert "fairopt audit instance.yaml --allocation after.csv" in text

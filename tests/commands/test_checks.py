@@ -1,0 +1,124 @@
+"""Checks for scripts and timers: ``compare --fail-if``, ``audit --fail-on``, and what a given allocation is measured by."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command_line import flat, run
+
+CLUSTER = """
+resources: [cpu, memory]
+servers: [{name: s, capacity: {cpu: 9, memory: 18}}]
+users:
+- {name: a/one, demand: {cpu: 1, memory: 4}}
+- {name: b, demand: {cpu: 3, memory: 1}}
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """Write the example of the DRF paper: 3 and 2 tasks are exact."""
+    path = tmp_path / "cluster.yaml"
+    path.write_text(CLUSTER)
+    return path
+
+
+def held(cluster: Path, name: str, a: float, b: float) -> Path:
+    """Write an allocation."""
+    path = cluster.parent / f"{name}.csv"
+    path.write_text(f"user,server,tasks\na/one,s,{a}\nb,s,{b}\n")
+    return path
+
+
+def test_a_condition_fails_the_check_of_ones_own_allocation(cluster: Path) -> None:
+    """1 and 2 tasks: the smallest share is a third of the exact one; the table is printed all the same."""
+    own = held(cluster, "now", 1, 2)
+    result = run("compare", cluster, "--allocation", own, "--fail-if", "regret > 0.1", "--fail-if", "envy > 100", status=1)
+    assert "failed: now: regret is 0.6667, > 0.1" in flat(result.stderr)
+    assert "envy is" not in result.stderr
+    assert "drfh" in result.stdout
+    run("compare", cluster, "--allocation", own, "--fail-if", "level > 70%")
+    run("compare", cluster, "--allocation", held(cluster, "exact", 3, 2), "--fail-if", "regret >= 1e-6")
+
+
+def test_conditions_are_asked_of_schedules_and_else_of_all_rows(cluster: Path) -> None:
+    """A schedule of the exact allocation passes; the exact allocation itself has no regret above 0, and an efficiency."""
+    run("compare", cluster, "--schedules", "drfh:first-fit", "--fail-if", "efficiency > 2")
+    assert (
+        "drfh:first-fit: efficiency"
+        in run("compare", cluster, "--schedules", "drfh:first-fit", "--fail-if", "efficiency > 0", status=1).stderr
+    )
+    assert "drfh: efficiency" in run("compare", cluster, "--fail-if", "efficiency < 99%", status=1).stderr
+
+
+def test_a_measure_that_is_not_there_is_a_failed_check(cluster: Path) -> None:
+    """A leximin has no violation of a condition; nothing passes because nothing was measured."""
+    result = run("compare", cluster, "--allocation", held(cluster, "now", 3, 2), "--fail-if", "condition > 0.1", status=1)
+    assert "now has no condition, so that it cannot be checked" in flat(result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("regret", "is not a condition such as"),
+        ("regret = 1", "is not a condition such as"),
+        ("regret > 1.1.1", "is not a condition such as"),
+        ("regert > 1", 'did you mean "regret"'),
+    ],
+)
+def test_bad_conditions_have_status_2(cluster: Path, condition: str, message: str) -> None:
+    """Before anything is computed."""
+    assert message in flat(run("compare", cluster, "--fail-if", condition, status=2).stderr)
+
+
+def test_compare_by_owner(cluster: Path) -> None:
+    """A row for each owner, with the allocations side by side; CSV and JSON have them too."""
+    before, after = held(cluster, "before", 1, 2), held(cluster, "after", 3, 2)
+    arguments = ["compare", cluster, "--allocation", before, "--allocation", after, "--by", "owner"]
+    text = run(*arguments).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith("a ")]
+    assert line.split() == ["a", "1", "3", "66.7", "%", "1", "22.2", "%", "3", "66.7", "%"]
+    data = json.loads(run(*arguments, "--json").stdout)
+    assert [owner["tasks"] for owner in data["rows"][1]["owners"]] == [1, 2]
+    assert "before,a,1,1.0,memory" in run(*arguments, "--csv").stdout
+
+
+def test_a_property_fails_the_check(cluster: Path) -> None:
+    """5 and 0 tasks: b gets nothing, and half of the server would be its slice."""
+    own = held(cluster, "now", 4, 0)
+    result = run("audit", cluster, "--allocation", own, "--properties", "pareto", "--fail-on", "sharing-incentive", status=1)
+    assert "failed: sharing-incentive is violated, by" in flat(result.stderr)
+    assert "sharing-incentive" in result.stdout
+    run(
+        "audit",
+        cluster,
+        "--allocation",
+        held(cluster, "exact", 3, 2),
+        "--properties",
+        "pareto",
+        "--fail-on",
+        "sharing-incentive,guarantees",
+    )
+    assert 'no property "fairness"' in flat(run("audit", cluster, "--fail-on", "fairness", status=2).stderr)
+
+
+def test_what_cannot_be_judged_is_no_violation_but_is_said(cluster: Path) -> None:
+    """Nothing says how a given allocation was made, so nothing says what a lie would do to it."""
+    own = held(cluster, "now", 1, 2)
+    result = run("audit", cluster, "--allocation", own, "--properties", "pareto", "--fail-on", "strategy-proofness")
+    assert "strategy-proofness could not be judged" in flat(result.stderr)
+
+
+def test_an_allocation_is_audited_by_the_measure_of_a_notion(cluster: Path) -> None:
+    """With drfh, max-min is judged: the smallest share can be three times as large."""
+    own = held(cluster, "now", 1, 2)
+    arguments = ["audit", cluster, "--allocation", own, "--notion", "drfh", "--properties", "max-min"]
+    assert "Audit of given, by the measure of drfh" in flat(run(*arguments).stdout)
+    assert "max-min is violated" in flat(run(*arguments, "--fail-on", "max-min", status=1).stderr)
+    own = held(cluster, "now", 3, 2)
+    run(*arguments, "--fail-on", "max-min")
+    refused = run("audit", cluster, "--allocation", own, "--notion", "proportional:alpha=2", status=2)
+    assert "with --allocation a notion has no options; give --notion proportional" in flat(refused.stderr)
+    assert 'did you mean "drfh"' in flat(run("audit", cluster, "--allocation", own, "--notion", "drfhh", status=2).stderr)
