@@ -9,6 +9,11 @@ of them bounds the smallest share, as in `fairopt.compare`. Each allocation has 
 * *price of fairness*    1 - total / largest total                    what fairness costs (Bertsimas, Farias and Trichakis 2011);
 * *price of efficiency*  1 - smallest share / largest smallest share  what efficiency costs (Bertsimas, Farias and Trichakis 2012).
 
+*Queues.* Limits of queues bound the polygon. Guarantees, tiers and weights of queues do not go with a frontier: they say that shares shall
+differ, and the smallest share of all users would count what they ask for as unfair. A point that meets them need not be near the frontier,
+and one on it need not meet them. Compare such allocations with `fairopt.compare`, or measure a price against the exact one with
+`fairopt.regret`.
+
 There are four kinds of allocations:
 
 * *alpha*: the alpha-fair allocations of tasks or of dominant shares: the largest total for alpha = 0, proportional fairness for 1, max-min
@@ -54,6 +59,7 @@ from fairopt.drawing import draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.queues import Queue
 from fairopt.scheduling import schedule
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
@@ -267,6 +273,7 @@ def frontier(
     if of not in ("tasks", "shares"):
         raise Unsupported(f'the alpha-fair points cannot be of "{of}"; use "tasks" or "shares"')
     check_time_limit(time_limit)
+    _check_tree(instance)
     how = default_sharing(instance) if sharing is None else sharing
     asked = list(NOTIONS) if notions is None else [notions] if isinstance(notions, str) else notions
     tasks: list[tuple[str, str, Callable[[], Allocation]]] = []
@@ -296,6 +303,27 @@ def frontier(
         if done is not None:
             done(unique)
     return Frontier(instance, how, of, found.vertices, found.gap, tuple(points))
+
+
+def _check_tree(instance: Instance) -> None:
+    """Refuse guarantees, tiers and weights of queues, under which the smallest share of all users says nothing of fairness."""
+    found = next((f'queue "{queue.name}" has {what}' for queue in instance.queues if (what := _asks(queue))), "")
+    if not found and instance.is_tree:
+        n = int(np.argmax((instance.guarantees > 0) | (instance.weights.reshape(instance.n_users, -1) == 0).any(axis=1)))
+        what = "a guarantee" if instance.guarantees[n] > 0 else "the weight 0" if (instance.weights[n] == 0).any() else ""
+        found = f'user "{instance.users[n]}" has {what}' if what else ""
+    if found:
+        raise Unsupported(
+            "a frontier sets the total against the smallest share of all users, and guarantees, tiers and weights of queues ask for shares "
+            f"that differ; {found}: leave these out (limits of queues may stay), or use compare"
+        )
+
+
+def _asks(queue: Queue) -> str:
+    """Return what a queue has beyond limits, "" for nothing."""
+    if any(each.guarantee for each in queue.everywhere_and_on_groups):
+        return "a guarantee"
+    return "a tier" if queue.tier else "a weight" if queue.weight != 1 else ""
 
 
 def _no_request(instance: Instance) -> Allocation:

@@ -2,16 +2,18 @@
 
 A quota is a guarantee, of which -1 is everything the cluster has. A limit of -1 is none; one that is unset or 0 leaves the queue its quota.
 ``overQuotaWeight`` is the weight: an instance has one for all resources, that of GPUs where the cluster has any. A priority above or below
-100 is a tier.
+100 is a tier, where siblings have different ones, counted from the tier of the queue above. KAI compares siblings alone, and tiers are of
+the whole cluster: below the root that is not the same, and the import says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
+from fairopt.wording import joined
 
 __all__ = ["KAI"]
 
@@ -35,7 +37,11 @@ class KAI(SchedulerQueues):
         gpu = "nvidia.com/gpu" if "nvidia.com/gpu" in accelerators or not accelerators else accelerators[0]
         resources = {"gpu": gpu, "cpu": "cpu", "memory": "memory"}
         self.queues = []
-        tiers: dict[str | None, set[int]] = {}
+        priorities = {name: _whole(part["spec"].get("priority")) for name, part in listed.items()}
+        among: dict[str | None, set[int]] = {}
+        for name, priority in priorities.items():
+            among.setdefault(parents[name], set()).add(priority)
+        tiers = _tiers(priorities, parents, among)
         for name, part in listed.items():
             guarantee, limit, weights = {}, {}, {}
             for kind, resource in resources.items():
@@ -55,8 +61,6 @@ class KAI(SchedulerQueues):
                     f'"{name}" has different weights over quota for its resources: here it has one, {weight:g}, that of '
                     f"{'GPUs' if cluster.total.get(gpu) else 'CPUs'}"
                 )
-            priority = _whole(part["spec"].get("priority"))
-            tiers.setdefault(parents[name], set()).add(priority)
             self.queues.append(
                 made(
                     part,
@@ -65,11 +69,15 @@ class KAI(SchedulerQueues):
                     weight,
                     guarantee if any(guarantee.values()) else {},
                     limit,
-                    tier=priority - _PRIORITY,
+                    tier=tiers[name],
                 )
             )
-        if any(len(each) > 1 for above, each in tiers.items() if above is not None):
-            account.note("KAI compares the priority of a queue with its siblings; here tiers are compared in the whole cluster")
+        unlike = sorted(above for above, each in among.items() if above is not None and len(each) > 1)
+        if unlike:
+            account.note(
+                "KAI compares the priority of a queue with its siblings alone; here priorities are tiers of the whole cluster, so the "
+                f"children of {joined(unlike, 3)} also come before or after queues elsewhere"
+            )
 
     @staticmethod
     def reads(kind: str, group: str) -> bool:
@@ -81,6 +89,25 @@ class KAI(SchedulerQueues):
         names = {queue.name for queue in self.queues}
         name = marked(pod, _MARKS) or (_DEFAULT if pod.get("spec").get("schedulerName").text("") == _SCHEDULER else "")
         return name if name in names else None
+
+
+def _tiers(priorities: Mapping[str, int], parents: Mapping[str, str | None], among: Mapping[str | None, set[int]]) -> dict[str, int]:
+    """Return the tier of each queue: 0, that of the queue above, where its siblings have the same priority."""
+    tiers: dict[str, int] = {}
+
+    def effective(name: str | None) -> int:
+        return 0 if name is None else tier_of(name) or effective(parents[name])
+
+    def tier_of(name: str) -> int:
+        if name not in tiers:
+            above, own = effective(parents[name]), priorities[name] - _PRIORITY
+            tier = above + own if len(among[parents[name]]) > 1 and own else 0
+            tiers[name] = tier if tier or not own or len(among[parents[name]]) < 2 else (1 if above < 0 else -1)  # 0 is that of the parent
+        return tiers[name]
+
+    for name in priorities:
+        tier_of(name)
+    return tiers
 
 
 def _amount(part: Part) -> float:

@@ -430,3 +430,31 @@ def test_a_simplex_that_loses_its_way_is_sent_again(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(HighsModel, "run", run_or_fail)
     np.testing.assert_allclose(fo.frontier(instance, **BARE).vertices, whole.vertices, rtol=1e-9)
+
+
+# Queues --------------------------------------------------------------------------------------------------------------------------
+
+
+def test_limits_of_queues_bound_the_frontier() -> None:
+    """At most 3 of 10 cores for a's user: the total falls from 10 to 3 + 3.5, as b's tasks take 2 cores."""
+    instance = fo.Instance([[10]], [[1], [2]], queues=[fo.Queue("a", limit={"resource-1": 3}), fo.Queue("b")], queue_of=["a", "b"])
+    found = fo.frontier(instance, alphas=[0], notions=["drfh"])
+    assert found.vertices[-1].tolist() == pytest.approx([6.5, 0.3])
+    assert found["drfh"].total == pytest.approx(6.5)
+
+
+@pytest.mark.parametrize(
+    ("queue", "changes", "what"),
+    [
+        ({"guarantee": {"cpu": 2}}, {}, 'queue "a" has a guarantee'),
+        ({"tier": 1}, {}, 'queue "a" has a tier'),
+        ({"weight": 2}, {}, 'queue "a" has a weight'),
+        ({}, {"guarantees": [0, 1]}, 'user "user-2" has a guarantee'),
+        ({}, {"weights": [0, 1]}, 'user "user-1" has the weight 0'),
+    ],
+)
+def test_what_asks_for_unequal_shares_is_refused(queue: dict[str, Any], changes: dict[str, Any], what: str) -> None:
+    """In a sentence that says why, and what to do."""
+    instance = fo.Instance([[10]], [[1], [2]], resources=["cpu"], queues=[fo.Queue("a", **queue)], queue_of=["a", None], **changes)
+    with pytest.raises(fo.Unsupported, match=f"the smallest share of all users, .* {what}: leave these out"):
+        fo.frontier(instance)

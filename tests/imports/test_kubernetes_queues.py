@@ -299,6 +299,19 @@ def test_kai_queues(folder: Path) -> None:
         assert any(text in note for note in result.notes), text
 
 
+def test_priorities_of_kai_are_compared_among_siblings(folder: Path) -> None:
+    """Children of one priority have the tier of their parent. Others come before and after it, and the note names the parent."""
+    text = kai("a", "", "priority: 150, ") + kai("b", "") + kai("a1", "", "parentQueue: a, priority: 50, ")
+    text += kai("b1", "", "parentQueue: b, priority: 70, ") + kai("b2", "", "parentQueue: b, priority: 90, ")
+    text += kai("c", "", "priority: 80, ") + "".join(kai(f"c{p}", "", f"parentQueue: c, priority: {p}, ") for p in (90, 100, 120))
+    result = imported(folder, text, [pod("p", "shop", {"kai.scheduler/queue": "a1"}, gpu="1")])
+    tiers = {queue.name: queue.tier for queue in result.instance.queues if queue.name != "shop"}
+    assert tiers == {"a": 50, "b": 0, "a1": 0, "b1": -30, "b2": -10, "c": -20, "c90": -30, "c100": 0, "c120": 1}
+    tree = result.instance.tree
+    assert [int(tree.tiers[tree.index(name)]) for name in ("a1", "c90", "c100", "c120")] == [50, -30, -20, 1]
+    assert any("so the children of b and c also come before or after queues elsewhere" in note for note in result.notes)
+
+
 def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
     """All is 0; a weight of 0 gives nothing over the quota. Pods of the scheduler that name no queue are in the default queue."""
     result = imported(folder, kai("default-queue", ""), [pod("p", "shop", scheduler="kai-scheduler", gpu="1")])
