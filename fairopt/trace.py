@@ -40,7 +40,7 @@ from fairopt.wording import did_you_mean, plural
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Event", "Trace", "backwards", "problems"]
+__all__ = ["Event", "Trace", "backwards", "problems", "two_queues"]
 
 Event: TypeAlias = tuple[float, str, str] | tuple[float, str, str, int]
 """A time, and "join" or "leave" with a user, or "add" or "remove" with a server row and a number of servers (default 1)."""
@@ -75,11 +75,16 @@ class Trace:
         Unique names; default "1", "2", ...
     resources : sequence of str, optional
         Names of the columns of ``demands``: those of the cluster, in any order.
+    queues : sequence of str or None (jobs,), optional
+        The queue of the cluster that each job is submitted to, None for the root: one for all jobs of a user. Needed only where the cluster
+        has queues and does not name the users.
 
     Attributes
     ----------
     users : tuple of str
         The users, in the order of their first jobs.
+    queue_of : tuple of str or None (users,), or None
+        The queue of each user; None where the trace names no queues.
     user : int array (jobs,)
         Position in ``users``.
     left_out : tuple of str
@@ -102,6 +107,7 @@ class Trace:
     jobs: tuple[str, ...]
     resources: tuple[str, ...]
     left_out: tuple[str, ...]
+    queue_of: tuple[str | None, ...] | None
 
     def __init__(
         self,
@@ -116,6 +122,7 @@ class Trace:
         jobs: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
         left_out: Sequence[str] = (),
+        queues: Sequence[str | None] | None = None,
     ) -> None:
         _, resources = frame_labels(demands, "demands", None, "jobs", resources, "resources")
         d = matrix(demands, "demands", "(jobs, resources)")
@@ -155,6 +162,7 @@ class Trace:
             "jobs": names,
             "resources": unique_labels(resources, d.shape[1], "resource"),
             "left_out": tuple(left_out),
+            "queue_of": None if queues is None else _queue_of(labels, owners, list(queues), names),
         }
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -167,12 +175,13 @@ class Trace:
     def from_frame(cls, frame: pd.DataFrame, resources: Sequence[str] | None = None, events: Iterable[Event] = ()) -> Trace:
         """Return the trace of a table with a row for each job.
 
-        Its columns are ``job``, ``user``, ``submit_s``, ``tasks``, ``run_s``, and one for each resource.
+        Its columns are ``job``, ``user``, ``queue``, ``submit_s``, ``tasks``, ``run_s``, and one for each resource.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            ``job`` may be left out, and ``tasks`` (default 1). `to_frame` is the inverse if all tasks of a job have the same duration.
+            ``job`` and ``queue`` may be left out, and ``tasks`` (default 1). `to_frame` is the inverse if all tasks of a job have the same
+            duration.
         resources : sequence of str, optional
             The columns that are resources; default: all other columns.
 
@@ -180,7 +189,7 @@ class Trace:
         >>> Trace.from_frame(pd.DataFrame({"user": ["A", "B"], "submit_s": [0, 1], "run_s": [9, 9], "cpu": [1, 2]}))
         Trace(2 jobs of 2 users, 2 tasks, 1 resource, submitted from 0 to 1 s)
         """
-        own = ("job", "user", "submit_s", "tasks", "run_s")
+        own = ("job", "user", "queue", "submit_s", "tasks", "run_s")
         columns = [str(column) for column in frame.columns if column not in own] if resources is None else list(resources)
         for column in ("user", "submit_s", "run_s", *columns):
             if column not in frame:
@@ -196,6 +205,7 @@ class Trace:
             jobs=[str(job) for job in frame["job"]] if "job" in frame else None,
             resources=columns,
             events=events,
+            queues=[str(name) if isinstance(name, str) and name else None for name in frame["queue"]] if "queue" in frame else None,
         )
 
     # What follows -----------------------------------------------------------------------------------------------------------------
@@ -235,6 +245,7 @@ class Trace:
         head = {
             "job": list(self.jobs),
             "user": np.array(self.users, object)[self.user],
+            **({} if self.queue_of is None else {"queue": np.array(self.queue_of, object)[self.user]}),
             "submit_s": self.submit,
             "tasks": self.tasks,
             "run_s": self.job_work / self.tasks,
@@ -249,6 +260,27 @@ class Trace:
             f"Trace({what}, {plural(len(self.resources), 'resource')}, "
             f"submitted from {self.submit[0]:g} to {self.submit[-1]:g} s{also}{left})"
         )
+
+
+def _queue_of(users: tuple[str, ...], owners: list[str], queues: list[str | None], jobs: tuple[str, ...]) -> tuple[str | None, ...]:
+    """Return the queue of each user; refuse two."""
+    if len(queues) != len(owners):
+        raise InvalidInstance(f"there are {len(queues)} queues for {len(owners)} jobs; name one for each job, None for the root")
+    found: dict[str, str | None] = {}
+    for owner, queue, job in zip(owners, queues, jobs, strict=True):
+        if queue is not None and (not isinstance(queue, str) or not queue.strip()):
+            raise InvalidInstance(
+                f'the queue of job "{job}" is {queue!r}; queues are named by strings that are not empty, None is the root'
+            )
+        if found.setdefault(owner, queue) != queue:
+            raise InvalidInstance(f'job "{job}": {two_queues(owner, found[owner], queue)}')
+    return tuple(found[user] for user in users)
+
+
+def two_queues(user: str, first: str | None, second: str | None) -> str:
+    """Say that a user is in one queue."""
+    names = [f'queue "{name}"' if name else "the root" for name in (first, second)]
+    return f'user "{user}" submits to {names[0]} and to {names[1]}, but a user is in one queue; name it differently in each'
 
 
 def problems(submit: FloatArray, tasks: FloatArray, demands: FloatArray) -> dict[str, BoolArray]:

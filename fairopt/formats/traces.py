@@ -8,6 +8,7 @@ Jobs, in order of submission:
 ``run_s``                       how long each of its tasks runs, in seconds; ``inf``: without end
 ``job``, optional               its name, unique; default: 1, 2, ...
 ``tasks``, optional             how many identical tasks it has; default 1
+``queue``, optional             the queue that the job is submitted to, the same for all jobs of a user; an empty cell is the root
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``
 any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
@@ -36,14 +37,14 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.trace import Event, Trace, backwards, problems
+from fairopt.trace import Event, Trace, backwards, problems, two_queues
 from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["read", "server_attributes"]
 
 _MOST_SERVERS = 1e9
 _HINTS = 100  # bad rows
-OF_JOBS = ("job", "user", "submit_s", "tasks", "run_s", "requires", "servers")
+OF_JOBS = ("job", "user", "queue", "submit_s", "tasks", "run_s", "requires", "servers")
 
 OF_EVENTS = ("time_s", "event", "name", "number")
 
@@ -124,6 +125,11 @@ def read(
             if when < latest:
                 rows.bad[row] = clock
             latest = max(latest, when)
+    queues = [name or None for name in rows.columns["queue"]] if "queue" in rows.columns else None
+    first_queue: dict[str, str | None] = {}
+    for row, queue in enumerate(queues or ()):
+        if row not in rows.bad and first_queue.setdefault(users[row], queue) != queue:
+            rows.bad[row] = two_queues(users[row], first_queue[users[row]], queue)
     allowed = _allowed(rows, cluster, attributes)
     if rows.bad and not lenient:
         first = min(rows.bad)
@@ -144,6 +150,7 @@ def read(
         events=[] if events is None else _events(events, {users[row] for row in good}, cluster),
         jobs=[names[row] for row in good],
         resources=resources,
+        queues=None if queues is None else [queues[row] for row in good],
         left_out=[f"{rows.place(row)}: {rows.bad[row]}" for row in sorted(rows.bad)],
     )
 

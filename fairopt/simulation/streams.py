@@ -76,7 +76,7 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
     """Group the jobs of a trace into streams on a cluster.
 
     Weights, queues, guarantees and placement constraints come from the cluster's users of the same names. If the cluster names no user of
-    the trace, weights are 1.
+    the trace, weights are 1, and the trace may name the queue of each user.
 
     Raises
     ------
@@ -132,12 +132,44 @@ def streams_of(trace: Trace, cluster: Instance) -> Streams:
         owner=owner,
         stream=stream,
         present=present,
-        tree=cluster.replace(counts=counts.max(axis=0)) if cluster.is_tree and users == cluster.users else None,
+        tree=_tree(trace, cluster, users, counts.max(axis=0), demands),
         times=times,
         changes=changes,
         subjects=subjects,
         amounts=amounts,
     )
+
+
+def _tree(trace: Trace, cluster: Instance, users: tuple[str, ...], counts: FloatArray, demands: FloatArray) -> Instance | None:
+    """Return the tree that the users of a simulation are in, None if they are a flat list; ``demands`` are those of the jobs."""
+    if users == cluster.users:
+        return cluster.replace(counts=counts) if cluster.is_tree else None
+    if not cluster.queues:
+        return None
+    first = np.unique(trace.user, return_index=True)[1]
+    return Instance(
+        cluster.capacities,
+        demands[first],
+        counts=counts,
+        queues=cluster.queues,
+        queue_of=trace.queue_of,
+        users=users,
+        servers=cluster.servers,
+        resources=cluster.resources,
+    )
+
+
+def _check_queues(trace: Trace, cluster: Instance) -> None:
+    """Refuse queues of a trace that the cluster does not have, or that are not those of its users."""
+    names = [queue.name for queue in cluster.queues]
+    own = dict(zip(cluster.users, cluster.queue_of, strict=True))
+    for user, queue in zip(trace.users, trace.queue_of or (), strict=False):
+        if queue is not None and queue not in names:
+            there = f"it has {joined(names, 5)}" if names else "it has none; add them there, or leave the column queue out"
+            raise InvalidInstance(f'user "{user}": the cluster has no queue "{queue}"{did_you_mean(queue, names)}; {there}')
+        if user in own and own[user] != queue:
+            here, elsewhere = (f'queue "{name}"' if name else "the root" for name in (queue, own[user]))
+            raise InvalidInstance(f'user "{user}" submits to {here}, and is in {elsewhere} of the cluster; correct one of them')
 
 
 def _counts(
@@ -165,13 +197,14 @@ def _columns(trace: Trace, cluster: Instance) -> list[int]:
 
 
 def _users(trace: Trace, cluster: Instance) -> tuple[tuple[str, ...], FloatArray, BoolArray | None]:
+    _check_queues(trace, cluster)
     known = set(cluster.users)
     missing = [name for name in trace.users if name not in known]
     if len(missing) == len(trace.users):
-        if cluster.queues:
+        if cluster.queues and trace.queue_of is None:
             raise InvalidInstance(
                 f"the cluster has {plural(len(cluster.queues), 'queue')} but knows no user of the trace, such as {joined(missing, 2)}; "
-                "name the users there, each with its queue, or leave the queues out"
+                "name the users there, each with its queue, give the jobs a column queue, or leave the queues out"
             )
         return trace.users, np.ones(len(trace.users)), None
     if missing:

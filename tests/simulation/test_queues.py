@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,61 @@ def test_the_exact_scheduler_follows_the_tree() -> None:
     alone = two_owners(weight=0).replace(guarantees=[2, 0])
     assert running(fo.simulate(trace, alone, "drfh", until=1)) == pytest.approx({"A": 2, "B": 10})
     assert running(fo.simulate(trace, alone, "drfh:first-fit", until=1)) == {"A": 2, "B": 10}
+
+
+@pytest.mark.parametrize("scheduler", ["drfh:best-fit", "drfh:random-round-robin", "drfh"])
+def test_a_trace_names_the_queues_of_its_users(scheduler: str) -> None:
+    """As if the cluster named the users in these queues; one of them is in the root."""
+    number = 12
+    rng = np.random.default_rng(3)
+    names = rng.choice(["A", "B", "C", "D"], number).tolist()
+    queue = {"A": "a", "B": "a", "C": "b", "D": None}
+    jobs = (names, np.arange(number), rng.integers(1, 9, number), rng.integers(1, 3, (number, 1)), rng.integers(5, 30, number))
+    trace = fo.Trace(*jobs, resources=["gpu"], queues=[queue[name] for name in names])
+    queues = [fo.Queue("a", weight=2, limit={"gpu": 7}), fo.Queue("b", guarantee={"gpu": 3})]
+    users = list(trace.users)
+    known = fo.Instance(
+        *([[12.0]], np.ones((len(users), 1))), resources=["gpu"], users=users, queues=queues, queue_of=[queue[name] for name in users]
+    )
+    bare = fo.Instance([[12.0]], [[1.0]], resources=["gpu"], users=["somebody"], queues=queues, queue_of=["b"])
+    expected, found = (fo.simulate(trace, cluster, scheduler) for cluster in (known, bare))
+    np.testing.assert_allclose(found.completion, expected.completion, rtol=1e-9)
+    np.testing.assert_allclose(found.series.dominant_shares, expected.series.dominant_shares, rtol=1e-9, atol=1e-12)
+    assert trace.to_frame()["queue"].fillna("").tolist() == [queue[name] or "" for name in names]
+    assert fo.Trace.from_frame(trace.to_frame()).queue_of == trace.queue_of
+
+
+def test_a_table_of_jobs_names_queues(tmp_path: Path) -> None:
+    """A column; a user in two queues is a bad row, with its line."""
+    file = tmp_path / "jobs.csv"
+    file.write_text("user,queue,submit_s,run_s,gpu\nA,a,0,5,1\nB,,1,5,1\nA,a,2,5,2\n")
+    assert fo.load_trace(file).queue_of == ("a", None)
+    file.write_text("user,queue,submit_s,run_s,gpu\nA,a,0,5,1\nA,b,1,5,1\n")
+    with pytest.raises(fo.InvalidInstance, match='line 3: user "A" submits to queue "a" and to queue "b"'):
+        fo.load_trace(file)
+    assert fo.load_trace(file, lenient=True).n_jobs == 1
+
+
+def test_queues_of_a_trace_that_do_not_fit_are_refused() -> None:
+    """A queue that the cluster lacks, or that is not the user's there; two queues of one user."""
+
+    def trace(*queues: str | None) -> fo.Trace:
+        return fo.Trace(["A", "B"], [0, 0], [1, 1], [[1], [1]], [1, 1], resources=["gpu"], queues=queues)
+
+    for queues, message in (
+        (("a", "bb"), r'user "B": the cluster has no queue "bb" \(did you mean "b"\?\); it has a and b'),
+        (("a", None), 'user "B" submits to the root, and is in queue "b" of the cluster'),
+    ):
+        with pytest.raises(fo.InvalidInstance, match=message):
+            fo.simulate(trace(*queues), two_owners(), "drfh:first-fit")
+    with pytest.raises(fo.InvalidInstance, match='has no queue "a"; it has none; add them there'):
+        fo.simulate(trace("a", "b"), fo.Instance([[2]], [[1]], resources=["gpu"]), "drfh:first-fit")
+    with pytest.raises(fo.InvalidInstance, match='job "2": user "A" submits to queue "a" and to the root, but a user is in one queue'):
+        fo.Trace(["A", "A"], [0, 0], [1, 1], [[1], [1]], [1, 1], queues=["a", None])
+    with pytest.raises(fo.InvalidInstance, match="there are 1 queues for 2 jobs"):
+        trace("a")
+    with pytest.raises(fo.InvalidInstance, match="the queue of job \"1\" is ''"):
+        trace("", "b")
 
 
 def test_regret_compares_with_the_tree() -> None:
