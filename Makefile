@@ -6,7 +6,7 @@ PARALLEL := --numprocesses logical --maxprocesses 8 --dist worksteal
 # One process a core: threads of linear algebra would only wait for each other.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo test check bench bench-growth picture docs strip clean
+.PHONY: demo test test-slurm check bench bench-growth picture docs strip clean
 
 demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairness costs in a lab of 37, and a report about it
 	$(BIN)/fairopt solve examples/google-cluster.yaml --notion drfh
@@ -15,6 +15,9 @@ demo: $(INSTALLED)  ## the exact fair allocation of 12,583 servers, what fairnes
 
 test: $(INSTALLED)  ## on all cores; pytest by hand runs one test after another
 	$(ONE_THREAD) $(BIN)/python -m pytest $(PARALLEL)
+
+test-slurm: $(INSTALLED)  ## with a real Slurm on this machine, as root: slurmctld slurmd slurmdbd mariadb-server munge of Debian
+	$(BIN)/python -m pytest -m slurm tests/commands/test_real_slurm.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

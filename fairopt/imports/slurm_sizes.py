@@ -5,10 +5,9 @@ else one for each node. It is one for each node, too, if it asks for tasks per n
 tasks must start together, so the optimum is a relaxation.
 
 **What runs** demands what it was given. **What waits** demands what running jobs with the same request were given; without such jobs, what
-it asks for. Then:
+it asks for, and:
 
-* its CPUs are rounded up to whole cores, if all running jobs have whole cores and one of them has so more CPUs than it asked for;
-
+* its CPUs are rounded up to whole cores, where running jobs have whole cores, and more CPUs than they asked for;
 * a job that names no memory gets ``DefMemPerCPU`` or ``DefMemPerNode`` of its partition;
 * without these, and with ``--mem=0``, it gets all memory of its nodes: it demands as much as the smallest node that it may run on has;
 * ``--exclusive`` demands as many CPUs and generic resources as every node that it may run on has.
@@ -71,24 +70,17 @@ class Sizes:
     def __init__(self, jobs: Iterable[Job], nodes: Sequence[Node], partitions: Mapping[str, Partition], account: Account) -> None:
         self._nodes, self._partitions, self._account = nodes, partitions, account
         self._whole: dict[str, float] = {}  # number of jobs by why they take all of a node
+        self._computed: dict[tuple[Any, ...], Size] = {}
+        jobs = list(jobs)
+        self._memory_is_shared = _shares_memory(jobs)
+        self._whole_cores = _gives_whole_cores(jobs, {node.name: node.threads for node in nodes})
         found: dict[tuple[Any, ...], Counter[tuple[float, _Amounts, bool]]] = {}
-        memory_given, memory_missing, rounded, divided = False, False, False, False
-        threads = {node.name: node.threads for node in nodes}
         for job in jobs:
-            if job.holds and job.given is not None:
+            if job.given is not None:
                 size = self._held(job)
                 sizes = found.setdefault((job.request.key, job.partition), Counter())
                 sizes[size.tasks, tuple(sorted(size.demand.items())), size.several] += 1
-                for host in job.on if len(job.on) == 1 else ():
-                    asked, had = (amounts.get("cpu", 0.0) % threads.get(host, 1.0) for amounts in (job.request.amounts, job.given))
-                    rounded, divided = rounded or (asked > 0 and not had), divided or had > 0
-            memory_given |= "memory" in ((job.given or {}) if job.holds else job.request.amounts)
-            memory_missing |= job.given is not None and "memory" not in job.given
-        # Slurm shares out memory only if it is told to; if not, running jobs hold none.
-        self._memory_is_shared = memory_given or not memory_missing
-        self._whole_cores = rounded and not divided
         self._learned = {key: _most_common(sizes) for key, sizes in found.items()}
-        self._computed: dict[tuple[Any, ...], Size] = {}
 
     def of(self, job: Job, allowed: BoolArray) -> Size:
         """Return the size of a job that may run on these nodes."""
@@ -166,6 +158,25 @@ class Sizes:
         for why, (one, many, rest) in words.items():
             if why in self._whole:
                 self._account.note(f"{plural(self._whole[why], f'waiting job {one}', f'waiting jobs {many}')} {rest}")
+
+
+def _shares_memory(jobs: Sequence[Job]) -> bool:
+    """Return whether Slurm shares out memory, which it does only if it is told to: if not, running jobs hold none, and nobody names any."""
+    named = (job.request.amounts if job.given is None else job.given for job in jobs)
+    return any("memory" in amounts for amounts in named) or all(job.given is None for job in jobs)
+
+
+def _gives_whole_cores(jobs: Sequence[Job], threads: Mapping[str, float]) -> bool:
+    """Return whether jobs on one node have whole cores, and one of them more CPUs than it asked for."""
+    rounded = False
+    for job in jobs:
+        if job.given is None or len(job.on) != 1:
+            continue
+        of_core = threads.get(next(iter(job.on)), 1.0)
+        if job.given.get("cpu", 0.0) % of_core:
+            return False
+        rounded |= job.request.amounts.get("cpu", 0.0) % of_core > 0
+    return rounded
 
 
 def _most_common(sizes: Counter[tuple[float, _Amounts, bool]]) -> Size:
