@@ -136,6 +136,17 @@ class LevelProofs:
         self.doubt = doubt  # d: possible shortfall or surplus of each settled user
         self.settled_at = np.full(levels.size, -1)  # number of the level that settled each user; -1: none, or a cap
 
+    def knows(self, earlier: LevelProofs, rows: int) -> None:
+        """Take over what earlier levels imply, all of whose prices are those of the first ``rows`` limits, which both have.
+
+        Nobody has less than these levels gave, so that their bounds still hold.
+        """
+        for mine, theirs in ((self.most, earlier.most), (self.by, earlier.by)):
+            mine[0][:], mine[1][:rows], mine[2][:] = theirs[0], theirs[1][:rows], theirs[2]
+        self.most[0][self.largest <= 0] = 0.0
+        self.totals, self.real = list(earlier.totals), list(earlier.real)
+        self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
+
     def of_leximin(self, stage: Stage) -> tuple[float, float]:
         """Return the residuals of optimality and fairness of a level of a leximin: all who rise rise together from 0."""
         if stage.prices is None:
@@ -175,12 +186,14 @@ class LevelProofs:
         prices = proof / max(float(np.abs(proof).max(initial=0.0)), _TINY)  # the unit does not matter
         prices = np.where(most_left > _CLOSED * bounds, np.maximum(prices, 0.0), prices)
         cost = np.asarray(self.by_column @ prices)
-        closed = most_of_pairs * per_level <= _CLOSED * levels[users]
+        scale = np.maximum(levels, size)
+        closed = most_of_pairs * per_level <= _CLOSED * scale[users]
         q = np.full(levels.size, np.inf)
         np.minimum.at(q, users[~closed], (cost / per_level)[~closed])
         q[np.isinf(q)] = 0.0
-        q = np.where(rising | (most_above > _CLOSED * levels), np.maximum(q, 0.0), q)
-        sigma, held = float(q[rising] @ rate[rising]), float(q[rising] @ size[rising])
+        climbs = rising & (rate > 0)  # the others wait at their target, and what keeps them there may still have a price of either sign
+        q = np.where(climbs | (most_above > _CLOSED * scale), np.maximum(q, 0.0), q)
+        sigma, held = float(q[climbs] @ rate[climbs]), float(q[climbs] @ size[climbs])
         if not 0 < sigma < np.inf or not held > 0:  # no proof
             return float("inf"), float("inf")
         worth = q[users] * per_level
@@ -211,7 +224,7 @@ class LevelProofs:
         real = (sigma * own_gap if sigma * own_gap > rounding else 0.0) + float(charges @ self.real) + unbounded + excess
         self.doubt[settled] = real / np.maximum(q[settled], _TINY)
         self.settled_at[settled] = len(self.totals)
-        stay = ~rising
+        stay = ~climbs
         stay[settled] = True
         dear[dear <= _CLEAR * paid] = 0.0
         self._learn(real, rounding, [dear, np.maximum(prices, 0.0), np.maximum(q, 0.0) * stay])

@@ -9,6 +9,9 @@ prices p >= 0, with S + rate t the shares of users who rise and S those of the o
 and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point
 that the answer reports for the end of the part; this point shows that the shares can be reached.
 
+What levels imply of pairs, limits and users (`fairopt.certificate.levels`) holds in later parts, too, where no extra limit had a price:
+nobody ever has less.
+
 Without prices, users may stop only where a limit on shares (`fairopt.program.share_limits`) is full, and rates change only there and where
 somebody under a clamp has caught up.
 
@@ -46,7 +49,7 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
     optimality = fairness = 0.0
     final = program.per_user(solution.x * per_level)
     size = np.maximum(final, np.where(final <= _NOTHING * most, _OF_ALL * most, 0.0))
-    shares, before = goal.nothing(), None
+    shares, before, known, rows = goal.nothing(), None, None, len(program.limits)
     for number, part in enumerate(goal.parts):
         x = solution.parts[number]
         extra = part.limits(before)
@@ -56,7 +59,10 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         way = goal.course(part, shares, program.per_user(of_part.largest() * per_level) > 0, most, on_shares)
         levels = program.per_user(x * per_level)
         proofs = LevelProofs(of_part, per_level, x, levels, levels, np.zeros(levels.size))
-        for stage in (stage for stage in solution.stages if stage.part == number):
+        if known is not None:
+            proofs.knows(known, rows)
+        stages = [stage for stage in solution.stages if stage.part == number]
+        for stage in stages:
             change, _ = way.event()
             late = _SAME_TIME * max(change, way.t) if np.isfinite(change) else 0.0
             if not way.t <= stage.value * (1 + _SAME_TIME) or stage.value > change + late or not way.rising[stage.users].all():
@@ -73,6 +79,8 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         if way.rising.any():
             return _NEVER
         shares, before = way.shares, x
+        if not any(stage.prices is not None and stage.prices[rows:].any() for stage in stages):
+            known = proofs
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))
         optimality = max(optimality, broken, float(-x.min(initial=0.0)), _distance(levels, shares.users, size))

@@ -33,11 +33,14 @@ class ShareLimits:
         Which they are.
     uses : sparse array (share limits, users)
         k, what a unit of the share of a user takes.
+    by_user : sparse array (users, share limits)
+        The same, transposed: it is asked for at every change of rates.
     bounds : array (share limits,)
     """
 
     rows: BoolArray
     uses: sp.csr_array
+    by_user: sp.csr_array
     bounds: FloatArray
 
     @classmethod
@@ -50,16 +53,19 @@ class ShareLimits:
         row, pair = entries.coords
         per_share = entries.data / program.utilities[pair]
         key = row.astype(np.int64) * users + program.pair_users[pair]
-        groups, place = np.unique(key, return_inverse=True)
-        low, high = np.full(groups.size, np.inf), np.zeros(groups.size)
-        np.minimum.at(low, place, per_share)
-        np.maximum.at(high, place, per_share)
+        if (np.diff(key) < 0).any():  # rows whose pairs are not in order
+            order = np.argsort(key, kind="stable")
+            key, per_share = key[order], per_share[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        groups = key[first]
+        low, high = (np.minimum.reduceat(per_share, first), np.maximum.reduceat(per_share, first)) if first.size else (per_share, per_share)
         pairs = np.bincount(program.pair_users, minlength=users)
-        even = (high <= low * (1 + _SAME)) & (np.bincount(place, minlength=groups.size) == pairs[groups % users])
+        even = (high <= low * (1 + _SAME)) & (np.diff(first, append=key.size) == pairs[groups % users])
         kept = np.bincount(groups // users, weights=~even, minlength=where.size) == 0
         rows[where[~kept]] = False
         uses = sp.csr_array((high, (groups // users, groups % users)), shape=(where.size, users))
-        return cls(rows, sp.csr_array(uses[kept]), limits.bounds[where[kept]])
+        uses = sp.csr_array(uses[kept])
+        return cls(rows, uses, sp.csr_array(uses.T), limits.bounds[where[kept]])
 
     def left(self, shares: FloatArray) -> FloatArray:
         """Return what is left of each limit, (share limits,)."""
@@ -67,4 +73,4 @@ class ShareLimits:
 
     def users_of(self, limits: BoolArray) -> BoolArray:
         """Return which users take something of some of these limits, (users,)."""
-        return np.asarray(self.uses.T @ limits.astype(np.float64) > 0)
+        return np.asarray(self.by_user @ limits.astype(np.float64) > 0)

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from fairopt.errors import NoSolution, Unsupported
-from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Feature, Leximin, LimitKind, Program, Solution, Total, Tradeoff, TreeFilling
 from fairopt.solvers.alpha_fair.logarithmic_path import follow
 from fairopt.solvers.alpha_fair.market import as_market, is_large
 from fairopt.solvers.alpha_fair.polish import polish
@@ -26,6 +26,7 @@ from fairopt.solvers.alpha_fair.tradeoff import follow_tradeoff
 from fairopt.solvers.backend import Backend, Deadline, Way
 from fairopt.solvers.interior_point.levels import solve_levels
 from fairopt.solvers.interior_point.total import solve_total
+from fairopt.solvers.interior_point.tree import obstacle_of_tree, solve_filling
 from fairopt.solvers.structure.arrays import Arrays, array_namespace, first_line, is_out_of_memory
 from fairopt.solvers.structure.scaling import obstacle
 from fairopt.wording import plural
@@ -37,6 +38,7 @@ _GOOD = 1e-9  # good enough to stop looking
 # _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
+_PAIRS_OF_TREES = 10_000  # likewise, for trees of queues
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_POLISH = 500
@@ -79,6 +81,7 @@ class InteriorPoint(Backend):
             Feature.LEXIMIN,
             Feature.EQUALIZE,
             Feature.TOTAL,
+            Feature.TREE,
             Feature.MARKET,
             Feature.SEVERAL_SERVERS,
         }
@@ -86,10 +89,12 @@ class InteriorPoint(Backend):
 
     @classmethod
     def wins(cls, program: Program) -> bool:
-        """Is this a large leximin of users with several servers, a large total or market? See ``_SIZE_OF_LEVELS``, and ``market``."""
+        """Is this a large leximin of users with several servers, a large tree, total or market? See the sizes above, and ``market``."""
         if program.is_market:
             return is_large(program)
         pairs = program.n_pairs
+        if isinstance(program.goal, TreeFilling):
+            return pairs >= _PAIRS_OF_TREES and not obstacle_of_tree(program, program.goal)
         if isinstance(program.goal, Leximin | Equalize):
             shared = int((program.limits.kinds != LimitKind.TASKS).sum())
             large = pairs * shared >= (_SIZE_OF_LEVELS if pairs > _PAIRS_EACH * len(program.users) else _SIZE_OF_FEW_EACH)
@@ -109,13 +114,13 @@ class InteriorPoint(Backend):
         if isinstance(goal, Equilibrium):
             return tuple(self._way(path, unless=_DIGIT * tolerance) for path in _paths_of_market(as_market(program), arrays))
         tables = isinstance(goal, AlphaFair) and fits(program)
-        if self.within and not tables and not isinstance(goal, Leximin | Equalize | Total):
+        if self.within and not tables and not isinstance(goal, Leximin | Equalize | TreeFilling | Total):
             raise Unsupported(
                 f'"{self.name}:{self.within}" is for levels, totals, and alpha-fair goals of few limits of servers or few users, and with '
                 f'limits on tasks only where these are worth the same everywhere; "{program.name}" is another program here: '
                 f'leave ":{self.within}" out'
             )
-        if isinstance(goal, Leximin | Equalize | Total):
+        if isinstance(goal, Leximin | Equalize | TreeFilling | Total):
             # Of large programs rounding alone leaves more than a tenth of the tolerance: there no polish does better.
             path = _Path("", lambda program, tolerance, deadline, _: _structured(program, tolerance, deadline, arrays))
             return (self._way(path, polish_above=tolerance if self.wins(program) else None),)
@@ -176,10 +181,12 @@ def _blas() -> ThreadpoolController:
 def _structured(program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> Solution | None:
     """Follow the path to levels or to a total."""
     goal = program.goal
-    assert isinstance(goal, Leximin | Equalize | Total)
+    assert isinstance(goal, Leximin | Equalize | TreeFilling | Total)
     with np.errstate(all="ignore"), _blas().limit(limits=1, user_api="blas"):  # a path that overflows is lost, and says so
         if isinstance(goal, Total):
             return solve_total(program, tolerance, deadline, arrays)
+        if isinstance(goal, TreeFilling):
+            return solve_filling(program, goal, tolerance, deadline, arrays)
         return solve_levels(program, goal, tolerance, deadline, arrays)
 
 

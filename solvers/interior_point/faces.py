@@ -9,7 +9,7 @@ Otherwise prices would have to keep the others away from pairs that the levels b
 outbid those above it, and theirs those above them, tenfold with each level, until nothing can be read from them. (The same in one price
 vector: p + M p' with a price p' of a level below and a large M. ``fairopt.certificate.levels`` takes them one by one.)
 
-What is decided leaves the program: users who are settled with one pair left, and all who share nothing with anybody who rises.
+What is decided leaves the program: users who are settled with one pair left. A path leaves out all who share nothing with those who rise.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.interior_point.path import Face, LevelPath, Reached
+from fairopt.solvers.leximin.levels import Course
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import Pairs, lay_out
 from fairopt.solvers.structure.scaling import ScaledProgram
@@ -36,23 +37,18 @@ class Faces:
     x : array (pairs,)
         So far; final for pairs that are not open.
     open : bool array (pairs,)
-        Pairs that may still change.
-    rising, settled_at, tight : arrays (users,)
-        Who still rises; at which level the others are settled, in parts of their reach; and for whom that is an equation. It is none for
-        users with all their tasks whom nothing stops.
+        Pairs that later levels may use.
+    tight : bool array (users,)
+        Settled users for whom their level is an equation. It is none for users with all their tasks whom nothing stops.
     full : bool array (slots, servers)
         Limits that stay full.
-    t : float
-        The last level.
     """
 
     def __init__(self, scaled: ScaledProgram, arrays: Arrays) -> None:
         self.scaled, self.arrays = scaled, arrays
         self.x, self.open = np.zeros(scaled.n_pairs), np.ones(scaled.n_pairs, bool)
-        self.rising, self.tight = np.ones(scaled.n_users, bool), np.zeros(scaled.n_users, bool)
-        self.settled_at = np.zeros(scaled.n_users)
+        self.tight = np.zeros(scaled.n_users, bool)
         self.full = np.zeros((scaled.n_slots, scaled.n_servers), bool)
-        self.t = 0.0
         # The part that the present path is about.
         self._pair, self._user, self._server = np.arange(scaled.n_pairs), np.arange(scaled.n_users), np.arange(scaled.n_servers)
 
@@ -62,54 +58,59 @@ class Faces:
         x[self._pair] = path.pairs.numbers(reached.x)
         return x
 
-    def settle(self, path: LevelPath, reached: Reached, proved: BoolArray) -> None:
-        """Settle those of a path's users who are proved to be stopped where it ends, and keep what that decides."""
+    def settle(self, path: LevelPath, reached: Reached, proved: BoolArray, course: Course) -> None:
+        """Settle those of a path's users who are proved to be stopped where it ends, and keep what that decides.
+
+        ``course`` is that of all users afterwards.
+        """
         pairs, numpy = path.pairs, path.pairs.arrays.numpy
         self.x = self.point(path, reached)
-        self.rising[self._user] = path.rising & ~proved
-        self.settled_at[self._user] = np.where(proved, reached.level * path.per_t, path.settled_at)
         sets = path.ended(reached).sets
         assert sets is not None
         unused = self._pair[pairs.numbers(sets.used) == 0]
         self.open[unused], self.x[unused] = False, 0.0
         self.tight[self._user] = path.tight | proved | (numpy(sets.stopped)[: pairs.n_users] & ~path.rising)
-        self.full[:, self._server] |= numpy(sets.full)
-        self._decide()
-        self.t = float(reached.level)
-
-    def _decide(self) -> None:
-        """Close the pairs of users whose level and one pair are all that is left to say, and of those who share nothing with the rising."""
-        scaled, user, server = self.scaled, self.scaled.user, self.scaled.server
+        full = np.zeros_like(self.full)
+        full[:, self._server] = numpy(sets.full)
+        self.full |= full
+        # Users who have nothing and do not rise are on no path: what they would take of these limits is not to be had.
+        others = self.open.copy()
+        others[self._pair] = False
+        self.open &= ~(others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0))
+        scaled, user = self.scaled, self.scaled.user  # users whose level and one pair are all that is left to say
         one = self.tight & (np.bincount(user[self.open], minlength=scaled.n_users) == 1)
         known = self.open & one[user]
-        self.x[known] = self.settled_at[user[known]] / scaled.W[known]
+        self.x[known] = course.start[user[known]] / scaled.W[known]
         self.open &= ~known
-        left = np.flatnonzero(self.open)
+
+    def near(self, course: Course) -> BoolArray:
+        """Say which open pairs are of those who rise, and of all who have something and share something with them, (pairs,)."""
+        scaled, user, server = self.scaled, self.scaled.user, self.scaled.server
+        there = self.open & (course.rising | (course.start > 0))[user]
+        left = np.flatnonzero(there)
         number = scaled.n_users + scaled.n_servers
         edges = sp.coo_array((np.ones(left.size), (user[left], scaled.n_users + server[left])), shape=(number, number))
         _, group = connected_components(edges, directed=False)
-        self.open &= np.isin(group[user], group[: scaled.n_users][self.rising])
+        return there & np.isin(group[user], group[: scaled.n_users][course.rising])
 
-    @property
-    def leaves_out_some(self) -> bool:
+    def leave_out_some(self, course: Course) -> bool:
         """Is there somebody who rises, and has no pair left?"""
-        return bool((np.bincount(self.scaled.user[self.open], minlength=self.scaled.n_users)[self.rising] == 0).any())
+        return bool((np.bincount(self.scaled.user[self.open], minlength=self.scaled.n_users)[course.rising] == 0).any())
 
-    def next(self) -> tuple[Pairs, Face]:
-        """Return the part that is left to those who rise, and where a path on it may start."""
-        scaled = self.scaled
-        self._pair = np.flatnonzero(self.open)
+    def next(self, course: Course, t: float) -> tuple[Pairs, Face]:
+        """Return the part that is left to those who rise on a course, at t now, and where a path on it may start."""
+        scaled, near = self.scaled, self.near(course)
+        self._pair = np.flatnonzero(near)
         self._user, self._server = np.unique(scaled.user[self._pair]), np.unique(scaled.server[self._pair])
-        part = scaled.part(self.open)
+        part = scaled.part(near)
         try:
             pairs = lay_out(part, self.arrays)
         except Unsupported:  # a table of another device would be nearly empty
             pairs = lay_out(part, NUMPY)
-        taken = np.where(self.open, 0.0, self.x)
+        taken = np.where(near, 0.0, self.x)
         used = np.array([np.bincount(scaled.server, weights=row * taken, minlength=scaled.n_servers) for row in scaled.A])
         needed = np.array([np.bincount(part.server, weights=row, minlength=part.n_servers) for row in part.A])
         idle = needed == 0  # limits that nobody here takes anything of
         bounds = np.where(idle, 1.0, 1 - used[:, self._server])
         full = self.full[:, self._server] & ~idle
-        user = self._user
-        return pairs, Face(self.rising[user], self.settled_at[user], bounds, self.tight[user], full, self.x[self._pair], self.t)
+        return pairs, Face(course.of(self._user), bounds, self.tight[self._user], full, self.x[self._pair], t)

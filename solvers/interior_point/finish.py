@@ -32,17 +32,17 @@ class Sets:
     blurred: float  # the largest smaller one of a pair of factors, in parts of the larger one: what is 0 and what is not is clear if small
 
 
-def shown(pairs: Pairs, primal: Any, dual: Any, t: float) -> Sets:
-    """Return the sets that a point near its end shows; equations are full, or stopped."""
+def shown(pairs: Pairs, primal: Any, dual: Any, money: float) -> Sets:
+    """Return the sets that a point near its end shows, where all who rise pay this; equations are full, or stopped."""
     xp = pairs.xp
     x, s, _ = pairs.parts(primal)
     # Of each pair of factors the larger one counts. x in parts of what its user, or its server, could have of this pair at most, v of a
-    # level, s of its limit; prices in parts of the mean that a user or a server gets of t, which is all the money as a m = 1: what the user
+    # level, s of its limit; prices in parts of the mean that a user or a server gets of the money: what the user
     # would waste by having that much of this pair, p, m.
     level = xp.clip(pairs.rows(x), _LEAST, None)
     most = xp.minimum(pairs.spread(level[: pairs.n_users]) / pairs.eligible(pairs.W, 1.0), pairs.room())
     mean = pairs.point(most * most * pairs.n_users, xp.zeros_like(s) + pairs.bounds**2 * pairs.n_servers, level * level)
-    values, prices = primal * t, dual * mean
+    values, prices = primal * money, dual * mean
     there = pairs.loose(values > prices, False)
     blurred = xp.minimum(values, prices) / xp.clip(xp.maximum(values, prices), _LEAST, None)
     used, slack, free = pairs.parts(there)

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
 from fairopt.solvers.backend import Deadline, final_levels
 from fairopt.solvers.interior_point.faces import Faces
-from fairopt.solvers.interior_point.path import Climb, LevelPath, Reached, climb
-from fairopt.solvers.leximin.levels import NOISE, Course, LostError, Proof, Step, Together, settle_below
+from fairopt.solvers.interior_point.path import Climb, LevelPath, Reached, climb, scaled_course
+from fairopt.solvers.leximin.levels import Course, LostError, Proof, Step, Together, settle_below
 from fairopt.solvers.leximin.levels import solve_levels as by_levels
 from fairopt.solvers.structure.arrays import NUMPY, Arrays
 from fairopt.solvers.structure.pairs import lay_out
@@ -76,10 +76,10 @@ class _Levels:
         path, reached, part = self.last.path, self.last.reached, self.path.pairs.scaled
         self.steps += self.last.steps
         capped = before & ~path.rising
-        at_cap, caps = part.member[capped], (path.settled_at * part.reach)[capped]
+        at_cap, caps = part.member[capped], (path.course.start * part.reach)[capped]
         if not path.rising.any():  # the last of them run all their tasks
             return Step(self._tasks(path, reached), None, reached.level * self.unit, at_cap=at_cap, caps=caps)
-        proved = path.rising if self.equal else self._proved(path, reached)
+        proved = path.rising if self.equal else path.stopped(reached, self.tolerance)
         if reached.error > settle_below(self.tolerance) or not proved.any():
             raise LostError(f"lost on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
         if (path.rising & ~proved).any():
@@ -91,22 +91,14 @@ class _Levels:
         t = reached.level * self.unit
         return Step(self._tasks(path, reached), None, t, proof, part.member[proved], at_cap=at_cap, caps=caps)
 
-    def _proved(self, path: LevelPath, reached: Reached) -> BoolArray:
-        """Say who is proved to be stopped where a path ended, (users,)."""
-        spent = path.per_t * reached.level * reached.user_prices
-        # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
-        enough = settle_below(self.tolerance)
-        settled_by = enough if reached.gap > reached.noise else max(enough, self.tolerance / 2)
-        return path.rising & (path.rises(reached) <= settled_by) & (spent > NOISE * reached.spent)
-
     def _tasks(self, path: LevelPath, reached: Reached) -> FloatArray:
         return self.scaled.tasks(self.faces.point(path, reached))
 
     def _next(self, last: Climb, course: Course, level: int) -> LevelPath:
         """Return the path to the next level, on what is left to those who rise."""
-        path, faces = last.path, self.faces
-        faces.settle(path, last.reached, path.rising & ~course.rising[path.pairs.scaled.member])
-        if faces.leaves_out_some:
+        path, faces, in_parts = last.path, self.faces, scaled_course(self.scaled, course, self.unit)
+        faces.settle(path, last.reached, path.rising & ~course.rising[path.pairs.scaled.member], in_parts)
+        if faces.leave_out_some(in_parts):
             raise LostError(f"lost after level {level}: it left nothing to somebody who rises")
-        pairs, face = faces.next()
-        return LevelPath.on(face, pairs, self.unit)
+        pairs, face = faces.next(in_parts, float(last.reached.level))
+        return LevelPath.on(face, pairs)

@@ -30,10 +30,11 @@ from fairopt.instance import BoolArray, FloatArray
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.interior_point.finish import Sets, finish, shown
 from fairopt.solvers.interior_point.steps import Point, advance, part_of_the_way
-from fairopt.solvers.leximin.levels import DIGITS, Course, bound_of, rise
+from fairopt.solvers.leximin.levels import DIGITS, NOISE, Course, bound_of, rise, settle_below
 from fairopt.solvers.structure.pairs import Pairs
+from fairopt.solvers.structure.scaling import ScaledProgram
 
-__all__ = ["Climb", "Face", "LevelPath", "Reached", "climb"]
+__all__ = ["Climb", "Face", "LevelPath", "Reached", "climb", "scaled_course"]
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class Reached:
 
     level: float
     bound: float
+    relative: float  # by how much levels grow at most, in parts of what they are, where t grows by 1
     noise: float  # part of the level by which the bound is lowered for the digits of the limits
     x: Any  # in the arrays of the pairs; the others are NumPy's
     prices: FloatArray  # of limits, (slots, servers)
@@ -80,7 +82,7 @@ class Reached:
     @property
     def gap(self) -> float:
         """Relative gap; inf where nothing is proved."""
-        return (self.bound - self.level) / self.level if self.level > 0 else np.inf
+        return (self.bound - self.level) * self.relative if 0 < self.relative < np.inf else np.inf
 
     @property
     def error(self) -> float:
@@ -94,8 +96,8 @@ class Face:
 
     Attributes
     ----------
-    rising, settled_at : arrays (users,)
-        Who still rises; at which level the others are settled, in parts of their reach.
+    course : Course
+        Who still rises, and how, in parts of their reach; the others are settled.
     bounds : array (slots, servers)
         What is left of the limits.
     tight, full : bool arrays (users,), (slots, servers)
@@ -106,8 +108,7 @@ class Face:
         That level.
     """
 
-    rising: BoolArray
-    settled_at: FloatArray
+    course: Course
     bounds: FloatArray
     tight: BoolArray
     full: BoolArray
@@ -117,39 +118,37 @@ class Face:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelPath:
-    """The program of one level of a leximin: who still rises, and who is settled at which level.
+    """The program of one level: who still rises from where, and who is settled at which level.
 
     Attributes
     ----------
     pairs : Pairs
-    per_t : array (users,)
-        Levels are in parts of a user's reach, t is in units of ``unit``: that unit, in parts of each reach.
-    rising, settled_at : arrays (users,)
+    course : Course
+        Levels are in parts of a user's reach. Who rises at rate 0 counts as settled here.
     face : Face, optional
         What earlier levels leave; None before the first.
     """
 
     pairs: Pairs
-    per_t: FloatArray
-    rising: BoolArray
-    settled_at: FloatArray
+    course: Course
     face: Face | None = None
 
     @classmethod
     def first(cls, pairs: Pairs, unit: float) -> LevelPath:
-        """Return the path to the first level."""
-        return cls(pairs, unit / pairs.scaled.reach, np.ones(pairs.n_users, bool), np.zeros(pairs.n_users))
+        """Return the path to the first level of a leximin, with t in units of ``unit``."""
+        return cls(pairs, Course(np.ones(pairs.n_users, bool), np.zeros(pairs.n_users), unit / pairs.scaled.reach))
 
     @classmethod
-    def on(cls, face: Face, pairs: Pairs, unit: float) -> LevelPath:
+    def on(cls, face: Face, pairs: Pairs) -> LevelPath:
         """Return the path to the next level."""
-        pairs.hold(face.bounds, face.full, face.tight)
-        return cls(pairs, unit / pairs.scaled.reach, face.rising, face.settled_at, face)
+        if face.full.any() or face.tight.any() or (face.bounds != 1).any():
+            pairs.hold(face.bounds, face.full, face.tight)
+        return cls(pairs, face.course, face)
 
     @property
-    def course(self) -> Course:
-        """The levels that users shall have at t, in parts of their reach."""
-        return Course(self.rising, np.where(self.rising, 0.0, self.settled_at), self.per_t * self.rising)
+    def rising(self) -> BoolArray:
+        """Users who rise, (users,)."""
+        return self.course.rising
 
     @property
     def tight(self) -> BoolArray:
@@ -174,50 +173,55 @@ class LevelPath:
         return self._start() if self.face is None else self._start_on(self.face)
 
     def _start(self) -> Point:
-        """Half of every limit, divided evenly among those who can use the server; the same price for the same part of a level."""
-        pairs, scaled, n = self.pairs, self.pairs.scaled, self.pairs.n_users
-        numpy, xp = pairs.arrays.numpy, pairs.xp
+        """Half of every limit, divided evenly among those who can use the server."""
+        pairs, n = self.pairs, self.pairs.n_users
         x = pairs.even_slices()
-        s = 1 - pairs.use(x)
-        rows = pairs.rows(x)
-        level, tasks = rows[:n], rows[n:]
-        t = 0.5 * float((numpy(level) / self.per_t).min())
-        gives = np.bincount(scaled.server, weights=scaled.W) / np.bincount(scaled.server)
-        p = pairs.arrays.floats(np.broadcast_to(gives, s.shape))
-        y = xp.full_like(tasks, float(gives.mean()))
-        q = 0.5 * pairs.cheapest(p, y)
-        m = xp.concat([q, y])
-        z = pairs.eligible(pairs.cost(p) - pairs.along_rows(self.side * m), 1.0)
-        primal = pairs.point(x, s, xp.concat([level - pairs.arrays.floats(self.per_t * t), 1 - tasks]))
-        return Point(primal, pairs.point(z, p, m) / float(self.per_t @ numpy(q)), t)
+        level, tasks = np.split(pairs.arrays.numpy(pairs.rows(x)), [n])
+        t = 0.5 * float((level / self.course.rate).min())
+        left = pairs.arrays.floats(np.append(level - self.course.rate * t, 1 - tasks))
+        return Point(pairs.point(x, 1 - pairs.use(x), left), self._even_prices(), t)
 
     def _start_on(self, face: Face) -> Point:
-        """Where the last level ended, with prices that make all products the same."""
+        """Where the last level ended; where there are equations, with prices that make all products the same."""
         pairs, xp = self.pairs, self.pairs.xp
         x = pairs.eligible(pairs.lay(face.x), 1.0)
         s, v = pairs.bounds - pairs.use(x), pairs.rows(x) - self._a * face.t - self._rows
         s, v = xp.maximum(s, _LEAST_SLACK * pairs.bounds), xp.maximum(v, _LEAST_SLACK * pairs.rows(x))
-        product = 1 / float(xp.sum(self._a / v))
         primal = pairs.point(x, s, v)
+        if not pairs.holds:
+            return Point(primal, self._even_prices(), face.t)
+        product = 1 / float(xp.sum(self._a / v))
         return Point(pairs.loose(primal), pairs.loose(product / primal), face.t)
+
+    def _even_prices(self) -> Any:
+        """Return duals (z, p, m): the same price for the same part of a level; levels cost their users half of the cheapest pair."""
+        pairs, scaled, xp = self.pairs, self.pairs.scaled, self.pairs.xp
+        gives = np.bincount(scaled.server, weights=scaled.W) / np.bincount(scaled.server)
+        p = pairs.arrays.floats(np.broadcast_to(gives, (pairs.n_slots, pairs.n_servers)))
+        y = pairs.arrays.floats(np.full(pairs.n_limited, gives.mean()))
+        q = 0.5 * pairs.cheapest(p, y)
+        m = xp.concat([q, y])
+        z = pairs.eligible(pairs.cost(p) - pairs.along_rows(self.side * m), 1.0)
+        return pairs.point(z, p, m) / float(self.course.rate @ pairs.arrays.numpy(q))
 
     @property
     def _a(self) -> Any:
         """By how much each row of the users rises with t, (rows,)."""
-        return self.pairs.arrays.floats(np.append(self.per_t * self.rising, np.zeros(self.pairs.n_limited)))
+        return self.pairs.arrays.floats(np.append(self.course.rate, np.zeros(self.pairs.n_limited)))
 
     @property
     def _rows(self) -> Any:
         """Right-hand sides of the rows of the users, (rows,)."""
-        return self.pairs.arrays.floats(np.append(np.where(self.rising, 0.0, self.settled_at), np.ones(self.pairs.n_limited)))
+        return self.pairs.arrays.floats(np.append(self.course.start, np.ones(self.pairs.n_limited)))
 
     def capped(self, level: float) -> BoolArray:
         """Say who rises and has its cap below a level that all who rise can reach, (users,)."""
-        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.per_t * level * (1 + _ROUNDING)))
+        return np.asarray(self.rising & (self.pairs.scaled.cap <= self.course.at(level) * (1 + _ROUNDING)))
 
     def without(self, capped: BoolArray) -> LevelPath:
         """Return the path on which these users are settled at their caps."""
-        return replace(self, rising=self.rising & ~capped, settled_at=np.where(capped, self.pairs.scaled.cap, self.settled_at))
+        users = np.flatnonzero(capped)
+        return replace(self, course=self.course.settled(users, self.pairs.scaled.cap[users]))
 
     def restarts(self, points: list[Point]) -> list[Point]:
         """Return points where the path may start again, the last one a good start for those who rise: it leaves them most of the prices."""
@@ -231,7 +235,15 @@ class LevelPath:
 
     def advanced(self, point: Point, now: Reached) -> Point:
         """Take a step."""
-        return advance(self.pairs, point, self.side, self._a, self._rows, 0.0, part_of_the_way(now.error))
+        money = self._money(point)
+        products = self.pairs.mean(point.primal * point.dual) * self.pairs.n_products  # where rounding hides how near the end is
+        part = part_of_the_way(min(now.error, products / money) if money > 0 else now.error)
+        return advance(self.pairs, point, self.side, self._a, self._rows, 0.0, part, money)
+
+    def _money(self, point: Point) -> float:
+        """Return what those who rise pay at a point: t, and what they have at t = 0 (the unit of prices is that a m = 1)."""
+        m = self.pairs.arrays.numpy(self.pairs.parts(point.dual)[2])[: self.pairs.n_users]
+        return point.t + float(self.course.start[self.rising] @ m[self.rising])
 
     def goes_on_from(self, end: Reached) -> bool:
         """Is it clear what the next level may use, if there is one?"""
@@ -245,7 +257,7 @@ class LevelPath:
         end = self.finished(reached.point)
         if end is not None and end.error <= max(reached.error, _EXACT):
             return end
-        return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, reached.point.t))
+        return replace(reached, sets=shown(self.pairs, reached.point.primal, reached.point.dual, self._money(reached.point)))
 
     def without_dear(self, point: Point, end: Reached, enough: float) -> Reached:
         """Return the end without used pairs that its own prices call too dear, where that proves as much.
@@ -266,7 +278,7 @@ class LevelPath:
 
     def finished(self, point: Point, sets: Sets | None = None) -> Reached | None:
         """Return what the exact end on the sets of a point, or on given ones, proves."""
-        sets = sets or shown(self.pairs, point.primal, point.dual, point.t)
+        sets = sets or shown(self.pairs, point.primal, point.dual, self._money(point))
         best: Reached | None = None
         for smallest in (True, False) if self.pairs.holds else (True,):
             try:
@@ -292,15 +304,26 @@ class LevelPath:
 
     def rises(self, reached: Reached) -> FloatArray:
         """Return by how much each user could rise above the level at most, relative to it, (users,); inf where the prices do not tell."""
-        weight = self.course.rate * reached.user_prices
+        course = self.course
+        weight = course.rate * reached.user_prices
         # Never with a gap of 0: who is stopped by nothing has a price, too, as small as the products. A gap within the digits of the
         # limits counts by itself, as in the certificate: what the digits add would leave everybody unproved where users are many.
         noise = reached.noise if reached.gap > reached.noise else 0.0
-        return np.where((weight > 0) & reached.saturated, rise(weight, max(reached.gap + noise, _LEAST_GAP)), np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):  # of those who do not rise
+            could = rise(weight, max(reached.gap + noise, _LEAST_GAP) / reached.relative) * course.rate / course.size(reached.level)
+        return np.where((weight > 0) & reached.saturated, could, np.inf)
+
+    def stopped(self, reached: Reached, tolerance: float) -> BoolArray:
+        """Say who is proved to be stopped where the path ended, (users,)."""
+        spent = self.course.size(reached.level) * reached.user_prices
+        # Once the gap is rounding, no other prices can prove more: a user with a small share of them is settled by what they do prove.
+        enough = settle_below(tolerance)
+        settled_by = enough if reached.gap > reached.noise else max(enough, tolerance / 2)
+        return np.asarray(self.rising & (self.rises(reached) <= settled_by) & (spent > NOISE * reached.spent))
 
     def proved(self, point: Point) -> Reached:
         """Return the level and the bound, of a point that need not fulfil anything."""
-        pairs, rising, n = self.pairs, self.rising, self.pairs.n_users
+        pairs, course, rising, n = self.pairs, self.course, self.rising, self.pairs.n_users
         numpy = pairs.arrays.numpy
         x, _, v = pairs.parts(point.primal)
         _, p, m = pairs.parts(point.dual)
@@ -312,20 +335,30 @@ class LevelPath:
         # A sum over 100,000 users is as exact as the limit itself is known. To scale that back would leave a user who gets a millionth of
         # all spending unproved: a gap of 1e-14 is a rise by 1e-8 for it.
         level = level / max(1.0, (1 + excess) / (1 + DIGITS))
-        settled = self.settled_at > 0
-        lacks = 1 - level[settled] / self.settled_at[settled]
+        settled = ~rising & (course.start > 0)
+        lacks = 1 - level[settled] / course.start[settled]
         missing = float(np.where(self.tight[settled], np.abs(lacks), lacks).max(initial=0.0))
         missing = max(missing, float(np.abs(beyond[self._full]).max(initial=0.0)))
-        reached = np.float64((level[rising] / self.per_t[rising]).min())  # a NumPy number, like sigma: dividing by 0 is inf
+        # A NumPy number, like sigma: dividing by 0 is inf.
+        reached = np.float64(((level - course.start)[rising] / course.rate[rising]).min())
         y = m[n:]
-        sigma = np.float64(self.per_t[rising] @ q[rising])
+        sigma = np.float64(course.rate[rising] @ q[rising])
         paid = p * self._bounds
         money, spent = float(paid.sum() + y.sum()), float(np.abs(paid).sum() + y.sum())
-        left = money - DIGITS * spent - float(q[~rising] @ self.settled_at[~rising])
-        bound = bound_of(self.course, q, left)
-        saturated = rising & (m[:n] * self.per_t * point.t > v[:n] / self.per_t)
-        close = saturated | (rising & (level <= (1 + _CLOSE) * self.per_t * reached))
-        return Reached(reached, bound, DIGITS * spent / sigma / reached, x, p, y, q, spent, saturated, close, missing, point)
+        left = money - DIGITS * spent - float(q[~rising] @ course.start[~rising])
+        bound = bound_of(course, q, left)
+        relative = float((course.rate[rising] / course.size(reached)[rising]).max())
+        wanted = course.size(point.t)
+        saturated = rising & (m[:n] * wanted > v[:n] / wanted * self._money(point))
+        close = saturated | (rising & (level <= (1 + _CLOSE) * course.at(reached)))
+        noise = DIGITS * spent / sigma * relative
+        return Reached(reached, bound, relative, noise, x, p, y, q, spent, saturated, close, missing, point)
+
+
+def scaled_course(scaled: ScaledProgram, course: Course, unit: float, now: float = 0.0) -> Course:
+    """Return the course of the users of a scaled program, in parts of their reach, with t counted from ``now`` in units of ``unit``."""
+    mine, reach = course.of(scaled.member), scaled.reach
+    return Course(mine.rising, mine.at(now) / reach, mine.rate * unit / reach, mine.least / reach)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,10 +370,12 @@ class Climb:
     steps: int
 
 
-def climb(path: LevelPath, enough: float, deadline: Deadline, known: Mapping[str, object] = MappingProxyType({})) -> Climb:
+def climb(
+    path: LevelPath, enough: float, deadline: Deadline, known: Mapping[str, object] = MappingProxyType({}), until: float = np.inf
+) -> Climb:
     """Follow a path until all who seem to be stopped here are proved to be, up to half of ``enough``, or nothing more is gained.
 
-    ``known`` is what is final already, at the deadline.
+    ``known`` is what is final already, at the deadline. Nobody asks for prices of a level beyond ``until``.
 
     Raises
     ------
@@ -353,6 +388,8 @@ def climb(path: LevelPath, enough: float, deadline: Deadline, known: Mapping[str
         if deadline.left == 0.0:
             raise deadline.passed(known)
         now = path.proved(point)
+        if now.level > until and now.missing <= _HELD:
+            return Climb(path, now, steps)
         if now.error < trial and not path.proves_all(now, enough):
             trial = _FINISH[1] * now.error
             end = path.finished(point)

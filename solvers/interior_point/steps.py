@@ -88,7 +88,9 @@ def length_with_cuts(pairs: Pairs, primal: Any, change: Any, cost: Any, allowed:
     return length
 
 
-def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, worth: Any | float, part: float) -> Point:
+def advance(
+    pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, worth: Any | float, part: float, money: float | None = None
+) -> Point:
     """Take a step. Arrays are those of the pairs.
 
     Parameters
@@ -99,6 +101,8 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
         Of the pairs in the goal.
     part : float
         See `part_of_the_way`.
+    money : float, optional
+        All that is spent, where that is not t.
 
     Raises
     ------
@@ -129,7 +133,7 @@ def advance(pairs: Pairs, point: Point, side: Any, a: Any | None, rows: Any, wor
     step = system.step(-product, residuals, care // 2)
     lengths = lengths_of(step)
     ahead = pairs.mean((primal + lengths[0] * step[0]) * (dual + lengths[1] * step[1]))
-    value = float(xp.sum(p) + xp.sum(m)) if a is None else point.t
+    value = money if money is not None else float(xp.sum(p) + xp.sum(m)) if a is None else point.t
     aim = max(min((ahead / mu) ** _AIM, 1.0) * mu, _END * abs(value) / pairs.n_products)
     wanted = pairs.loose(aim - product - step[0] * step[1])
     step = system.step(wanted, residuals, care)

@@ -26,9 +26,9 @@ anew, by code of its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -98,6 +98,11 @@ class Course:
     def size(self, t: float) -> FloatArray:
         """Return the levels at t by which errors are judged, (users,)."""
         return np.maximum(self.at(t), self.least)
+
+    def of(self, users: IntArray) -> Course:
+        """Return the course of these users alone."""
+        least = self.least if isinstance(self.least, float) else self.least[users]
+        return Course(self.rising[users], self.start[users], self.rate[users], least)
 
     def settled(self, users: IntArray, levels: FloatArray) -> Course:
         """Return the course on which these users keep these levels."""
@@ -298,9 +303,6 @@ def solve_levels(program: Program, per_level: FloatArray, solver: LevelSolver, g
     return Solution(exactly(program, per_level, x, course.start), stages)
 
 
-Guess: TypeAlias = Callable[[Course, float, float, FloatArray], tuple[FloatArray, FloatArray] | None]
-
-
 def raise_levels(
     x: FloatArray,
     solver: LevelSolver,
@@ -308,24 +310,13 @@ def raise_levels(
     settle_at: float,
     known: tuple[Stage, ...],
     part: int = 0,
-    guess: Guess = lambda *_: None,
 ) -> tuple[FloatArray, Course, tuple[Stage, ...]]:
-    """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``.
-
-    ``guess`` may find a point without a program: given the course, the t of now, that of the next change of rates, and the last point, it
-    returns a feasible point, (pairs,), that has at least the levels of the course at the change, with its levels, (users,); or None.
-    """
+    """Raise levels until every user is settled; return the last point, the course, and the ``known`` stages with those of this ``part``."""
     course, stages = goal.begin(), list(known)
-    point: FloatArray | None = None  # the levels of x
     while course.rising.any():
-        change, users = goal.event(course)
-        known_to_be_reached = bool(point is not None and change < np.inf and (point >= course.at(change) * (1 - DIGITS)).all())
-        if not known_to_be_reached and change < np.inf and (guessed := guess(course, goal.now, change, x)) is not None:
-            known_to_be_reached, (x, point) = True, guessed
-        if not known_to_be_reached:
-            step = solver.step(course, stages)
-            x, point = step.x, step.levels
-        if known_to_be_reached or change < step.t:
+        step = solver.step(course, stages)
+        x, (change, users) = step.x, goal.event(course)
+        if change < step.t:
             stages.append(Stage(change, users, None, part))
             course = goal.renew(course.settled(users, course.at(change)[users]), change)
             continue

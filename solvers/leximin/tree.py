@@ -6,7 +6,7 @@ of each part, that is, with its extra limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,21 +16,29 @@ from fairopt.instance import FloatArray, IntArray
 from fairopt.program import Limits, Program, Solution, Stage
 from fairopt.program.share_limits import ShareLimits
 from fairopt.program.tree_filling import TreeCourse, TreeFilling
-from fairopt.solvers.leximin.levels import Course, LevelSolver, exactly, raise_levels
+from fairopt.solvers.leximin.levels import DIGITS, Course, LevelSolver, Step, exactly, raise_levels
 
 __all__ = ["TreeGoal", "solve_tree"]
 
-_ROUNDS = 8  # in which users get what they lack where a point is guessed
+_ROUNDS = 4  # in which users get what they lack where a point is guessed
 _FURTHER = 4.0  # how much further the next such point looks
 
 
 class TreeGoal:
-    """The course through one part of a filling."""
+    """The course through one part of a filling.
+
+    Attributes
+    ----------
+    way : TreeCourse
+    x : array (pairs,)
+        The last point. Users have at least what they have on the course now, for engines that go on from there.
+    """
 
     equal = False
 
-    def __init__(self, way: TreeCourse) -> None:
-        self.way = way
+    def __init__(self, way: TreeCourse, x: FloatArray) -> None:
+        self.way, self.x = way, x
+        self._event: tuple[float, IntArray] | None = None
 
     @property
     def now(self) -> float:
@@ -43,11 +51,13 @@ class TreeGoal:
 
     def event(self, course: Course) -> tuple[float, IntArray]:
         """Return when a limit on shares is full, or somebody has caught up with a sibling who waits."""
-        return self.way.event()
+        if self._event is None:
+            self._event = self.way.event()
+        return self._event
 
     def renew(self, course: Course, t: float) -> Course:
         """Return the course at new rates. It counts t on: the start is where users would have been at t = 0."""
-        way = self.way
+        way, self._event = self.way, None
         way.advance(t)
         way.stop(np.flatnonzero(way.rising & ~course.rising))
         renewed = self._course()
@@ -79,8 +89,9 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
         room = most if extra is None else program.per_user(of_part.largest() * per_level)
         way = goal.course(part, shares, room > 0, most, ShareLimits.of(of_part))
         if way.rising.any():
-            level_goal = TreeGoal(way)
-            x, course, stages = raise_levels(x, solver_of(of_part, level_goal), level_goal, settle_at, stages, number, _Guess(of_part))
+            level_goal = TreeGoal(way, x)
+            solver = _Ahead(of_part, level_goal, solver_of(of_part, level_goal))
+            x, course, stages = raise_levels(x, solver, level_goal, settle_at, stages, number)
             x = exactly(program, per_level, x, course.start)
         shares = way.shares
         before = x
@@ -88,31 +99,47 @@ def solve_tree(program: Program, goal: TreeFilling, solver_of: Callable[[Program
     return Solution(x, stages, parts=tuple(ends))
 
 
-class _Guess:
-    """Points that are found without a program; much of a filling leaves the cluster half empty.
+class _Ahead:
+    """The solver of a part, which is asked only where no point beyond the next change of rates is known.
 
-    First each user is on all its servers, on each as far as it could be alone there. Else users go on from the last point: they get what
-    they lack in `_ROUNDS` rounds, on each server as far as there is room for them. Each point that is found lets the next one be further
-    ahead than the change of rates that is asked for: it serves for the changes on the way.
+    Much of a filling leaves room on all servers. The last point may be beyond. If not, each user is put on all its servers, on each as far
+    as it could be alone there. Else users go on from the last point: they get what they lack in `_ROUNDS` rounds, on each server as far as
+    there is room for them. Each point that is found lets the next one be further ahead than the change of rates: it serves for the changes
+    on the way.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, goal: TreeGoal, engine: LevelSolver) -> None:
+        self.program, self.goal, self.engine = program, goal, engine
+        self.shares: FloatArray | None = program.per_user(goal.x * program.utilities)
         self.even = _slices(program, program.largest())
-        rows = ~ShareLimits.of(program).rows  # of the others the course knows that shares are within them
+        rows = ~goal.way.limits.rows  # of the others the course knows that shares are within them
         self.matrix, self.bounds = sp.csr_array(program.limits.matrix[rows]), program.limits.bounds[rows]
         self.by_pair = sp.csr_array(self.matrix.T)
         self.measured = bool((np.diff(self.by_pair.indptr) > 0).all())  # has each pair such a row, so that its room can be told?
         self.ahead = 1.0
 
-    def __call__(self, course: Course, now: float, change: float, x: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """Return a point with the shares of the course at the change, or beyond, and these shares; None where none is found.
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Return a point beyond the next change of rates, where one is known; else ask the engine."""
+        goal, change = self.goal, self.goal.event(course)[0]
+        beyond = float(np.nextafter(change, np.inf))
+        if change < np.inf:
+            if self.shares is not None and (self.shares >= course.at(change) * (1 - DIGITS)).all():
+                return Step(goal.x, self.shares, beyond)
+            found = self._guess(course, change)
+            if found is not None:
+                goal.x, self.shares = found
+                return Step(goal.x, self.shares, beyond)
+        step = self.engine.step(course, stages)
+        if step.x is not goal.x:
+            goal.x, self.shares = step.x, step.levels
+        return step
 
-        x is feasible; it has the shares of the course ``now``.
-        """
+    def _guess(self, course: Course, change: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return a point with the shares of a course at a change of rates or beyond, and these shares; None where none is found."""
+        now = self.goal.now
         for ahead in (self.ahead, 1.0) if self.ahead > 1 else (1.0,):
             shares = course.at(now + ahead * (change - now)) if ahead > 1 else course.at(change)
-            found = self._point(shares, x)
+            found = self._point(shares, self.goal.x)
             if found is not None:
                 self.ahead = ahead * _FURTHER
                 return found, shares

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total
+from fairopt.program import AlphaFair, Equalize, Leximin, LimitKind, Program, ScaledColumns, Total, TreeFilling
 
 __all__ = ["SAME_WORTH", "ScaledProgram", "obstacle"]
 
@@ -31,14 +31,16 @@ def obstacle(program: Program) -> str:
         return "slices of servers that are set aside for users"
     if (limits.kinds == LimitKind.PARALLELISM).any():
         return "users who are limited to some servers at once"
+    if ((limits.kinds == LimitKind.QUEUE) & (limits.bounds > 0)).any():
+        return "limits of queues that are not limits on shares, but on some servers alone"
     limited = limits.keys[limits.kinds == LimitKind.TASKS, 0]
-    if isinstance(program.goal, Leximin | AlphaFair) and limited.size:
+    if isinstance(program.goal, Leximin | AlphaFair | TreeFilling) and limited.size:
         low, high = np.full(len(program.users), np.inf), np.zeros(len(program.users))
         np.minimum.at(low, users, program.utilities)
         np.maximum.at(high, users, program.utilities)
         if (high[limited] > low[limited] * (1 + SAME_WORTH)).any():
             return "limits on tasks that are worth more on one server than on another"
-    if limited.size:  # pairs that only a limit on tasks bounds have no cost to measure them by
+    if limited.size or isinstance(program.goal, TreeFilling):  # pairs that only a limit on tasks bounds have no cost to measure them by
         of_server = np.repeat(limits.of_servers, np.diff(limits.matrix.indptr))
         if (np.bincount(limits.matrix.indices[of_server], minlength=program.n_pairs) == 0).any():
             return "tasks that take nothing of a server"
@@ -95,9 +97,10 @@ class ScaledProgram:
         if blocked:
             raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
         goal, columns = program.goal, program.scaled()
-        assert isinstance(goal, Leximin | Equalize | Total | AlphaFair)
-        has_levels = isinstance(goal, Leximin | Equalize)
-        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if has_levels else np.ones_like(goal.weights)
+        assert isinstance(goal, Leximin | Equalize | TreeFilling | Total | AlphaFair)
+        has_levels = isinstance(goal, Leximin | Equalize | TreeFilling)
+        weighted = isinstance(goal, Leximin | Equalize)
+        factor = goal.weights if isinstance(goal, Total) else 1.0 / goal.weights if weighted else np.ones_like(goal.weights)
         worth = (program.utilities * factor[program.pair_users])[columns.columns] * columns.scale
         reach = np.asarray(np.add.reduceat(worth, columns.first))
         W = worth / reach[columns.user]

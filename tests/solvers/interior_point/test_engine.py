@@ -271,7 +271,7 @@ def test_the_finish_is_exact(layout: str, users: int, servers: int, part: float)
     scaled = ScaledProgram.of(fo.formulate(spread_instance(users, servers, 3, part=part), "drfh"))
     pairs = LAYOUTS[layout](scaled)
     path = LevelPath.first(pairs, float(scaled.reach.min()) / users)
-    side, a, rows = path.side, pairs.arrays.floats(path.per_t), pairs.arrays.floats(np.zeros(users))
+    side, a, rows = path.side, pairs.arrays.floats(path.course.rate), pairs.arrays.floats(np.zeros(users))
     point = path.start()
     for _ in range(40):
         end = reached = path.proved(point)

@@ -1,0 +1,195 @@
+"""Filling a tree of queues by a structured interior point: a path to each level, on what the levels before leave.
+
+The loop over parts and levels is `fairopt.solvers.leximin.tree`. A limit on shares alone needs no row: the course knows when it is full.
+What is left are the limits of servers, which the paths are made for. Each path climbs from the shares S that users have now,
+
+    maximise t   subject to   A x <= b,   x >= 0,   s[n] >= S[n] + rate[n] t  for users who rise,   s[n] >= S[n]  for the others,
+
+where t counts from now. It ends at the level, or at the first point beyond the next change of rates: nobody asks for prices there.
+
+*What levels leave* (``faces``) holds as long as nobody has less than before, so in later parts, too: pairs that are not used stay unused,
+limits with a price stay full, and a user with a price keeps its share. Where such a user is to rise, again or after it has waited for
+others, the prices of the earlier level prove that it cannot, and no path is needed. Users who have nothing and do not rise are on no path:
+their rows s >= 0 hold by themselves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray, FloatArray
+from fairopt.program import Program, Solution, Stage, TreeFilling
+from fairopt.program.share_limits import ShareLimits
+from fairopt.solvers.backend import Deadline, final_levels
+from fairopt.solvers.interior_point.faces import Faces
+from fairopt.solvers.interior_point.path import LevelPath, Reached, climb, scaled_course
+from fairopt.solvers.leximin.levels import NOISE, Course, LostError, Proof, Step, settle_below
+from fairopt.solvers.leximin.tree import TreeGoal, solve_tree
+from fairopt.solvers.structure.arrays import NUMPY, Arrays
+from fairopt.solvers.structure.scaling import ScaledProgram, obstacle
+
+__all__ = ["obstacle_of_tree", "solve_filling"]
+
+log = logging.getLogger(__name__)
+
+_HELD = 1e-12  # a settled user who misses its share by this part of it has it
+_LEAST = 1e-3  # of an even part of a server: what each pair has where a path starts
+
+
+def obstacle_of_tree(program: Program, goal: TreeFilling) -> str:
+    """Return why a tree does not fit into the layout of ``structure``, as the end of a sentence that begins "the program has"."""
+    extras = (replace(program, limits=part.extra) for part in goal.parts if part.extra is not None and len(part.extra))
+    if not all(ShareLimits.of(extra).rows.all() for extra in extras):
+        return "guarantees of queues that are not limits on shares, but on some servers alone"
+    return obstacle(_of_servers(program, ~ShareLimits.of(program).rows))
+
+
+def solve_filling(program: Program, goal: TreeFilling, tolerance: float, deadline: Deadline, arrays: Arrays = NUMPY) -> Solution | None:
+    """Fill a tree, None where a path got lost on the way.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline.
+    Unsupported
+        Where it has an `obstacle_of_tree`, or no place in the layout of ``structure.pairs`` in these arrays.
+    """
+    blocked = obstacle_of_tree(program, goal)
+    if blocked:
+        raise Unsupported(f'"interior-point" cannot solve "{program.name}" here: the program has {blocked}; use highs')
+    filling = _Filling(program, tolerance, deadline, arrays)
+    try:
+        found = solve_tree(program, goal, lambda of_part, level_goal: _Part(filling, of_part, level_goal), settle_below(tolerance))
+    except LostError as lost:
+        log.info("%s", lost)
+        return None
+    return replace(found, iterations=filling.steps, programs_solved=filling.paths)
+
+
+def _of_servers(program: Program, rows: BoolArray) -> Program:
+    """Return the program with these limits alone, those that are not on shares."""
+    return replace(program, limits=program.limits.select(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """What a level has proved, of the limits of the whole program.
+
+    Attributes
+    ----------
+    prices : array (limits,)
+    q : array (users,)
+        The cheapest price of a unit of each user's share.
+    spent : float
+    """
+
+    prices: FloatArray
+    q: FloatArray
+    spent: float
+
+
+class _Filling:
+    """How far a filling is: what the levels of all parts leave, and what they have proved."""
+
+    def __init__(self, program: Program, tolerance: float, deadline: Deadline, arrays: Arrays) -> None:
+        self.program, self.tolerance, self.deadline = program, tolerance, deadline
+        self.rows = ~ShareLimits.of(program).rows
+        self.scaled = ScaledProgram.of(_of_servers(program, self.rows))
+        self.faces = Faces(self.scaled, arrays)
+        self.by_pair = sp.csr_array(program.limits.matrix.T)
+        self.levels: list[_Level] = []
+        self.steps = self.paths = 0
+
+    def learn(self, prices: FloatArray, spent: float) -> _Level:
+        """Keep what prices prove; q is that of pairs which are still open, 0 for users without any."""
+        pair = self.scaled.column[self.faces.open]
+        cost = (self.by_pair @ prices)[pair] / self.program.utilities[pair]
+        q = np.full(len(self.program.users), np.inf)
+        np.minimum.at(q, self.program.pair_users[pair], cost)
+        self.levels.append(_Level(prices, np.where(np.isfinite(q), q, 0.0), spent))
+        return self.levels[-1]
+
+
+class _Part:
+    """The paths of one part. Its own limits are on shares."""
+
+    def __init__(self, filling: _Filling, program: Program, goal: TreeGoal) -> None:
+        self.filling, self.program, self.goal = filling, program, goal
+
+    def step(self, course: Course, stages: Sequence[Stage]) -> Step:
+        """Stop users by what is known, or climb to the next level, or beyond the next change of rates."""
+        now, change = self.goal.now, self.goal.event(course)[0]
+        for level in self.filling.levels:
+            stopped = course.rising & (course.rate > 0) & (level.q * course.size(now) > NOISE * level.spent)
+            if stopped.any():
+                return Step(self.goal.x, None, now, self._proof(level, now), np.flatnonzero(stopped))
+
+        filling, scaled, faces = self.filling, self.filling.scaled, self.filling.faces
+        unit = self._unit(course)
+        until = (change - now) / unit
+        mine = scaled_course(scaled, course, unit, now)
+        climbing = replace(mine, rising=mine.rising & (mine.rate > 0))  # who waits keeps what it has
+        if faces.leave_out_some(climbing):
+            raise LostError(f"lost after level {len(stages)}: it left nothing to somebody who rises")
+        faces.x = self._start(climbing)
+        pairs, face = faces.next(climbing, 0.0)
+        enough = settle_below(filling.tolerance)
+        end = climb(LevelPath.on(face, pairs), enough, filling.deadline, final_levels(self.program, stages), until)
+        filling.steps, filling.paths = filling.steps + end.steps, filling.paths + 1
+        path, reached = end.path, end.reached
+        if reached.level <= until:
+            reached = path.ended(reached)
+        x, levels = self._point(path, reached, course)
+        t = now + unit * reached.level
+        if reached.level > until:
+            return Step(x, levels, max(t, float(np.nextafter(change, np.inf))))
+        proved = path.stopped(reached, filling.tolerance)
+        if reached.error > enough or not proved.any():
+            raise LostError(f"lost on the way to level {len(stages) + 1}, with an error of {reached.error:.1e}")
+
+        part, prices = path.pairs.scaled, np.zeros(filling.rows.size)
+        prices[filling.rows] = part.prices(reached.prices, reached.task_prices) * unit
+        proof = self._proof(filling.learn(prices, reached.spent * unit), now + unit * reached.bound)
+        users = np.flatnonzero(np.isin(scaled.member, part.member[proved]))
+        faces.settle(path, reached, proved, mine.settled(users, mine.at(reached.level)[users]))
+        return Step(x, levels, min(t, change), proof, part.member[proved])
+
+    def _proof(self, level: _Level, bound: float) -> Proof:
+        """Return the proof of a level, among the limits of this part."""
+        return Proof(np.append(level.prices, np.zeros(len(self.program.limits) - level.prices.size)), level.q, level.spent, bound)
+
+    def _start(self, course: Course) -> FloatArray:
+        """Return the last point, with half of what it leaves of every limit divided evenly, and something of every pair that is open."""
+        scaled, faces = self.filling.scaled, self.filling.faces
+        last = np.where(faces.open, self.goal.x[scaled.column] / scaled.scale, faces.x)
+        last[(~course.rising & (course.start == 0))[scaled.user]] = 0.0
+        use = np.array([np.bincount(scaled.server, weights=row * last, minlength=scaled.n_servers) for row in scaled.A])
+        left = np.clip(1 - use, 0.0, None)[:, scaled.server]
+        room = np.min(np.divide(left, scaled.A, out=np.full(left.shape, np.inf), where=scaled.A > 0), axis=0)
+        even = 1 / np.bincount(scaled.server)[scaled.server]
+        return np.where(faces.near(course), np.maximum(last + 0.5 * even * room, _LEAST * even), last)
+
+    def _unit(self, course: Course) -> float:
+        """Return a t between that of everybody's slice by rate and that of what the least can reach alone."""
+        scaled = self.filling.scaled
+        rate = course.rate[scaled.member]
+        up = rate > 0
+        alone = scaled.reach[up] / rate[up]
+        return float(np.sqrt((alone * rate[up] / rate.sum()).min() * alone.min()))
+
+    def _point(self, path: LevelPath, reached: Reached, course: Course) -> tuple[FloatArray, FloatArray]:
+        """Return where a path ends, scaled back into the limits, and its levels; who misses what is rounding has its share."""
+        scaled = self.filling.scaled
+        x = scaled.tasks(self.filling.faces.point(path, reached))
+        limits = scaled.program.limits
+        use = np.divide(limits.matrix @ x, limits.bounds, out=np.zeros(len(limits)), where=limits.bounds > 0)
+        x /= max(1.0, float(use.max(initial=0.0)))
+        levels = self.program.per_user(x * self.program.utilities)
+        held = ~course.rising & (levels < course.start) & (levels >= course.start * (1 - _HELD))
+        return x, np.where(held, course.start, levels)
