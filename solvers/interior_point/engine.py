@@ -1,8 +1,8 @@
 """The interior points behind one engine, and which of them solves what.
 
 Alpha-fair goals go by tables of users and servers (``structured_alpha``) or by a path in logarithms (``logarithmic_path``), trade-offs by
-the latter, levels and totals by ``structured_levels`` and ``structured_total``, equilibria of servers that divide their time as markets
-(``market``).
+the latter, levels and totals by ``structured_levels`` and ``structured_total``, trees of queues by ``tree``, equilibria of servers that
+divide their time as markets (``market``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GOOD = 1e-9  # good enough to stop looking
 # _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
-_PAIRS_OF_TREES = 10_000  # likewise, for trees of queues
+_PAIRS_OF_TREES = 3000  # likewise, for trees of queues
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_POLISH = 500
@@ -58,7 +58,7 @@ class _Path:
 
 
 class InteriorPoint(Backend):
-    """Alpha-fair goals and trade-offs by paths of their own; levels and totals by that of ``structured_steps``.
+    """Alpha-fair goals and trade-offs by paths of their own; levels, trees and totals by that of ``structured_steps``.
 
     Alpha-fair goals with few limits or few users go by ``structured_alpha`` first. That and the paths of levels and totals run on tables
     that may live on another device: ``solver="interior-point:torch:cuda"``, or ``":torch"``, ``":cupy"``; ``":numpy"`` is the default.
@@ -72,7 +72,7 @@ class InteriorPoint(Backend):
     """
 
     name = "interior-point"
-    title = "Interior point: alpha-fair goals, trade-offs with the total; leximins, totals and markets of many users and servers"
+    title = "Interior point: alpha-fair goals, trade-offs with the total; leximins, trees, totals and markets of many users and servers"
     takes_solver = True  # which arrays: "numpy", "torch", "torch:cuda", "cupy"
     features = frozenset(
         {

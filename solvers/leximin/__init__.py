@@ -1,7 +1,8 @@
 """Leximins level by level: what the engines that solve them share.
 
-=============  ======================================================================================
+=============  ======================================================================================================
 ``levels``     the loop over levels, the bound of a level by weak duality, who is settled by it
+``tree``       the parts of a filled tree of queues, and points beyond the next change of rates that need no program
 ``polish``     an answer near the leximin, moved to where the equations of its levels hold exactly
-=============  ======================================================================================
+=============  ======================================================================================================
 """
