@@ -14,6 +14,8 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -60,11 +62,21 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
 
 
 def load(function: Any, *arguments: Any) -> float:
-    """Load a compiled function for arguments like these, or compile it, without calling it; return the seconds that took."""
+    """Load a compiled function for arguments like these, or compile it, without calling it; return the seconds that took.
+
+    Of several processes one compiles, and the others wait and load what it kept.
+    """
+    from filelock import FileLock
     from numba import typeof
 
     started = time.perf_counter()
-    function.compile(tuple(typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
+    types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
+    with ExitStack() as stack:
+        with suppress(OSError):  # a folder that cannot be written to: each process compiles
+            folder = Path(function.stats.cache_path)
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(FileLock(folder / f"{function.__name__}.lock"))
+        function.compile(types)
     return time.perf_counter() - started
 
 
@@ -97,10 +109,10 @@ class Steps:
                 log.info("compiled within %s", plural(round(self.loading), "second"))
                 _loaded.add((self._kernel.__name__, name))
             return getattr(steps, name)(*arguments)
-        started = time.perf_counter()
+        started = time.thread_time()  # of this processor, so that a busy machine compiles no more than an idle one
         with np.errstate(all="ignore"):  # as compiled
             result = getattr(self._kernel, name)(*arguments)
-        _spent[self._kernel.__name__] += time.perf_counter() - started
+        _spent[self._kernel.__name__] += time.thread_time() - started
         self._size *= 2
         return result
 

@@ -34,8 +34,9 @@ users:
 
 
 @pytest.fixture(autouse=True)
-def patience() -> None:
-    """Each test is a process of its own for the steps of kernels: they are compiled where one test has much for them to do."""
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of kernels are compiled where one test has much for them to do, and where a test asks for it (tests/solvers/test_compiled.py)."""
+    monkeypatch.setattr(compiled, "PATIENCE", 5.0)
     compiled._spent.clear()
 
 
