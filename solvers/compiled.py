@@ -48,7 +48,9 @@ def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def compiled(kernel: ModuleType) -> SimpleNamespace:
     """Return the steps of a kernel as numba's dispatchers. Each is compiled, or loaded from disk, when it is called first."""
     if kernel.__name__ not in _compiled:
-        from numba import njit
+        import numba
+
+        njit: Any = numba.njit  # its stubs leave out options
 
         names = dict(vars(kernel))  # what the compiled steps call: each other, instead of the plain ones
         for name, function in vars(kernel).items():

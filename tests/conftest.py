@@ -35,7 +35,7 @@ users:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of kernels are compiled where one test has much for them to do, and where a test asks for it (tests/solvers/test_compiled.py)."""
+    """Steps of kernels are compiled where one test has much for them to do, and where a test asks for it (test_compiled.py)."""
     monkeypatch.setattr(compiled, "PATIENCE", 5.0)
     compiled._spent.clear()
 
