@@ -21,6 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fairopt.imports.account import Account
 from fairopt.imports.slurm_jobs import Job, Request
 from fairopt.imports.slurm_nodes import Node, Partition
@@ -68,7 +70,11 @@ class Sizes:
     """
 
     def __init__(self, jobs: Iterable[Job], nodes: Sequence[Node], partitions: Mapping[str, Partition], account: Account) -> None:
-        self._nodes, self._partitions, self._account = nodes, partitions, account
+        self._partitions, self._account = partitions, account
+        kinds = dict.fromkeys((*sorted(node.offers.items()), node.threads) for node in nodes)
+        number_of = {kind: k for k, kind in enumerate(kinds)}
+        self._kind = np.array([number_of[*sorted(node.offers.items()), node.threads] for node in nodes], int)
+        self._of_kind = {int(k): node for k, node in zip(self._kind, nodes, strict=True)}
         self._whole: dict[str, float] = {}  # number of jobs by why they take all of a node
         self._computed: dict[tuple[Any, ...], Size] = {}
         jobs = list(jobs)
@@ -93,7 +99,7 @@ class Sizes:
                 return learned
         key = request.key, job.constraints, job.partition, number(job.part.get("max_nodes"))
         if key not in self._computed:
-            self._computed[key] = self._waiting(job, [node for node, may in zip(self._nodes, allowed, strict=True) if may])
+            self._computed[key] = self._waiting(job, [self._of_kind[k] for k in np.unique(self._kind[allowed]).tolist()])
         if request.exclusive:
             self._count("--exclusive", job)
         if request.whole_memory == "--mem=0" or (request.whole_memory and not self._default(job)):
@@ -108,6 +114,7 @@ class Sizes:
         return _divided(total, request, float(len(job.on)) or request.nodes)
 
     def _waiting(self, job: Job, nodes: list[Node]) -> Size:
+        """Return the size of a job that waits, of which nodes it may run on only one of each kind."""
         request = job.request
         each = {name: amount / request.nodes for name, amount in request.amounts.items()}
         if request.whole_memory == "none" and (default := self._default(job)):

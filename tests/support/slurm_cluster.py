@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -155,11 +156,13 @@ class SlurmCluster:
         self._until(lambda: set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}, "all nodes are idle")
 
     def stop(self) -> None:
-        """Cancel all jobs, and end every daemon by its number, the last first."""
+        """Let no job start any more, cancel all, and end every daemon by its number, the last first."""
         with contextlib.suppress(OSError, subprocess.SubprocessError, TimeoutError):
-            self.run("scancel", "--signal=KILL", "--batch", "--user=root")
+            for name in self.partitions:
+                self.run("scontrol", "update", f"PartitionName={name}", "State=DOWN")
+            self.run("scancel", "--state=PENDING", "--user=root")
             self.run("scancel", "--user=root")
-            self._until(lambda: not self.run("squeue", "-h", "-t", "running,completing").strip(), "no job runs", 30)
+            self._until(lambda: not self.run("squeue", "-h", "-t", "running,completing,configuring").strip(), "no job runs", 60)
         for daemon in reversed(self._daemons):
             daemon.terminate()
             try:
@@ -168,17 +171,21 @@ class SlurmCluster:
                 daemon.kill()
                 daemon.wait()
         self._daemons.clear()
+        for number, _ in self._processes():  # of a job that was just starting
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
 
     def left_running(self) -> list[str]:
         """Return the command lines of processes that name the folder, or work in it."""
-        found = []
+        return [command for _, command in self._processes()]
+
+    def _processes(self) -> Iterator[tuple[int, str]]:
         for process in Path("/proc").iterdir():
             if process.name.isdigit() and int(process.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                     if str(self.root) in command or os.readlink(process / "cwd").startswith(str(self.root)):
-                        found.append(command)
-        return found
+                        yield int(process.name), command
 
     def run(self, *command: str) -> str:
         """Run a command of Slurm and return what it prints."""
