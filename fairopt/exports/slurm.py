@@ -9,9 +9,9 @@
 * ``account-partition``: each user of an account in each partition, with one partition for each group of servers, so that the limits carry
   the *placement* too. Only an association of a user can have a partition.
 
-Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, every other queue an
-account. A user of the instance that is in no queue is an account, or the part of its label before the first slash is. A user of the
-instance in an account whose label does not start with ``A/`` is a user of Slurm.
+Accounts and users are those that `fairopt.import_slurm` reads: a queue ``A/u`` in the queue A is user u of account A, ``A/u/p`` that user
+in partition p, every other queue an account. A user of the instance that is in no queue is an account, or the part of its label before the
+first slash is. A user of the instance in an account whose label does not start with ``A/`` is a user of Slurm.
 
 With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
 job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.
@@ -40,7 +40,7 @@ from fairopt.exports.rounding import Whole, whole_tasks
 from fairopt.exports.slurm_associations import Associations, read_associations
 from fairopt.exports.tree import Holder, Holdings, owners_in_root
 from fairopt.instance import BoolArray, Instance, safe_ratio
-from fairopt.wording import did_you_mean, exactly, figure, joined, named, printable
+from fairopt.wording import did_you_mean, exactly, figure, joined, named, plural, printable
 
 __all__ = ["Level", "export_slurm"]
 
@@ -129,10 +129,11 @@ def _key(resource: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An account, or a user of it."""
+    """An account, a user of it, or the association of that user for one partition."""
 
     account: str
     user: str = ""
+    partition: str = ""
 
     @property
     def said(self) -> str:
@@ -162,7 +163,8 @@ class _Accounts:
             queue, parent = tree.queues[node - 1], int(tree.parent[node])
             above = tree.name(parent) if parent else _ROOT
             if queue.name.startswith(f"{above}/") and not len(tree.children(node)):
-                place = _Place(above, queue.name.removeprefix(f"{above}/"))
+                user, _, partition = queue.name.removeprefix(f"{above}/").partition("/")
+                place = _Place(above, user, partition)
                 place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
             else:
                 place_of[node] = accounts[queue.name] = add(
@@ -176,7 +178,7 @@ class _Accounts:
         for name, members in in_root.items():
             account = add(Holder(name, -1, _mask(instance, members), False, 1.0, None), _Place(name))
             for n in members:
-                self._leaf(add, account, name, users.get(instance.users[n], users.get(name)), _mask(instance, [n]))
+                self._leaf(add, account, name, users.get(instance.users[n]) or users.get(name), _mask(instance, [n]))
         for node in tree.downwards():
             if not node or self.places[place_of[node]].user:
                 continue
@@ -184,8 +186,8 @@ class _Accounts:
             for n in tree.users_of(node):
                 label = instance.users[n]
                 shape = label == name or label.startswith(f"{name}/")
-                user = users.get(label, users.get(name) if shape else label)
-                self._leaf(add, place_of[node], name, user, _mask(instance, [int(n)]))
+                person = users[label] if label in users else users.get(name) if shape else label
+                self._leaf(add, place_of[node], name, person, _mask(instance, [int(n)]))
         self.holders = tuple(_merged(holders, self.places))
         self.unknown = list(dict.fromkeys(self.unknown))
 
@@ -233,7 +235,8 @@ class _Limit:
     user: str
     partition: str
     amounts: dict[str, int]  # by TRES
-    before: dict[str, int]  # what the instance knows of the limits that there are
+    before: dict[str, int]  # what is known of the limits that there are
+    new: bool = False  # whether the association must be added
 
     @property
     def where(self) -> list[str]:
@@ -258,13 +261,12 @@ class _Script:
             _ROOT: _ROOT
         }
         self.user = Names(SLURM, "user").of(place.user for place in places if place.user)
-        self.partition = Names(SLURM, "partition").of(dict.fromkeys(group.name for group in whole.groups))
+        listed = [*(group.name for group in whole.groups), *(place.partition for place in tree.places if place.partition)]
+        self.partition = Names(SLURM, "partition").of(dict.fromkeys(listed))
         self.notes = list(whole.notes)
 
     def export(self) -> Export:
         limits = list(self._limits())
-        if self.known is not None:
-            self._compare(limits)
         self.notes += changed({a: n for a, n in self.account.items() if a != _ROOT}, "names of accounts")
         self.notes += changed(self.user, "names of users")
         if self.level == "account-partition":
@@ -284,9 +286,18 @@ class _Script:
                 continue
             account, user = self.account[place.account], self.user.get(place.user, "")
             if not (user and self.level == "account-partition"):
-                yield _Limit(account, user, "", self._of(h, None), self._before(holder, h))
+                before = self._before(holder, h)
+                yield self._limit(account, user, self.partition.get(place.partition, ""), self._of([h], None), before)
         if self.level == "account-partition":
             yield from self._by_partition()
+
+    def _limit(self, account: str, user: str, partition: str, amounts: dict[str, int], before: dict[str, int] | None) -> _Limit:
+        """Return the limit of an association; ``before`` is None where the instance has no such association."""
+        if self.known is not None:
+            self.known.require(account, user)
+            there = self.known.has(account, user, partition) or not partition
+            return _Limit(account, user, partition, amounts, self.known.limits(account, user, partition), not there)
+        return _Limit(account, user, partition, amounts, before or {}, before is None)
 
     def _by_partition(self) -> Iterator[_Limit]:
         if self.tree.unknown:
@@ -298,22 +309,28 @@ class _Script:
         members: dict[str, list[int]] = {}
         for g, group in enumerate(self.whole.groups):
             members.setdefault(group.name, []).append(g)
+        of_user: dict[tuple[str, str], list[int]] = {}
+        before: dict[tuple[str, str, str], dict[str, int]] = {}
         for h, place in enumerate(self.tree.places):
-            if not place.user:
-                continue
-            eligible = self.holdings.eligible(h)
+            if place.user:
+                account, user = self.account[place.account], self.user[place.user]
+                of_user.setdefault((account, user), []).append(h)
+                if place.partition:
+                    before[account, user, self.partition[place.partition]] = self._before(self.tree.holders[h], h)
+        for (account, user), holders in of_user.items():
+            eligible = np.any([self.holdings.eligible(h) for h in holders], axis=0)
             for name, groups in members.items():
                 if eligible[groups].any():
-                    amounts = self._of(h, groups)
-                    yield _Limit(self.account[place.account], self.user[place.user], self.partition[name], amounts, {})
+                    partition = self.partition[name]
+                    yield self._limit(account, user, partition, self._of(holders, groups), before.get((account, user, partition)))
 
-    def _of(self, h: int, groups: list[int] | None) -> dict[str, int]:
-        """Return the limits of a holder, on all servers or on some groups of them."""
+    def _of(self, holders: list[int], groups: list[int] | None) -> dict[str, int]:
+        """Return the limits of holders together: of one on all servers, or on some groups of them."""
         if self.billing:
-            return {"billing": self._billed(h, groups)}
+            return {"billing": self._billed(holders, groups)}
         chosen = list(range(len(self.whole.groups))) if groups is None else groups
-        held, there = self.holdings.held[h, chosen].sum(axis=0), self.holdings.capacity[chosen].sum(axis=0)
-        own = self.holdings.at_most(h) if groups is None else {}
+        held, there = self.holdings.held[np.ix_(holders, chosen)].sum(axis=(0, 1)), self.holdings.capacity[chosen].sum(axis=0)
+        own = self.holdings.at_most(holders[0]) if groups is None else {}
         amounts: dict[str, int] = {}
         for r, (resource, measure) in enumerate(self.holdings.measures.items()):
             most = min(own.get(resource, int(there[r])), max(int(there[r]), int(held[r])))
@@ -340,28 +357,26 @@ class _Script:
                 weights[resource] = f"{key}={exactly(value)}{'G' if measure.kind == 'memory' else ''}", value * measure.steps / per
         return weights
 
-    def _billed(self, h: int, groups: list[int] | None) -> int:
-        """Return what the tasks of a holder are billed together: each task its largest weighted amount, rounded down."""
+    def _billed(self, holders: list[int], groups: list[int] | None) -> int:
+        """Return what the tasks of holders are billed together: each task its largest weighted amount, rounded down."""
         instance, weights = self.whole.instance, self._weights()
         column = [instance.resources.index(resource) for resource in weights]
         per_task = np.floor((instance.demands[:, column] * [value for _, value in weights.values()]).max(axis=1, initial=0.0) + 1e-9)
-        users = self.tree.holders[h].users
+        users = np.any([self.tree.holders[h].users for h in holders], axis=0)
         tasks = self.whole.tasks if groups is None else self.whole.tasks[:, groups]
         return enlarged(int(per_task[users] @ tasks[users].sum(axis=1)), self.headroom)
 
     # What is said
-
-    def _compare(self, limits: list[_Limit]) -> None:
-        assert self.known is not None
-        for limit in limits:
-            self.known.require(limit.account, limit.user)
 
     def _said(self) -> Iterator[str]:
         yield (
             "limits are hard: what an account does not use stays idle. Write them again when demand changes, from a timer, and keep the "
             "weights of accounts as they are, so that the target does not move"
         )
-        if self.level != "account-partition" and len(self.whole.groups) > 1:
+        if self.level == "account-partition":
+            partitions = ",".join(dict.fromkeys(self.partition[group.name] for group in self.whole.groups))
+            yield f"jobs must be submitted to these partitions (or to several: -p {partitions}); others are limited by their account alone"
+        elif len(self.whole.groups) > 1:
             yield (
                 "limits of totals do not say on which servers tasks run: the level account-partition does, with a partition for each group "
                 "of servers; weights of nodes come near it, and are in the script"
@@ -402,7 +417,7 @@ class _Script:
             head += ["Weights of nodes in slurm.conf that come near the placement (nodes of low weight are filled first):"]
             for g, weight in self._node_weights():
                 head.append(f"  Weight={weight}  {self._servers(self.whole.groups[g].name)}")
-        new = list(self._new(limits))
+        new = [limit for limit in limits if limit.new]
         if new:
             head.append("An association that is there already cannot be added, which is no error: the script can be run again.")
         lines = [f"{_command(['add', 'user', *_association(limit)])} || true" for limit in new]
@@ -413,22 +428,13 @@ class _Script:
         head = ["fairopt: takes back what limits.sh sets. A limit of -1 is none."]
         lines = []
         for limit in limits:
-            before = limit.before
-            if self.known is not None:
-                before = self.known.limits(limit.account, limit.user, limit.partition)
-            old = {key: before.get(key, -1) for key in limit.amounts}
+            old = {key: limit.before.get(key, -1) for key in limit.amounts}
             lines.append(_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(old)}"]))
-        new = list(self._new(limits))
+        new = [limit for limit in limits if limit.new]
         if new:
             head.append("sacctmgr does not delete an association while its jobs run: let them end, and run this again.")
         lines += [_command(["delete", "user", "where", *_association(limit)]) for limit in new]
         return _script(head, lines)
-
-    def _new(self, limits: list[_Limit]) -> Iterator[_Limit]:
-        """Yield the limits whose associations must be added."""
-        for limit in limits:
-            if limit.partition and not (self.known and self.known.has(limit.account, limit.user, limit.partition)):
-                yield limit
 
     def _tres(self, amounts: Mapping[str, int]) -> str:
         memory = {measure.key for measure in self.holdings.measures.values() if measure.kind == "memory"}
@@ -437,7 +443,7 @@ class _Script:
     def _servers(self, name: str) -> str:
         rows = [self.whole.instance.servers[i] for group in self.whole.groups if group.name == name for i in group.rows]
         count = sum(group.count for group in self.whole.groups if group.name == name)
-        return f"# {count} nodes: {printable(joined(rows, _MOST))}"
+        return f"# {plural(count, 'node')}: {printable(joined(rows, _MOST))}"
 
     def _node_weights(self) -> list[tuple[int, int]]:
         """Return the groups in the order in which to fill them, with their weights."""

@@ -108,6 +108,25 @@ def test_limits_of_partitions_carry_the_placement(tmp_path: Path) -> None:
     assert slurm.limits == before
 
 
+def test_an_association_for_one_partition_is_limited_as_what_it_is() -> None:
+    """A queue account/user/partition, as the importer names it: its own limit, and at the level of partitions no second association."""
+    tree = [fo.Queue("chem"), fo.Queue("chem/ann", "chem"), fo.Queue("chem/ann/gpu", "chem", limit={"cpu": 3})]
+    instance = fo.Instance(
+        [[8], [4]], [[1], [1]], servers=["c", "g"], resources=["cpu"], queues=tree, queue_of=["chem/ann", "chem/ann/gpu"], users=["x", "y"]
+    )
+    allocation = given(instance, np.array([[6.0, 0.0], [0.0, 3.0]]), "rdm")
+    limits = grp_tres(fo.export_slurm(allocation, level="account-user").text)
+    assert limits == {"chem": {"cpu": "9"}, "chem/ann": {"cpu": "6"}, "chem/ann@gpu": {"cpu": "3"}}
+    found = fo.export_slurm(allocation, level="account-partition", partitions={"c": "cpu", "g": "gpu"})
+    assert grp_tres(found.text) == {"chem": {"cpu": "9"}, "chem/ann@cpu": {"cpu": "6"}, "chem/ann@gpu": {"cpu": "3"}}
+    assert [words[3:] for words in commands(found.text) if words[2] == "add"] == [
+        ["user", "name=ann", "account=chem", "partition=cpu", "||", "true"]
+    ]
+    undo = found.files["undo"]
+    assert grp_tres(undo)["chem/ann@gpu"] == {"cpu": "3"}
+    assert [words[5:] for words in commands(undo) if words[2] == "delete"] == [["name=ann", "account=chem", "partition=cpu"]]
+
+
 def test_undo_restores_the_limits_of_the_table(tmp_path: Path) -> None:
     """Limits that were there come back, associations that were there stay, and what was added goes."""
     slurm = Sacctmgr(ASSOCIATIONS)
@@ -208,7 +227,7 @@ def test_an_account_of_another_cluster_is_refused(tmp_path: Path) -> None:
 def test_weights_of_nodes_come_near_the_placement() -> None:
     """Vision needs the GPU node; the others could run there too, and are placed elsewhere first."""
     found = fo.export_slurm(lab(3))
-    weights = re.findall(r"Weight=(\d+) +# \d+ nodes: (\w+)", found.text)
+    weights = re.findall(r"Weight=(\d+) +# \d+ nodes?: (\w+)", found.text)
     assert weights == [("10", "cn"), ("20", "gn")]
 
 
