@@ -197,9 +197,12 @@ class Comparison:
         short = {} if row.regret is None else row.regret.to_frame(by="queue")["shortfall"].to_dict()
         return [each.to_dict() | {"regret": short.get(each.name)} for each in row.allocation.queue_holdings()[1:]]
 
-    def plot(self) -> Figure:
-        """Draw tasks per user and utilization per server of every row; returns a matplotlib figure."""
-        return draw("comparison", self)
+    def plot(self, by: Literal["user", "queue"] = "user") -> Figure:
+        """Draw tasks per user, or the dominant share of what each queue holds, and utilization per server of every row.
+
+        Returns a matplotlib figure.
+        """
+        return draw("comparison", self, by=by)
 
     def _plain(self, row: Row) -> dict[str, Any]:
         own = row.regret

@@ -26,7 +26,8 @@ are compared. Users of whom no task can run are left out.
   over the resources that n uses at i of the larger of two numbers: the free part of the resource, and how far the share of n lies below
   the largest share of a user who holds some of it.
 * Tree of queues (`TreeFilling`, `Nested`). The exact shares of users are unique, and maximise no order of all users: each user is compared
-  with itself. ``largest`` is the largest shortfall of the share of a user. There is no ``level`` and no ``leximin``.
+  with itself. ``largest`` is the largest shortfall of the share of a user. There is no ``level`` and no ``leximin``. (Of whole tasks the
+  stop times are unique, and not who has which: against them, part of a shortfall may be the choice among equals.)
 * Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
 ``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks. It is >= 0 if the total is the goal; otherwise it may have any sign, because the

@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import choose_form, draw, hand_over, say, work
+from fairopt.commands.console import check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import File, Guarantees, Json, Notions, Output, QueueShare, Schedules, Sharing, with_rules, words
 from fairopt.formats import spreadsheets
 
@@ -56,6 +56,7 @@ def compare(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the comparison: .svg, .png or .pdf.")] = None,
+    plot_queues: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds in each allocation.")] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own allocations in one table.
 
@@ -63,7 +64,10 @@ def compare(
     """
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    check_picture(plot_queues, "--plot-queues")
     instance = work(f"reading {file}", lambda: fo.load(file))
+    if plot_queues is not None and not instance.queues:
+        raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:
@@ -89,6 +93,10 @@ def compare(
         progress,
     )
     draw(comparison, plot)
+    if plot_queues is not None:
+        from fairopt.plots import save_figure
+
+        save_figure(comparison.plot(by="queue"), plot_queues)
     hand_over(
         lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
         lambda: spreadsheets.to_csv(comparison.to_frame(by=by)),

@@ -166,7 +166,9 @@ def _legend(rows: list[Row], by: str) -> str:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."
         )
-    lines += [text for name, text in _REGRETS.items() if any(getattr(regret, name) is not None for regret in regrets)]
+    shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in regrets)]
+    in_a_tree = "leximin" not in shown  # there each user is compared with itself
+    lines += ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]
     if any(regret.best_found for regret in regrets):
         lines.append(
             "best found: the best allocation of whole tasks within the time limit, not proved optimal; the regret is a lower bound.\n"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
@@ -18,6 +19,9 @@ from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["print_simulation", "simulate"]
 
@@ -136,22 +140,14 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
     for word, text in facts:
         console.print(Text(f"{word:<18} {text}"))
     console.print()
+    if found.cluster.queues:
+        queues = found.queues_frame[1:]
+        console.print(_jobs_table("queue", queues[queues["jobs"] > 0]))
+        console.print()
     frame = found.users_frame
     frame = frame[frame["jobs"] > 0]
     shown = frame.sort_values("tasks", ascending=False, kind="stable")[:_USERS]
-    table = simple_table("user")
-    add_numbers(table, "weight", "jobs", "ended", "tasks", "done", "completion")
-    for name, row in shown.iterrows():
-        table.add_row(
-            label(str(name)),
-            figure(row["weight"], 6),
-            figure(row["jobs"], 6),
-            figure(row["finished"], 6),
-            figure(row["tasks"], 6),
-            percent(row["completion_ratio"]),
-            _seconds(row["mean_completion_s"]),
-        )
-    console.print(table)
+    console.print(_jobs_table("user", shown))
     if len(frame) > len(shown):
         console.print(Text(f"and {plural(len(frame) - len(shown), 'user')} with fewer tasks"))
     if found.regret is not None and len(found.regret.columns) > 1:
@@ -160,6 +156,24 @@ def print_simulation(console: Console, found: fo.Simulation) -> None:
         _print_settling(console, found.settling, found.details["period"])
     notes = "ended: jobs that ended. done: part of the tasks that ended.\ncompletion: mean time from submission to end of a job."
     console.print(Text(f"\n{notes}", style="dim"))
+
+
+def _jobs_table(kind: str, frame: pd.DataFrame) -> Table:
+    """Return a table of users or queues: jobs, tasks, and what has ended."""
+    table = simple_table(kind)
+    weighted = "weight" in frame
+    add_numbers(table, *(["weight"] if weighted else []), "jobs", "ended", "tasks", "done", "completion")
+    for name, row in frame.iterrows():
+        table.add_row(
+            label(str(name)),
+            *([figure(row["weight"], 6)] if weighted else []),
+            figure(row["jobs"], 6),
+            figure(row["finished"], 6),
+            figure(row["tasks"], 6),
+            percent(row["completion_ratio"]),
+            _seconds(row["mean_completion_s"]),
+        )
+    return table
 
 
 def _print_regret(console: Console, regret: Any, bound: bool) -> None:

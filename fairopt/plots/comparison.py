@@ -1,6 +1,7 @@
 """A picture of a comparison: on the left, what each user gets; on the right, how much of the cluster is in use; by allocation.
 
-Up to 10 users are groups of bars, one for each allocation; more are a curve of sorted weighted dominant shares. On the right every
+Up to 10 users are groups of bars, one for each allocation; more are a curve of sorted weighted dominant shares. Queues are always groups
+of bars: of more than 30, only those in the root, and of these the 30 that hold most. On the right every
 resource has a bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. The
 colours of allocations are those of Okabe and Ito; exact ones are solid, hatches mark whole tasks, greedy schedules and given allocations.
 Server rows go from dark to light.
@@ -8,11 +9,12 @@ Server rows go from dark to light.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from fairopt import wording
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_comparison"]
 
 _GROUPS = 10  # more users than this are a curve
+_QUEUES = 30
 _LAYERS = 10  # more rows of servers than this are one bar
 _NAME = 34  # characters of an allocation's name that are shown
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
@@ -38,12 +41,19 @@ _HATCH_OF_KIND = {
 }
 
 
-def plot_comparison(comparison: Comparison) -> Figure:
+def plot_comparison(comparison: Comparison, by: Literal["user", "queue"] = "user") -> Figure:
     """Draw tasks of each user (sorted shares, of many) and use of the cluster, for every row that has an allocation.
+
+    With ``by="queue"``: the dominant share of what each queue holds, in place of tasks.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    Unsupported
+        There are no queues, or no such picture.
 
     >>> import fairopt as fo
     >>> figure = plot_comparison(fo.compare(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), schedules=["drfh:first-fit"]))
@@ -54,13 +64,20 @@ def plot_comparison(comparison: Comparison) -> Figure:
 
     instance = comparison.instance
     rows = [row for row in comparison.rows if row.allocation is not None]
-    groups = instance.n_users if instance.n_users <= _GROUPS else 0
+    if by not in ("user", "queue"):
+        raise Unsupported(f'there is no picture by "{by}"; use by="user" or by="queue"')
+    if by == "queue" and not instance.queues:
+        raise Unsupported('the instance has no queues to draw; use by="user"')
+    queues = _queues(rows) if by == "queue" else []
+    groups = len(queues) if by == "queue" else instance.n_users if instance.n_users <= _GROUPS else 0
     layers, things = _layers(comparison, rows)
     bars = max(groups, len(things)) * (len(rows) + 1)
     legend = 0.22 * (-(-len(rows) // 2) + 1)
     figure = Figure(figsize=(11.0, min(max(1.6 + 0.17 * bars, 3.4), 16.0) + legend), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    if groups:
+    if by == "queue":
+        _queue_bars(left, rows, queues)
+    elif groups:
         _user_bars(left, comparison, rows)
     else:
         _user_curves(left, comparison, rows)
@@ -99,29 +116,55 @@ def _name(row: Row) -> str:
     return short_label(row.name, _NAME) + (" (not feasible)" if row.violations else "")
 
 
+def _queues(rows: list[Row]) -> list[int]:
+    """Return which queues are drawn, by their position in `Allocation.queue_holdings`."""
+    holdings = [row.allocation.queue_holdings() for row in rows if row.allocation is not None]
+    if not holdings:
+        return []
+    chosen = [j for j, each in enumerate(holdings[0]) if each.depth]
+    if len(chosen) > _QUEUES:
+        chosen = [j for j in chosen if holdings[0][j].depth == 1]
+    most = sorted(chosen, key=lambda j: -max(own[j].dominant_share for own in holdings))[:_QUEUES]
+    return [j for j in chosen if j in most]
+
+
+def _queue_bars(axes: Axes, rows: list[Row], queues: list[int]) -> None:
+    holdings = [row.allocation.queue_holdings() for row in rows if row.allocation is not None]
+    names = [f"{'  ' * (each.depth - 1)}{short_label(each.name)}" for each in (holdings[0][j] for j in queues)] if holdings else []
+    _bars(axes, rows, names, [np.array([own[j].dominant_share for j in queues]) for own in holdings], parts=True)
+    axes.set_xlabel("dominant share of what it holds")
+    axes.set_title("Share of each queue", loc="left")
+
+
 def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
-    users = comparison.instance.users
-    y = np.arange(len(users)) * (len(rows) + 1.0)
+    held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
+    _bars(axes, rows, [short_label(user) for user in comparison.instance.users], held)
+    axes.set_xlabel("tasks")
+    axes.set_title("Tasks of each user", loc="left")
+
+
+def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray], *, parts: bool = False) -> None:
+    """Draw a group of bars for each name, one for each row; ``parts`` are of the cluster."""
+    y = np.arange(len(names)) * (len(rows) + 1.0)
     largest = 1e-12
     colours = looks(row.name for row in rows)
-    for j, row in enumerate(rows):
-        assert row.allocation is not None
-        tasks = row.allocation.tasks_per_user
+    for j, (row, own) in enumerate(zip(rows, values, strict=True)):
         look: dict[str, Any] = {
             "color": colours[row.name][0],
             "hatch": _HATCH_OF_KIND[row.kind],
             "edgecolor": "white",
             "linewidth": 0.3,
         }
-        bars = axes.barh(y + j, tasks, height=0.85, label=_name(row), **look)
-        axes.bar_label(bars, [wording.figure(value, 4) for value in tasks], padding=3, fontsize=7)
-        largest = max(largest, float(tasks.max()))
-    axes.set_yticks(y + (len(rows) - 1) / 2, [short_label(user) for user in users])
+        bars = axes.barh(y + j, own, height=0.85, label=_name(row), **look)
+        written = [wording.percent(value) if parts else wording.figure(value, 4) for value in own]
+        axes.bar_label(bars, written, padding=3, fontsize=7)
+        largest = max(largest, float(own.max(initial=0.0)))
+    axes.set_yticks(y + (len(rows) - 1) / 2, names)
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(users) * (len(rows) + 1.0) - 1.2, -0.8)
+    axes.set_ylim(len(names) * (len(rows) + 1.0) - 1.2, -0.8)
     axes.set_xlim(0, largest * 1.12)  # room for the numbers
-    axes.set_xlabel("tasks")
-    axes.set_title("Tasks of each user", loc="left")
+    if parts:
+        percent_axis(axes.xaxis)
 
 
 def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:

@@ -14,7 +14,9 @@ from fairopt.drawing import draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats import spreadsheets
+from fairopt.holdings import tree_order
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.queues import Tree
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, percent, plural
@@ -135,31 +137,59 @@ class Simulation:
 
     @property
     def users_frame(self) -> pd.DataFrame:
-        """One row per user: weight, jobs, ended jobs, tasks, ended tasks, the fraction of tasks that ended, and mean completion time."""
+        """One row per user: weight, jobs, ended jobs, tasks, ended tasks, the fraction of tasks that ended, and mean completion time.
+
+        Where the cluster has queues, also the queue of the user.
+        """
         import pandas as pd
 
+        frame = pd.DataFrame(
+            {"weight": self.weights} | self._counted(np.eye(len(self.users), dtype=bool)), index=pd.Index(self.users, name="user")
+        )
+        if self.cluster.queues:
+            frame.insert(0, "queue", list(self._queue_of()))
+        return frame
+
+    @property
+    def queues_frame(self) -> pd.DataFrame:
+        """One row per queue, each followed by the queues below it, with the sums and means of `users_frame` over the users below it.
+
+        The whole cluster comes first.
+        """
+        import pandas as pd
+
+        tree = Tree.of(self.cluster.queues, self._queue_of(), self.users)
+        order = tree_order(tree)
+        parents = [None if node == 0 else tree.name(int(tree.parent[node])) for node in order]
+        index = pd.Index([tree.name(node) for node in order], name="queue")
+        return pd.DataFrame({"parent": parents} | self._counted(tree.below[order]), index=index)
+
+    def _queue_of(self) -> tuple[str | None, ...]:
+        """Return the queue of each user."""
+        if self.users == self.cluster.users:
+            return self.cluster.queue_of
+        named = dict(zip(self.trace.users, self.trace.queue_of or (), strict=False))
+        return tuple(named.get(user) for user in self.users)
+
+    def _counted(self, groups: BoolArray) -> dict[str, Any]:
+        """Return jobs, tasks and times of groups of users, (groups, users), as columns."""
         position = {name: n for n, name in enumerate(self.users)}
         owner = np.array([position[name] for name in self.trace.users], np.int64)[self.trace.user]
-        n = len(self.users)
 
-        def of_user(values: FloatArray | IntArray | BoolArray) -> FloatArray:
-            return np.asarray(np.bincount(owner, weights=np.asarray(values, float), minlength=n), float)
+        def of_group(values: FloatArray | IntArray | BoolArray) -> FloatArray:
+            return np.asarray(groups @ np.bincount(owner, weights=np.asarray(values, float), minlength=len(self.users)), float)
 
         over = np.isfinite(self.finished)
-        jobs, finished, tasks, ended = (of_user(v) for v in (np.ones(owner.size), over, self.trace.tasks, self.ended))
-        seconds = of_user(np.where(over, self.completion, 0.0))
-        return pd.DataFrame(
-            {
-                "weight": self.weights,
-                "jobs": jobs.astype(int),
-                "finished": finished.astype(int),
-                "tasks": tasks.astype(int),
-                "ended": ended,
-                "completion_ratio": np.divide(ended, tasks, out=np.full(n, np.nan), where=tasks > 0),
-                "mean_completion_s": np.divide(seconds, finished, out=np.full(n, np.nan), where=finished > 0),
-            },
-            index=pd.Index(self.users, name="user"),
-        )
+        jobs, finished, tasks, ended = (of_group(v) for v in (np.ones(owner.size), over, self.trace.tasks, self.ended))
+        seconds = of_group(np.where(over, self.completion, 0.0))
+        return {
+            "jobs": jobs.astype(int),
+            "finished": finished.astype(int),
+            "tasks": tasks.astype(int),
+            "ended": ended,
+            "completion_ratio": np.divide(ended, tasks, out=np.full(len(groups), np.nan), where=tasks > 0),
+            "mean_completion_s": np.divide(seconds, finished, out=np.full(len(groups), np.nan), where=finished > 0),
+        }
 
     def to_frame(self) -> pd.DataFrame:
         """Return the samples as a tidy table: ``time_s``, ``quantity``, ``of`` what, ``value``.
@@ -194,8 +224,10 @@ class Simulation:
             ignore_index=True,
         )
 
-    def save(self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "regret", "settling"] = "series") -> None:
-        """Write a table as .parquet or .csv: the samples, the jobs or the users; also regret and settling, if the simulation has them.
+    def save(
+        self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "queues", "regret", "settling"] = "series"
+    ) -> None:
+        """Write a table as .parquet or .csv: the samples, the jobs or the users; also queues, regret and settling, if there are any.
 
         The file is written completely or not at all.
 
@@ -209,6 +241,8 @@ class Simulation:
             "jobs": lambda: self.jobs.reset_index(),
             "users": lambda: self.users_frame.reset_index(),
         }
+        if self.cluster.queues:
+            tables["queues"] = lambda: self.queues_frame.reset_index()
         if self.regret is not None:
             tables["regret"] = lambda: self.regret  # type: ignore[assignment, return-value]
         if self.settling is not None:
@@ -249,6 +283,7 @@ class Simulation:
             "completion_median": _plain(float(np.median(waits)) if waits.size else np.nan),
             "utilization": {name: _plain(value) for name, value in self.mean_utilization.items()},
             "users": [{key: _plain(value) for key, value in row.items()} for row in self.users_frame.reset_index().to_dict("records")],
+            **({"queues": _records(self.queues_frame.reset_index())} if self.cluster.queues else {}),
             "regret": _records(self.regret),
             "settling": _records(self.settling),
             "seconds": self.seconds,

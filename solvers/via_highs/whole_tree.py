@@ -225,7 +225,7 @@ class _Filling:
         outcome = solved(rows.run(maximise, self.deadline), self.deadline, known)
         self.runs += 1
         self.iterations += outcome.iterations
-        self.gap = max(self.gap, outcome.gap)
+        self.gap = max(self.gap, outcome.gap if np.isfinite(outcome.gap) else 0.0)  # inf: an optimum of 0, of which no gap is a part
         self.known = []
         for model in self.parts:
             x = np.zeros(self.program.n_pairs)

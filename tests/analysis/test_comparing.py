@@ -662,6 +662,15 @@ def test_the_regret_of_queues() -> None:
     assert "queue: the largest gap of a queue's share." in page
 
 
+def test_the_picture_by_queue(tmp_path: Path) -> None:
+    """Where there are queues; elsewhere the option is refused before anything is solved."""
+    result = run("compare", EXAMPLES / "research-queues.yaml", "--plot-queues", tmp_path / "queues.svg")
+    assert result.exit_code == 0
+    assert "Share of each queue" in (tmp_path / "queues.svg").read_text()
+    refused = run("compare", EXAMPLES / "drf.yaml", "--plot-queues", tmp_path / "none.svg", status=2)
+    assert "has no queues to draw" in " ".join(refused.output.split())
+
+
 def test_the_page_has_what_each_queue_holds() -> None:
     """Of all queues where they fit, else of those in the root; a missing guarantee is marked."""
     wide = run("compare", EXAMPLES / "research-queues.yaml", width=140).output

@@ -56,3 +56,26 @@ def test_the_deepest_of_many_queues_are_left_out() -> None:
     figure.draw_without_rendering()
     assert len(lengths(figure)) == 3
     assert figure.get_supxlabel() == "90 queues below level 1 not shown"
+
+
+def test_a_comparison_by_queue() -> None:
+    """A group of bars for each queue, one bar for each allocation: the dominant shares of what they hold."""
+    comparison = fo.compare(LAB, notions=["drfh"], allocations={"mine": np.array([[2.0], [1.0], [1.0]])})
+    figure = comparison.plot(by="queue")
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "Share of each queue"
+    assert [label.get_text().strip() for label in axes.get_yticklabels()] == ["a", "a1", "b"]
+    held = [each.dominant_share for row in comparison for each in row.allocation.queue_holdings()[1:]]  # type: ignore[union-attr]
+    assert lengths(figure) == pytest.approx([100 * part for part in held])
+    with pytest.raises(fo.Unsupported, match="no queues to draw"):
+        fo.compare(fo.Instance([[1]], [[1]])).plot(by="queue")
+    with pytest.raises(fo.Unsupported, match='there is no picture by "server"'):
+        comparison.plot(by="server")  # type: ignore[arg-type]
+
+
+def test_a_comparison_of_many_queues_has_those_in_the_root() -> None:
+    """Of 40 below 2 of the root, the 2."""
+    queues = [fo.Queue("x"), fo.Queue("y")] + [fo.Queue(f"q{k}", "xy"[k % 2]) for k in range(40)]
+    instance = fo.Instance([[100]], np.ones((40, 1)), queues=queues, queue_of=[f"q{k}" for k in range(40)])
+    axes = fo.compare(instance, notions=["drfh"]).plot(by="queue").axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "y"]

@@ -102,6 +102,28 @@ def test_a_trace_names_the_queues_of_its_users(scheduler: str) -> None:
     assert fo.Trace.from_frame(trace.to_frame()).queue_of == trace.queue_of
 
 
+def test_results_by_queue(tmp_path: Path) -> None:
+    """Sums over the users below; the whole cluster first. In tables, files and JSON, where there are queues."""
+    queues = [fo.Queue("top"), fo.Queue("a", "top"), fo.Queue("b")]
+    cluster = fo.Instance([[12.0]], np.ones((3, 1)), resources=["gpu"], users=["A", "B", "C"], queues=queues, queue_of=["a", "top", "b"])
+    found = fo.simulate(jobs_of("A", "B", "B", "C", demands=[[1]] * 4), cluster, "drfh:first-fit")
+    frame, users = found.queues_frame, found.users_frame
+    assert frame.index.tolist() == ["the cluster", "top", "a", "b"]
+    assert frame["jobs"].tolist() == [4, 3, 1, 1]
+    assert frame["tasks"].tolist() == [120, 90, 30, 30]
+    assert frame["parent"].fillna("").tolist() == ["", "the cluster", "top", "the cluster"]
+    assert users["queue"].tolist() == ["a", "top", "b"]
+    assert frame.loc["a", "mean_completion_s"] == users.loc["A", "mean_completion_s"]
+    assert frame.loc["the cluster", "mean_completion_s"] == pytest.approx(found.completion.mean())
+    assert [each["queue"] for each in found.to_dict()["queues"]] == frame.index.tolist()
+    found.save(tmp_path / "queues.csv", "queues")
+    assert (tmp_path / "queues.csv").read_text().startswith("queue,parent,jobs")
+    flat = fo.simulate(jobs_of("A", demands=[[1]]), fo.Instance([[12.0]], [[1.0]], resources=["gpu"]), "drfh:first-fit")
+    assert "queues" not in flat.to_dict()
+    with pytest.raises(fo.Unsupported, match='there is no table "queues"'):
+        flat.save(tmp_path / "no.csv", "queues")
+
+
 def test_a_table_of_jobs_names_queues(tmp_path: Path) -> None:
     """A column; a user in two queues is a bad row, with its line."""
     file = tmp_path / "jobs.csv"

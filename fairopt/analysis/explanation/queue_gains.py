@@ -63,7 +63,10 @@ def what_would_help(found: tuple[Gain, ...], tasks: float) -> Iterator[str]:
             yield f"{gain.change[0].upper()}{gain.change[1:]} would give it {_gain(gain, tasks)}."
     known = [gain for gain in found if gain.by_solving is not None]
     if known and not good:
-        yield f"None of the {plural(len(known), 'change')} that were tried would give it more."
+        if len(known) > 1:
+            yield f"None of the {len(known)} changes that were tried would give it more."
+        else:
+            yield f"{known[0].change[0].upper()}{known[0].change[1:]} would give it nothing."
     elif any(gain.kind == "weight" and gain.by_solving is not None and gain.by_solving <= 0 for gain in found):
         yield "More weight would give it nothing."
     late = [gain.note for gain in found if gain.note]
