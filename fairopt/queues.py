@@ -322,6 +322,11 @@ class Tree:
         return [v for v in self.upwards() if v]
 
     @cached_property
+    def layers(self) -> list[IntArray]:
+        """The nodes but for the root, those of one depth together, the deepest first."""
+        return [np.flatnonzero(self.depth == depth) for depth in range(int(self.depth.max()), 0, -1)]
+
+    @cached_property
     def weights(self) -> FloatArray:
         """Weight of each node among its siblings, (nodes,); 1 of the root."""
         return np.array([1.0, *(queue.weight for queue in self.queues)])

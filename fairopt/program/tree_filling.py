@@ -80,7 +80,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """What users, (users,), and nodes, (nodes,), have."""
+    """What users, (users,), have, and where a clamp asks for it, what nodes have, (nodes,)."""
 
     users: FloatArray
     nodes: FloatArray
@@ -116,9 +116,8 @@ class TreeFilling:
         """Return which nodes have one of these users below, (nodes,)."""
         active = np.zeros(self.tree.n_nodes, bool)
         active[self.tree.user_node[users]] = True
-        for v in self.tree.order:
-            if active[v]:
-                active[self.tree.parent[v]] = True
+        for layer in self.tree.layers:
+            active[self.tree.parent[layer[active[layer]]]] = True
         return active
 
     def inside(self, part: Part) -> BoolArray:
@@ -139,23 +138,24 @@ class TreeFilling:
         own = part.user_rates if part.user_rates is not None else np.zeros(users.size)
         mine = self.weights * (users & (own == 0))
         sums = self._gathered(mine)
-        size = np.ones(tree.n_nodes)
-        for v in tree.order:
-            total = float(sums[v] if self.takes is None else sums[v].max())
-            if total > 0:
-                size[v] = total
-                if nodes[v]:
-                    sums[parent[v]] += tree.weights[v] if self.takes is None else tree.weights[v] * sums[v] / total
+        size = np.ones(tree.n_nodes)  # m
+        for layer in tree.layers:
+            total = sums[layer] if self.takes is None else sums[layer].max(axis=1)
+            there = total > 0
+            size[layer[there]] = total[there]
+            up = layer[there & nodes[layer]]
+            share = 1.0 if self.takes is None else sums[up] / size[up, None]
+            np.add.at(sums, parent[up], (tree.weights[up] if self.takes is None else tree.weights[up, None]) * share)
         total = float(sums[0] if self.takes is None else sums[0].max())
         size[0] = total if total > 0 else 1.0
         rate = np.zeros(tree.n_nodes)
         if part.node_rates is None:
             rate[0] = size[0]
-        for v in tree.order[::-1]:
-            if part.node_rates is not None and part.node_rates[v] > 0:
-                rate[v] = part.node_rates[v]
-            elif nodes[v]:
-                rate[v] = rate[parent[v]] * tree.weights[v] / size[parent[v]]
+        for layer in tree.layers[::-1]:
+            above = parent[layer]
+            rate[layer] = np.where(nodes[layer], rate[above] * tree.weights[layer] / size[above], 0.0)
+            if part.node_rates is not None:
+                rate[layer] = np.where(part.node_rates[layer] > 0, part.node_rates[layer], rate[layer])
         return np.where(users & (own > 0), own, rate[node] * mine / size[node])
 
     def _gathered(self, of_users: FloatArray) -> FloatArray:
@@ -170,8 +170,8 @@ class TreeFilling:
     def node_rates(self, rates: FloatArray) -> FloatArray:
         """Return how fast the shares of nodes grow at these rates of users, (nodes,)."""
         tree, sums = self.tree, self._gathered(rates)
-        for v in tree.order:
-            sums[tree.parent[v]] += sums[v]
+        for layer in tree.layers:
+            np.add.at(sums, tree.parent[layer], sums[layer])
         return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0.0))
 
     def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, limits: ShareLimits) -> TreeCourse:
@@ -213,7 +213,7 @@ class TreeCourse:
             self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
         else:
             self.rate = goal.rates(self.part, self.rising, active)
-        self.node_rate = goal.node_rates(self.rate)
+        self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes)
 
     def _join(self, active: BoolArray, caught_up: bool) -> None:
         """Under a clamp, let the children of a node with the smallest share / weight rise where none does, and those who are reached."""

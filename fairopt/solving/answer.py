@@ -12,7 +12,7 @@ from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 
-__all__ = ["levels_of", "prices_of", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
+__all__ = ["levels_of", "prices_of", "queue_prices_by_stage", "queue_prices_of", "shares_of", "table_of", "unexpanded"]
 
 _SAME_LEVEL = 1e-8  # relative
 _ROUNDING = 1e-9  # a smaller part of what is paid for the most expensive limit is no price
@@ -69,11 +69,10 @@ def _spread_prices(program: Program, prices: FloatArray, merging: Merging | None
     return spread if sharing == "rdm" else spread * merging.server_part[:, None]
 
 
-def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> FloatArray | None:
+def prices_of(program: Program, solution: Solution, merging: Merging | None, sharing: str, levels: tuple[Level, ...]) -> FloatArray | None:
     """Return the prices of the goal, or of the first level of a leximin, by the original rows."""
     if solution.prices is not None:
         return _spread_prices(program, solution.prices, merging, sharing)
-    levels = levels_of(program, solution, merging, sharing)
     return levels[0].prices if levels else None
 
 
@@ -88,15 +87,15 @@ def _of_queues(program: Program, prices: FloatArray | None) -> dict[str, float]:
     return {program.queue_limits[limits.keys[row, 0]]: float(own[row]) for row in rows}
 
 
-def queue_prices_of(program: Program, solution: Solution) -> dict[str, float]:
+def queue_prices_of(program: Program, solution: Solution, by_stage: list[dict[str, float]]) -> dict[str, float]:
     """Return the price of each limit of a queue that has one: of the goal, or at the first level where it has one."""
     found = _of_queues(program, solution.prices)
-    for prices in _by_stage(program, solution):
+    for prices in by_stage:
         found = prices | found
     return found
 
 
-def _by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
+def queue_prices_by_stage(program: Program, solution: Solution) -> list[dict[str, float]]:
     """Return the prices of the limits of queues that have one at each stage, by name."""
     if not program.queue_limits:
         return [{} for _ in solution.stages]
@@ -114,10 +113,12 @@ def _part(program: Program, part: int) -> str:
     return f"depth {part}" if isinstance(program.goal, Nested) else ""
 
 
-def levels_of(program: Program, solution: Solution, merging: Merging | None, sharing: str) -> tuple[Level, ...]:
-    """Stages -> levels of the original users; prices become d(level) / d(capacity)."""
+def levels_of(
+    program: Program, solution: Solution, merging: Merging | None, sharing: str, by_stage: list[dict[str, float]]
+) -> tuple[Level, ...]:
+    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given."""
     levels: list[Level] = []
-    for stage, of_queues in zip(solution.stages, _by_stage(program, solution), strict=True):
+    for stage, of_queues in zip(solution.stages, by_stage, strict=True):
         if not stage.users.size:
             continue
         title = _part(program, stage.part)

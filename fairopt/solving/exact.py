@@ -23,7 +23,7 @@ from fairopt.program.stop_times import no_stop_times
 from fairopt.remarks import remarks
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
-from fairopt.solving.answer import levels_of, prices_of, queue_prices_of, shares_of, table_of, unexpanded
+from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance
@@ -127,6 +127,8 @@ def solve(
     certified = time.perf_counter()
 
     shares = chosen.shares(instance, tasks)
+    by_stage = queue_prices_by_stage(program, solution)
+    levels = levels_of(program, solution, merging, how, by_stage)
     return Allocation(
         instance=instance,
         notion=chosen.name,
@@ -134,9 +136,9 @@ def solve(
         sharing=how,
         tasks=tasks,
         shares=shares_of(program, pairs, merging) if shares is None else shares,
-        prices=prices_of(program, solution, merging, how),
-        queue_prices=queue_prices_of(program, solution),
-        levels=levels_of(program, solution, merging, how),
+        prices=prices_of(program, solution, merging, how, levels),
+        queue_prices=queue_prices_of(program, solution, by_stage),
+        levels=levels,
         certificate=certificate,
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved, **solution.seconds},
         details=_details(found),

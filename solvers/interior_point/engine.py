@@ -38,7 +38,7 @@ _GOOD = 1e-9  # good enough to stop looking
 # _PAIRS_EACH servers, so that there are many levels. Then the sizes of totals. Measured in benchmarks/results/choices.md.
 _SIZE_OF_LEVELS, _SIZE_OF_FEW_EACH, _PAIRS_EACH = 100_000, 300_000, 3
 _PAIRS_OF_TOTALS, _PAIRS_PER_LIMIT = 20_000, 100
-_PAIRS_OF_TREES = 3000  # likewise, for trees of queues
+_PAIRS_OF_TREES = 5000  # likewise, for trees of queues
 # Alpha-fair goals go by tables first where these fit. These end at 1e-12, the path in logarithms at 1e-15: answers of small programs are
 # sharpened on their sets, which takes as long as a few steps.
 _PAIRS_TO_POLISH = 500

@@ -132,11 +132,11 @@ def test_limits_and_guarantees_on_some_servers_are_refused() -> None:
 
 
 def test_it_comes_first_for_large_trees_that_it_can_fill() -> None:
-    """500 users on 10 servers; on 2, or with a limit on one server, HiGHS does."""
-    large = fo.formulate(random_tree(0, users=500, servers=10), "drfh")
+    """1,000 users on 10 servers; on 2, or with a limit on one server, HiGHS does."""
+    large = fo.formulate(random_tree(0, users=1000, servers=10), "drfh")
     assert choose(large, None).name == "interior-point"
-    assert choose(fo.formulate(random_tree(0, users=500, servers=2), "drfh"), None).name == "highs"
-    instance = random_tree(0, users=500, servers=10)
+    assert choose(fo.formulate(random_tree(0, users=1000, servers=2), "drfh"), None).name == "highs"
+    instance = random_tree(0, users=1000, servers=10)
     queues = [*instance.queues, fo.Queue("one more", quotas=[fo.Quota(["server-1"], limit={"resource-1": 1.0})])]
     program = fo.formulate(instance.replace(queues=queues, queue_of=["one more", *instance.queue_of[1:]]), "drfh")
     assert isinstance(program.goal, TreeFilling)
