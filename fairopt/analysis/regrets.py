@@ -26,8 +26,9 @@ are compared. Users of whom no task can run are left out.
   over the resources that n uses at i of the larger of two numbers: the free part of the resource, and how far the share of n lies below
   the largest share of a user who holds some of it.
 * Tree of queues (`TreeFilling`, `Nested`). The exact shares of users are unique, and maximise no order of all users: each user is compared
-  with itself. ``largest`` is the largest shortfall of the share of a user. There is no ``level`` and no ``leximin``. (Of whole tasks the
-  stop times are unique, and not who has which: against them, part of a shortfall may be the choice among equals.)
+  with itself. ``largest`` is the largest shortfall of the share of a user, and there is no ``leximin``. ``level`` compares the smallest
+  shares, which a tree does not maximise: it may have any sign. (Of whole tasks the stop times are unique, and not who has which: against
+  them, part of a shortfall may be the choice among equals.)
 * Union of polytopes (`Disjunctive`, ``prefer=``). It maximises no order either; only ``total`` is compared.
 
 ``total`` = shortfall(sum_n x*[n], sum_n x[n]), in tasks. It is >= 0 if the total is the goal; otherwise it may have any sign, because the
@@ -344,7 +345,8 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
     if isinstance(goal, TreeFilling | Nested):
         both = [program.per_user(program.utilities * y)[able] for y in (best, x)]
         largest = max((shortfall(*pair) for pair in zip(*(each.tolist() for each in both), strict=True)), default=0.0)
-        return Regret(**found, largest=max(largest, 0.0))
+        level = shortfall(*(float(each.min(initial=np.inf)) for each in both)) if able.any() else 0.0
+        return Regret(**found, level=level, largest=max(largest, 0.0))
     inner = goal.goal if isinstance(goal, Separate) else goal
     per_level = program.utilities / inner.weights[users]
     if isinstance(goal, Separate):

@@ -59,7 +59,7 @@ def check(case: Case) -> Verdict:
         if of_queues.violation >= best if of_queues.holds is False else of_queues.holds is None and not enviers:
             return of_queues
     if not enviers:
-        whose = "another user of the same queue, and no queue with what a sibling" if instance.queues else "another"
+        whose = "a sibling, a user or a queue," if instance.queues else "another"
         return holds(NAME, f"Nobody would run more with what {whose} holds, scaled by weight, on the servers where it may run.")
     n, m = pair
     held = case.allocation.tasks[m]

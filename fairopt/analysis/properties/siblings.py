@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.analysis.properties.case import Case
+from fairopt.analysis.properties.case import Case, capped
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.program.parallelism import fastest_first
 from fairopt.program.queue_limits import guarantees_of, limit_rows
 
 __all__ = ["Child", "Families", "named_child"]
@@ -66,6 +67,7 @@ class Families:
         weights = case.instance.weights
         self.weights = weights if weights.ndim == 1 else np.ones(case.instance.n_users)
         self._held: dict[int, FloatArray] = {}
+        self._beyond: dict[tuple[int, int], FloatArray] = {}
         self._promised: dict[int, FloatArray] = {}
 
     def families(self) -> Iterator[tuple[int, list[Child]]]:
@@ -152,16 +154,21 @@ class Families:
 
         What the others are guaranteed, and what those of other tiers hold, is set aside; so is what lending limits keep.
         """
-        left = self.to_divide(node).copy()
-        for other in children:
-            if other is not child:
-                left -= self.promised(other) if other.tier == child.tier else self.held(other)
-        left = np.maximum(left, 0.0)
+        left = np.maximum(self._left(node, child.tier, children) + self.promised(child), 0.0)
         for row in self.limits if node == 0 and not self.by_time else ():
             if row.lending and row.users[child.users].all():
                 total = float(left[row.servers, row.resource].sum())
                 left[row.servers, row.resource] *= min(row.bound / total, 1.0) if total > 0 else 1.0
         return np.asarray(left * (child.weight / sum(other.weight for other in children if other.tier == child.tier)))
+
+    def _left(self, node: int, tier: int, children: list[Child]) -> FloatArray:
+        """Return what the children of a tier divide beyond all guarantees among them, (servers, things)."""
+        if (node, tier) not in self._beyond:
+            left = self.to_divide(node).copy()
+            for other in children:
+                left -= self.promised(other) if other.tier == tier else self.held(other)
+            self._beyond[node, tier] = left
+        return self._beyond[node, tier]
 
     def _still(self, child: Child) -> BoolArray:
         """Return which users below a child never have more than guarantees, by a weight of 0 on the way to them, (users below,)."""
@@ -192,9 +199,8 @@ class Families:
             uses = self.uses(users)[0]
             could = np.full(uses.shape, np.inf)
             np.divide(bundle, uses, out=could, where=uses > 0)
-            possible = np.zeros_like(case.allocation.tasks)
-            possible[child.user] = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0.0)
-            return max(float(case.at_most(possible)[child.user] - case.value[child.user]), 0.0)
+            possible = np.where(self.instance.eligibility[child.user], could.min(axis=1), 0.0)
+            return max(self._alone(child.user, possible) - float(case.value[child.user]), 0.0)
         if case.worth is None and not self.by_time:
             # Whoever loses nothing takes as much as now: a bundle that has less of something is worse.
             places = self.instance.eligibility[users].any(axis=0)
@@ -204,6 +210,15 @@ class Families:
             if (offered < now - small).any() or not (offered > now + small).any():
                 return 0.0
         return self._most(child, bundle)
+
+    def _alone(self, user: int, possible: FloatArray) -> float:
+        """Return the largest worth for a user of at most ``possible`` tasks, (servers,)."""
+        limit, parallelism = float(self.instance.tasks[user]), float(self.instance.parallelism[user])
+        if self.case.worth is not None:
+            return float(capped(possible, self.case.worth[user], limit))
+        if np.isfinite(parallelism):
+            return min(float(fastest_first(possible[None, :], self.instance.rates_of_one[user], parallelism)[0]), limit)
+        return min(float(possible.sum()), limit)
 
     def _most(self, child: Child, bundle: FloatArray) -> float:
         """Return the optimum of the linear program, 0 where it has no feasible point."""
