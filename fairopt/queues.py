@@ -158,6 +158,12 @@ class Queue:
         """The queue itself, which has the amounts for the whole cluster, and its quotas."""
         return (self, *self.quotas)
 
+    @property
+    def limits_alone(self) -> Queue:
+        """The queue with its limits, and nothing else that says who gets what: no guarantee, lending limit, weight or tier."""
+        quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in self.quotas if quota.limit]
+        return Queue(self.name, self.parent, limit=self.limit, quotas=quotas)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files; what has its default is left out.
 

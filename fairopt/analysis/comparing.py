@@ -43,7 +43,6 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
-from fairopt.queues import Queue, Quota
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
@@ -148,12 +147,6 @@ def compare(
 # Rows ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _limits_alone(queue: Queue) -> Queue:
-    """Return a queue with its limits, and nothing else that says who gets what."""
-    quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in queue.quotas if quota.limit]
-    return Queue(queue.name, queue.parent, limit=queue.limit, quotas=quotas)
-
-
 class _Work:
     """Computes the rows; computes every exact allocation only once."""
 
@@ -163,7 +156,7 @@ class _Work:
         # Weights per resource, and weights among the users of a queue, give no weight of a task: phi = 1 then.
         counted = instance if instance.weights.ndim == 1 and not instance.is_tree else instance.replace(weights=None)
         if instance.is_tree:
-            counted = counted.replace(guarantees=None, queues=[_limits_alone(queue) for queue in instance.queues])
+            counted = counted.replace(guarantees=None, queues=[queue.limits_alone for queue in instance.queues])
         self.weights = counted.weights
         self.largest_total, self.without = float("nan"), ""
         try:

@@ -149,8 +149,8 @@ def _whole(case: Case) -> Verdict:
         relaxed = _improvement(case, case.part.astype(float))
         if not isinstance(relaxed, str) and float((case.values(relaxed) - case.value)[case.part].sum()) < 1 - 1e-6 and case.worth is None:
             return holds(NAME, f"{_WHOLE}even divisible tasks, a relaxation, could not be one more without another's loss.")
-    if case.instance.queues:
-        return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut does not know the limits of queues.")
+    if any(each.lending_limit for queue in case.instance.queues for each in queue.everywhere_and_on_groups):
+        return does_not_apply(NAME, f"{_WHOLE}undecided: branch and cut does not know the lending limits of queues.")
     if case.instance.limited.any():
         return does_not_apply(
             NAME, f"{_WHOLE}undecided: they are limited in servers, which branch and cut cannot tell of two users for one."
@@ -224,6 +224,8 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
         users=names,
         servers=instance.servers,
         resources=instance.resources,
+        queues=[queue.limits_alone for queue in instance.queues],
+        queue_of=[instance.queue_of[n] for n in two],
     )
     limit = max(case.deadline() - time.monotonic(), 1e-3)
     proved = True

@@ -99,6 +99,25 @@ def test_what_a_limit_keeps_idle_is_not_wasted() -> None:
     assert wasted.violation == pytest.approx(0.5)
 
 
+def test_whole_tasks_are_judged_within_the_limits_of_queues() -> None:
+    """a is limited to 5 of 9 GPUs: with tasks of 2 it runs 2, and b the other 5. One less of b is one that b could run, and not a."""
+    queues = [fo.Queue("a", limit={"gpu": 5}, guarantee={"gpu": 1}), fo.Queue("b", weight=0.5)]
+    instance = fo.Instance([[9], [1]], [[2], [1]], resources=["gpu"], queues=queues, queue_of=["a", "b"], eligibility=[[1, 0], [1, 0]])
+    best, worse, free = (
+        fo.audit(given(instance, np.array([[a, 0], [b, 0]]), "rdm"), "pareto")["pareto"] for a, b in ((2, 5), (2, 4), (0, 9))
+    )
+    assert (best.holds, free.holds) == (True, True)
+    assert worse.violation == pytest.approx(1)
+    swapped = fo.Instance(
+        [[2], [3]], [[2], [3], [1]], resources=["gpu"], queues=[fo.Queue("a", limit={"gpu": 3})], queue_of=["a", None, None]
+    )
+    moved = fo.audit(given(swapped, np.array([[0, 1], [0, 0], [2, 0]]), "rdm"), "pareto")["pareto"]
+    assert moved.violation == pytest.approx(1)  # with user-1 on the other server, there is room for 3 tasks of user-3
+    kept = instance.replace(queues=[fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 3}, lending_limit={"gpu": 1})])
+    undecided = fo.audit(given(kept, np.array([[1, 0], [1, 0]]), "rdm"), "pareto")["pareto"]
+    assert undecided.holds is None or undecided.violation > 0
+
+
 @pytest.mark.parametrize("seed", range(0, 20, 3))
 def test_exact_allocations_of_trees_pass(seed: int) -> None:
     """Nothing that somebody under its limits could use is idle; guarantees that fit are met; nobody envies a sibling without one."""
