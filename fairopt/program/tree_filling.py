@@ -141,11 +141,9 @@ class TreeFilling:
         size = np.ones(tree.n_nodes)  # m
         for layer in tree.layers:
             total = sums[layer] if self.takes is None else sums[layer].max(axis=1)
-            there = total > 0
-            size[layer[there]] = total[there]
-            up = layer[there & nodes[layer]]
-            share = 1.0 if self.takes is None else sums[up] / size[up, None]
-            np.add.at(sums, parent[up], (tree.weights[up] if self.takes is None else tree.weights[up, None]) * share)
+            size[layer] = np.where(total > 0, total, 1.0)
+            given = tree.weights[layer] * (nodes[layer] & (total > 0))
+            np.add.at(sums, parent[layer], given if self.takes is None else (given / size[layer])[:, None] * sums[layer])
         total = float(sums[0] if self.takes is None else sums[0].max())
         size[0] = total if total > 0 else 1.0
         rate = np.zeros(tree.n_nodes)
@@ -163,9 +161,10 @@ class TreeFilling:
         tree = self.tree
         if self.takes is None:
             return np.bincount(tree.user_node, weights=of_users, minlength=tree.n_nodes).astype(np.float64)
-        some = np.flatnonzero(of_users)
-        node, taken = tree.user_node[some], of_users[some, None] * self.takes[some]
-        return np.stack([np.bincount(node, weights=column, minlength=tree.n_nodes) for column in taken.T], axis=1).astype(np.float64)
+        kinds = self.takes.shape[1]
+        place = (tree.user_node[:, None] * kinds + np.arange(kinds)).ravel()
+        taken = np.bincount(place, weights=(of_users[:, None] * self.takes).ravel(), minlength=tree.n_nodes * kinds)
+        return taken.reshape(tree.n_nodes, kinds).astype(np.float64)
 
     def node_rates(self, rates: FloatArray) -> FloatArray:
         """Return how fast the shares of nodes grow at these rates of users, (nodes,)."""

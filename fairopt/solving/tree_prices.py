@@ -52,8 +52,7 @@ def prices_at_events(program: Program, goal: TreeFilling, solution: Solution) ->
 
 def _names(program: Program, of_part: Program, on_shares: ShareLimits) -> list[str]:
     """Return the name of each limit on shares that is one of a queue, "" for the others and for guarantees."""
-    limits = of_part.limits
-    return [
-        program.queue_limits[limits.keys[row, 0]] if limits.kinds[row] == LimitKind.QUEUE and row < len(program.limits) else ""
-        for row in np.flatnonzero(on_shares.rows)
-    ]
+    limits, rows = of_part.limits, np.flatnonzero(on_shares.rows)
+    named = (limits.kinds[rows] == LimitKind.QUEUE) & (rows < len(program.limits))
+    keys = limits.keys[rows, 0]
+    return [program.queue_limits[key] if name else "" for key, name in zip(keys.tolist(), named.tolist(), strict=True)]
