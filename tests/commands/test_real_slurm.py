@@ -124,7 +124,7 @@ def script(cluster: SlurmCluster, path: Path) -> None:
 def apply(cluster: SlurmCluster, path: Path) -> None:
     """Set the limits, and the weights that fill the v100 first, so that those who need an a100 find one."""
     script(cluster, path)
-    weights = dict(re.findall(r"Weight=(\d+)  # 1 nodes: (gn\d)$", path.read_text(), re.MULTILINE))
+    weights = dict(re.findall(r"Weight=(\d+) .*\b(gn\d)$", path.read_text(), re.MULTILINE))
     assert len(weights) == 2
     for weight, name in weights.items():
         cluster.run("scontrol", "update", f"NodeName={name}", f"Weight={weight}")
