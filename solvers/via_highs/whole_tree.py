@@ -17,17 +17,19 @@ which guarantees are met has them as limits, or what the part before has, if tha
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.errors import NoSolution
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.via_highs.tree import solve_filling
 
 __all__ = ["solve_whole_tree"]
 
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 _EXACT = 1e-9  # relative: equal up to rounding
 _STEP = 1e-6  # relative: stop times are told apart down to this
 _KEPT = 1e-7  # relative: by so much a level may be missed in programs that keep it
+_ROUNDED = 1e-6  # of the divisible tasks that are rounded down
 _TOLERANCE = 1e-8  # of HiGHS: well below these two
 
 
@@ -134,6 +137,13 @@ class _Filling:
         self.best = np.zeros(program.n_pairs)
         self.known: list[FloatArray] = []
         self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
+        self.rounded = np.zeros(program.n_pairs)
+        try:
+            divisible = solve_filling(replace(program, integral=False), goal, _ROUNDED, deadline)
+            self.rounded = np.floor(divisible.x * (1 + _EXACT) + _EXACT)
+        except NoSolution:
+            if deadline.left == 0.0:
+                raise
 
     def solve(self) -> Solution:
         """Fill part after part."""
@@ -219,7 +229,7 @@ class _Filling:
 
     def _run(self, rows: _Rows, maximise: dict[int, float]) -> None:
         """Solve a program and keep its point."""
-        known = {"tasks": self.best.copy(), "value": self._value(), "bound": max(self.bound, self._value())}
+        known = self._best_known()
         if self.deadline.left == 0.0:
             raise self.deadline.passed(known)
         outcome = solved(rows.run(maximise, self.deadline), self.deadline, known)
@@ -233,11 +243,21 @@ class _Filling:
             self.known.append(x)
         self.best = self.known[-1]
 
-    def _value(self) -> float:
-        if not self.parts or not self.known:
-            return 0.0
-        times = self._times(0)[self.parts[0].members]
-        return float(times.min(initial=np.inf)) * self.unit / self._clock(self.parts[0].part) if times.size else 0.0
+    def _best_known(self) -> dict[str, object]:
+        """Return what is known where the time is up: tasks that fit, and the smallest stop time of the first part with a bound of it.
+
+        The point of an early part leaves much of the cluster idle. Before the last part, divisible tasks rounded down are better.
+        """
+        first, tasks = self.parts[0], self.best
+        if len(self.parts) < len(self.goal.parts) or not self.parts[-1].levels:
+            tasks = self.rounded
+        unit = self.unit / self._clock(first.part)
+        has = self.program.per_user(self.worth * np.minimum(tasks, self.largest))
+        own = np.minimum(has, self.program.per_user(self.worth * self.known[0])) if first.levels else np.zeros(has.size)
+        times = stop_times(self.goal, first.part, first.rising, own)[first.members]
+        value = float(times.min(initial=np.inf)) * self.unit if times.size else 0.0
+        bound = first.levels[0] if first.levels else self._highest(first)
+        return {"tasks": tasks.copy(), "value": min(value, bound * unit), "bound": bound * unit}
 
     # Stop times ------------------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from reference.whole_tree import best_whole_tasks
@@ -10,7 +12,7 @@ import fairopt as fo
 from fairopt.errors import Unsupported
 from fairopt.program import TreeFilling
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.whole_tree import solve_whole_tree
+from fairopt.solvers.via_highs.whole_tree import _Filling, solve_whole_tree
 from fairopt.solving import formulate
 
 
@@ -148,7 +150,30 @@ def test_stages_have_the_parts_of_the_goal() -> None:
 
 
 def test_a_time_limit_leaves_the_best_found() -> None:
-    """Feasible tasks and a bound of the lowest level, or nothing but the reason."""
-    instance = fo.generate("uniform", users=8, servers=4, queues=3, seed=1)
-    with pytest.raises(fo.NoSolution, match="time limit"):
-        fo.solve(instance, "drfh", integral=True, queue_share="sum", time_limit=1e-9)
+    """Before the last part these are the divisible tasks rounded down; they fit, and the value is no more than its bound."""
+    queues = [fo.Queue("A", guarantee={"gpu": 3}), fo.Queue("B")]
+    instance = fo.Instance([[7], [6]], [[1], [2], [1]], resources=["gpu"], queues=queues, queue_of=["A", "B", "B"])
+    program = formulate(instance, "drfh", integral=True)
+    assert isinstance(program.goal, TreeFilling)
+    divisible = fo.solve(instance, "drfh").tasks_per_user
+
+    for programs in range(3):
+        filling = _Filling(program, program.goal, Deadline(None))
+        run, left = filling._run, [programs]
+
+        def some(rows: Any, maximise: Any, run: Any = run, left: list[int] = left, filling: Any = filling) -> None:
+            if not left[0]:
+                filling.deadline = Deadline(0.0)
+            left[0] -= 1
+            run(rows, maximise)
+
+        filling._run = some  # type: ignore[method-assign]
+        with pytest.raises(fo.NoSolution) as caught:
+            filling.solve()
+        known = caught.value.known
+        tasks = np.asarray(known["tasks"])
+        assert (program.limits.matrix @ tasks <= program.limits.bounds * (1 + 1e-9)).all()
+        assert (tasks == np.round(tasks)).all()
+        assert (program.per_user(tasks) <= divisible + 1e-6).all()
+        assert tasks.sum() >= divisible.sum() - program.n_pairs
+        assert 0 <= float(known["value"]) <= float(known["bound"])
