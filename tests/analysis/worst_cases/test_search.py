@@ -297,6 +297,8 @@ def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str) -> N
 
 
 TELLING = """
+import signal
+
 from rich.progress import Progress
 from fairopt.cli import main
 
@@ -307,6 +309,7 @@ def tell(self, *args, **kwargs):
     print("tried", flush=True)
 
 Progress.update = tell
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start a job in the background without it
 main()
 """  # the command, which says on stdout when it has something
 
@@ -327,7 +330,10 @@ def test_ctrl_c_gives_the_worst_so_far(jobs: int) -> None:
     assert process.stdout.readline() == "tried\n"
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: workers hear it too
-    out, err = process.communicate(timeout=180)
+    try:
+        out, err = process.communicate(timeout=180)
+    finally:
+        process.kill()
     assert process.returncode == 0, err
     found = json.loads(out[out.index("{") :])
     assert found["stopped"] == "interrupted"
