@@ -27,6 +27,7 @@ from fairopt.solvers import pack_servers
 
 __all__ = ["Packed", "pack"]
 
+_STEPS = 16
 _FEW = 600  # pairs of user and single server, for branch and cut
 _TIME = 5.0  # seconds
 _ROUNDING = 1e-9  # relative: capacities and demands are sums of rounded numbers
@@ -196,8 +197,11 @@ def _patterns(packed: Packed, tasks: FloatArray) -> Packed | None:
             if not fits.any():
                 break
             best = int(np.argmax(np.where(fits, weighted @ left, -1.0)))
-            pattern[best] += 1
-            left = left - demands[best]
+            needed = demands[best] > 0
+            room = min(float((left[needed] / demands[best, needed]).min()), rest[best] - pattern[best])
+            step = max(1.0, np.floor(room / _STEPS))  # one task, or a small part of those that fit
+            pattern[best] += step
+            left = left - step * demands[best]
         used = pattern > 0
         if not used.any():
             break

@@ -16,6 +16,8 @@ Three goals, each with the outcome of the one before kept:
 Programs of more than 2,000 pairs are solved as linear ones instead: with y[n] = floor[n] + part[n], minimise the sum of x[p] / most[p],
 and round every pair down. Who fills up what is left is decided where the tasks are put on single servers.
 
+Branch and cut ends after a number of nodes; where the fewest pairs are not proved by then, the spread is that of the pairs found.
+
 floor[n] and part[n] are the whole part and the rest of the number of tasks that n has in the allocation. So nobody loses a task that fits,
 and the largest remainders are rounded up as far as there is room (with a single bound on the number of tasks: the method of Hamilton). The
 answer depends on the instance and on the number of tasks of each user, and not on where an engine placed them.

@@ -16,7 +16,7 @@ __all__ = ["Placed", "pack_servers", "place_whole"]
 
 _PAIRS = 2_000  # programs with more are solved as linear ones
 _SHORT = 1e3  # what a task that does not fit costs there, in pairs
-_NODES = 2_000  # of branch and cut: a limit that gives the same answer on every machine
+_NODES = 500  # of branch and cut: a limit that gives the same answer on every machine
 _TIES = 1e-8  # of two users with the same remainder the first one gets the task
 
 
@@ -56,6 +56,8 @@ def place_whole(program: WholePlacement, time_limit: float | None = None) -> Pla
     fewest = pairs.run(np.r_[np.zeros(x.size), -np.ones(x.size)], x.size, deadline)
     proved = fewest.status is Status.OPTIMAL
     x = pairs.better(fewest, x)
+    if not proved:  # then which pairs are used is settled, and the search is small
+        pairs.most = np.where(x > 0, pairs.most, 0.0)
     spread = pairs.run(np.r_[-program.servers_per_task, np.zeros(x.size)], int((x > 0).sum()), deadline)
     return Placed(pairs.better(spread, x), numbers.status is Status.OPTIMAL, proved)
 
