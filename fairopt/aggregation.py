@@ -217,9 +217,13 @@ def _in_quota(instance: Instance, quota: Quota) -> npt.NDArray[np.bool_]:
     return np.isin(instance.servers, quota.servers)
 
 
-def on_rows(instance: Instance, first: Sequence[int]) -> list[Queue]:
-    """Return the queues with quotas on the merged rows; ``first`` is the first row of the group of each row."""
-    name = {server: instance.servers[row] for server, row in zip(instance.servers, first, strict=True)}
+def on_rows(instance: Instance, first: Sequence[int], names: Sequence[str] | None = None) -> list[Queue]:
+    """Return the queues with quotas on the merged rows; ``first`` is the first row of the group of each row.
+
+    ``names`` are those of the rows into which each row is merged; default: those of the first rows.
+    """
+    named = [instance.servers[row] for row in first] if names is None else names
+    name = dict(zip(instance.servers, named, strict=True))
     return [_renamed(queue, lambda servers: [name[server] for server in servers]) for queue in instance.queues]
 
 

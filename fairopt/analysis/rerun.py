@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import merge
+from fairopt.aggregation import merge, on_rows
 from fairopt.allocation import GIVEN, Allocation, Exact
 from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
@@ -110,7 +110,9 @@ def merged_servers(allocation: Allocation) -> Allocation:
     names = [instance.servers[i] + (f" and {number - 1:,} like it" if number > 1 else "") for i, number in zip(first, size, strict=True)]
     if first.size == instance.n_servers or len(set(names)) < len(names):
         return allocation
+    merged = np.searchsorted(np.unique(group), group)
     small = instance.replace(
+        queues=on_rows(instance, first[merged].tolist(), [names[k] for k in merged]),
         capacities=instance.capacities[first],
         counts=np.bincount(group, weights=instance.counts),
         eligibility=None if instance.placement is None else instance.eligibility[:, first],

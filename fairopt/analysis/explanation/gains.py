@@ -15,37 +15,25 @@ weight 2 instead of 1 1.5 1.154
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain
+from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
 from fairopt.analysis.explanation.level_prices import LevelPrices
-from fairopt.analysis.explanation.queues import stops_of
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
-from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.queues import Queue
+from fairopt.instance import BoolArray, Instance, IntArray
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 
-__all__ = ["Change", "change_of_capacity", "clean", "digits", "gains", "solved", "step_of"]
+__all__ = ["change_of_capacity", "clean", "digits", "gains", "solved"]
 
 _NOTHING = 1e-7  # relative: a smaller difference between two solutions is rounding
 _FEW = 2  # the most changes of constraints to solve
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Change:
-    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
-
-    words: str
-    kind: str
-    instance: Callable[[], Instance]
-    servers: IntArray | None = None
-    hint: float = 0.0  # ranks changes without a price
 
 
 def gains(
@@ -68,7 +56,7 @@ def gains(
         changes += [
             *_weight(allocation, user),
             *_parallelism(allocation, user),
-            *_limits(allocation, user),
+            *limit_changes(allocation, np.arange(allocation.instance.n_users) == user),
             *_capacity(allocation, user, cells, prices, 2 * max(resolves, 3)),
         ]
     estimates = [None if prices is None else prices.tasks(change.instance(), change.servers) for change in changes]
@@ -115,16 +103,6 @@ def clean(difference: float, own: float) -> float:
     return 0.0 if abs(difference) <= _NOTHING * max(own, 1e-3) else difference
 
 
-def step_of(amount: float) -> float:
-    """Return the size of a change of one amount."""
-    return float(_step(np.array([amount]))[0])
-
-
-def _step(amounts: FloatArray) -> FloatArray:
-    """Return the size of a change: one unit, or a tenth of the amount if the amount is below one unit."""
-    return np.where(amounts >= 1, 1.0, amounts / 10)
-
-
 # Changes -------------------------------------------------------------------------------------------------------------------------
 
 
@@ -132,7 +110,7 @@ def _weight(allocation: Allocation, user: int) -> list[Change]:
     instance = allocation.instance
     weights = instance.weights.copy()
     before = np.atleast_1d(weights[user]).copy()
-    more = np.where(before > 0, _step(before), 1.0)
+    more = np.where(before > 0, step(before), 1.0)
     weights[user] = (before + more)[0] if weights.ndim == 1 else before + more
     words = f"weight {figure(float(before[0] + more[0]))} instead of {figure(float(before[0]))}"
     if weights.ndim == 2:
@@ -148,40 +126,9 @@ def _parallelism(allocation: Allocation, user: int) -> list[Change]:
         return []
     before = float(instance.parallelism[user])
     after = instance.parallelism.copy()
-    after[user] = before + float(_step(np.array([before]))[0])
+    after[user] = before + float(step(np.array([before]))[0])
     words = f"parallelism {figure(float(after[user]))} instead of {figure(before)}"
     return [Change(words, "parallelism", lambda: instance.replace(parallelism=after), hint=1.0)]
-
-
-def _limits(allocation: Allocation, user: int) -> list[Change]:
-    """Return a larger limit for each queue whose limit stops the user."""
-    instance, changes = allocation.instance, list[Change]()
-    resources = {stop.row.resource for stop in stops_of(allocation, user)[0] if not stop.lends}
-    for node, queue in enumerate(instance.queues, 1):
-        if not instance.tree.below[node, user]:
-            continue
-        for r in sorted(resources & {instance.resources.index(name) for name in queue.limit}):
-            name = instance.resources[r]
-            before = queue.limit[name]
-            after = before + float(_step(np.array([before]))[0])
-            queues = [
-                Queue(
-                    each.name,
-                    each.parent,
-                    each.weight,
-                    each.guarantee,
-                    {**each.limit, name: after},
-                    each.lending_limit,
-                    each.tier,
-                    each.quotas,
-                )
-                if each is queue
-                else each
-                for each in instance.queues
-            ]
-            words = f"a limit of {figure(after)} {named(name)} instead of {figure(before)} for {named(queue.name)}"
-            changes.append(Change(words, "limit", lambda queues=queues: instance.replace(queues=queues), hint=1.0))  # type: ignore[misc]
-    return changes
 
 
 def _placement(allocation: Allocation, user: int) -> list[Change]:
@@ -216,7 +163,7 @@ def _capacity(allocation: Allocation, user: int, cells: Sequence[tuple[int, int]
     instance = allocation.instance
     table = allocation.prices if prices is None else prices.table
     by_time = allocation.sharing == "tdm"
-    amounts = np.ones((instance.n_servers, 1)) if by_time else _step(instance.capacities)
+    amounts = np.ones((instance.n_servers, 1)) if by_time else step(instance.capacities)
     value = np.zeros(amounts.shape) if table is None else np.maximum(table, 0.0) * amounts / (instance.counts[:, None] if by_time else 1.0)
     order = np.argsort(-value, axis=None, kind="stable")
     priced = [divmod(int(j), amounts.shape[1]) for j in order if value.flat[j] > _NOTHING * value.max()]

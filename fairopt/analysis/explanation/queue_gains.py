@@ -14,14 +14,13 @@ import numpy as np
 from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain
-from fairopt.analysis.explanation.gains import Change, change_of_capacity, digits, solved, step_of
-from fairopt.analysis.explanation.queues import reached_limits
+from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of, with_queue
+from fairopt.analysis.explanation.gains import change_of_capacity, digits, solved
 from fairopt.analysis.measures import takes_part
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.program.queue_limits import Row
-from fairopt.queues import Queue, Quota
 from fairopt.solvers.backend import Deadline
-from fairopt.wording import figure, named, percent, plural
+from fairopt.wording import figure, percent, plural
 
 __all__ = ["gains_of_queue", "what_would_help"]
 
@@ -39,7 +38,7 @@ def gains_of_queue(
     if allocation.question is None or not resolves or not wanting.any():
         return ()
     changes = [
-        *_limits(allocation, wanting),
+        *limit_changes(allocation, wanting),
         _of_weight(instance, node),
         *_guarantees(allocation, node),
         *_capacity(allocation, wanting, resolves),
@@ -87,30 +86,7 @@ def _of_weight(instance: Instance, node: int) -> Change:
     queue = instance.queues[node - 1]
     more = queue.weight + (step_of(queue.weight) if queue.weight > 0 else 1.0)
     words = f"weight {figure(more)} instead of {figure(queue.weight)}"
-    return Change(words, "weight", lambda: _with(instance, node, queue, weight=more))
-
-
-def _limits(allocation: Allocation, users: BoolArray) -> list[Change]:
-    """Return a larger limit for each reached one that some of these users are under; first those that have a price."""
-    instance, found = allocation.instance, list[tuple[float, Change]]()
-    for stop in reached_limits(allocation):
-        row = stop.row
-        if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
-            continue
-        node, group = row.of
-        queue = instance.queues[node - 1]
-        quota, resource = queue.everywhere_and_on_groups[group], instance.resources[row.resource]
-        which = "lending_limit" if row.lending else "limit"
-        before = getattr(quota, which)[resource]
-        after = before + (step_of(before) if before > 0 else 1.0)
-        if row.lending:
-            after = min(after, quota.guarantee[resource])
-            words = f"{figure(after)} {named(resource)} lent instead of {figure(before)} by {named(queue.name)}"
-        else:
-            words = f"a limit of {figure(after)} {named(resource)} instead of {figure(before)} for {named(queue.name)}"
-        words += f" on {quota.name}" if group else ""
-        found.append((allocation.queue_prices.get(row.name, 0.0), Change(words, "limit", _raised(instance, row, which, resource, after))))
-    return [change for _, change in sorted(found, key=lambda each: -each[0])]
+    return Change(words, "weight", lambda: with_queue(instance, node, queue, weight=more))
 
 
 def _guarantees(allocation: Allocation, node: int) -> list[Change]:
@@ -125,7 +101,7 @@ def _guarantees(allocation: Allocation, node: int) -> list[Change]:
             continue
         row = Row("", np.empty(0, bool), np.empty(0, bool), 0, 0.0, (node, group))
         words = f"a guarantee of {figure(after)} {each.where} instead of {figure(each.amount)}"
-        changes.append(Change(words, "guarantee", _raised(instance, row, "guarantee", each.resource, after)))
+        changes.append(Change(words, "guarantee", raised(instance, row, "guarantee", each.resource, after)))
     return changes
 
 
@@ -155,28 +131,3 @@ def _prices(allocation: Allocation, users: BoolArray, shape: tuple[int, ...]) ->
         if table is not None:
             value += np.maximum(table, 0.0)
     return value
-
-
-def _raised(instance: Instance, row: Row, which: str, resource: str, amount: float) -> Callable[[], Instance]:
-    node, group = row.of
-    queue = instance.queues[node - 1]
-
-    def changed() -> Instance:
-        quota = queue.everywhere_and_on_groups[group]
-        amounts = {name: dict(getattr(quota, name)) for name in ("guarantee", "limit", "lending_limit")}
-        amounts[which][resource] = amount
-        if not group:
-            return _with(instance, node, queue, **amounts)
-        quotas = list(queue.quotas)
-        quotas[group - 1] = Quota(queue.quotas[group - 1].servers, name=queue.quotas[group - 1].name, **amounts)
-        return _with(instance, node, queue, quotas=quotas)
-
-    return changed
-
-
-def _with(instance: Instance, node: int, queue: Queue, **changes: object) -> Instance:
-    """Return the instance with another queue at a node."""
-    values = {name: getattr(queue, name) for name in queue.__dataclass_fields__} | changes
-    queues = list(instance.queues)
-    queues[node - 1] = Queue(**values)
-    return instance.replace(queues=queues)

@@ -143,6 +143,49 @@ def test_what_others_keep_and_limits_on_servers_are_changes_too() -> None:
     assert gains["a limit of 3 gpu instead of 2 for a on model = A100"] == pytest.approx(1)
 
 
+def test_limits_on_servers_and_lent_amounts_help_a_user_too() -> None:
+    """As they help its queue: a's quota on new, and what b lends."""
+    queues = [fo.Queue("a", quotas=[fo.Quota(["new"], limit={"gpu": 2}, name="model = A100")]), fo.Queue("b")]
+    instance = fo.Instance(
+        *([[4], [4]], np.ones((2, 1))),
+        eligibility=[[1, 0], [0, 1]],
+        users=["ann", "ben"],
+        servers=["new", "old"],
+        resources=["gpu"],
+        queues=queues,
+        queue_of=["a", "b"],
+    )
+    told = fo.explain(fo.solve(instance, "drfh"), "ann")
+    assert {gain.change: gain.by_solving for gain in told.gains}["a limit of 3 gpu instead of 2 for a on model = A100"] == pytest.approx(1)
+    queues = [fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 6}, lending_limit={"gpu": 1})]
+    kept = fo.Instance(
+        [[10]], np.ones((2, 1)), tasks=[np.inf, 0], users=["ann", "ben"], resources=["gpu"], queues=queues, queue_of=["a", "b"]
+    )
+    told = fo.explain(fo.solve(kept, "drfh"), "ann")
+    assert {gain.change: gain.by_solving for gain in told.gains}["2 gpu lent instead of 1 by b"] == pytest.approx(1)
+
+
+def test_many_servers_with_a_quota_are_merged() -> None:
+    """60 rows of two kinds: quotas name the merged rows then."""
+    servers = [f"s{i}" for i in range(60)]
+    queues = [fo.Queue("a", quotas=[fo.Quota(servers[:30], limit={"gpu": 10}, name="model = A100")]), fo.Queue("b")]
+    eligibility = np.array([[1] * 30 + [0] * 30, [1] * 60])
+    instance = fo.Instance(
+        *(np.full((60, 1), 2.0), [[1], [1]]),
+        *(None, eligibility),
+        users=["ann", "ben"],
+        resources=["gpu"],
+        servers=servers,
+        queues=queues,
+        queue_of=["a", "b"],
+    )
+    told = fo.explain(fo.solve(instance, "drfh"), "ann", resolves=2)
+    assert "What stops it: the limit of a, 10 gpu on model = A100, is reached." in told.sentences
+    assert {gain.change: gain.by_solving for gain in told.gains}["a limit of 11 gpu instead of 10 for a on model = A100"] == pytest.approx(
+        1
+    )
+
+
 def test_nothing_would_help_a_queue_that_has_all() -> None:
     """Its users have their tasks, or nothing says how the allocation was made."""
     allocation = lab(tasks=[1, 1, 1, 1])

@@ -1,0 +1,87 @@
+"""Changes of an instance that `fairopt.explain` tries, and those of limits of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.allocation import Allocation
+from fairopt.analysis.explanation.queues import reached_limits
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.program.queue_limits import Row
+from fairopt.queues import Queue, Quota
+from fairopt.wording import figure, named
+
+__all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """A changed instance; ``servers`` has, for each of its rows, the position of the same row in the present instance."""
+
+    words: str
+    kind: str
+    instance: Callable[[], Instance]
+    servers: IntArray | None = None
+    hint: float = 0.0  # ranks changes without a price
+
+
+def step_of(amount: float) -> float:
+    """Return the size of a change of one amount."""
+    return float(step(np.array([amount]))[0])
+
+
+def step(amounts: FloatArray) -> FloatArray:
+    """Return the size of a change: one unit, or a tenth of the amount if the amount is below one unit."""
+    return np.where(amounts >= 1, 1.0, amounts / 10)
+
+
+def limit_changes(allocation: Allocation, users: BoolArray) -> list[Change]:
+    """Return a larger limit for each reached one that some of these users are under; first those that have a price."""
+    instance, found = allocation.instance, list[tuple[float, Change]]()
+    for stop in reached_limits(allocation):
+        row = stop.row
+        if not (row.users & users & (instance.demands[:, row.resource] > 0)).any():
+            continue
+        node, group = row.of
+        queue = instance.queues[node - 1]
+        quota, resource = queue.everywhere_and_on_groups[group], instance.resources[row.resource]
+        which = "lending_limit" if row.lending else "limit"
+        before = getattr(quota, which)[resource]
+        after = before + (step_of(before) if before > 0 else 1.0)
+        if row.lending:
+            after = min(after, quota.guarantee[resource])
+            words = f"{figure(after)} {named(resource)} lent instead of {figure(before)} by {named(queue.name)}"
+        else:
+            words = f"a limit of {figure(after)} {named(resource)} instead of {figure(before)} for {named(queue.name)}"
+        words += f" on {quota.name}" if group else ""
+        found.append((allocation.queue_prices.get(row.name, 0.0), Change(words, "limit", raised(instance, row, which, resource, after))))
+    return [change for _, change in sorted(found, key=lambda each: -each[0])]
+
+
+def raised(instance: Instance, row: Row, which: str, resource: str, amount: float) -> Callable[[], Instance]:
+    """Return a change of one amount of the quota that a row is of: of its guarantee, limit or lending limit, ``which``."""
+    node, group = row.of
+    queue = instance.queues[node - 1]
+
+    def changed() -> Instance:
+        quota = queue.everywhere_and_on_groups[group]
+        amounts = {name: dict(getattr(quota, name)) for name in ("guarantee", "limit", "lending_limit")}
+        amounts[which][resource] = amount
+        if not group:
+            return with_queue(instance, node, queue, **amounts)
+        quotas = list(queue.quotas)
+        quotas[group - 1] = Quota(queue.quotas[group - 1].servers, name=queue.quotas[group - 1].name, **amounts)
+        return with_queue(instance, node, queue, quotas=quotas)
+
+    return changed
+
+
+def with_queue(instance: Instance, node: int, queue: Queue, **changes: object) -> Instance:
+    """Return the instance with another queue at a node."""
+    values = {name: getattr(queue, name) for name in queue.__dataclass_fields__} | changes
+    queues = list(instance.queues)
+    queues[node - 1] = Queue(**values)
+    return instance.replace(queues=queues)
