@@ -113,7 +113,7 @@ def test_results_by_queue(tmp_path: Path) -> None:
     assert frame["tasks"].tolist() == [120, 90, 30, 30]
     assert frame["parent"].fillna("").tolist() == ["", "the cluster", "top", "the cluster"]
     assert users["queue"].tolist() == ["a", "top", "b"]
-    assert frame.loc["a", "mean_completion_s"] == users.loc["A", "mean_completion_s"]
+    assert float(frame["mean_completion_s"]["a"]) == float(users["mean_completion_s"]["A"])
     assert frame.loc["the cluster", "mean_completion_s"] == pytest.approx(found.completion.mean())
     assert [each["queue"] for each in found.to_dict()["queues"]] == frame.index.tolist()
     found.save(tmp_path / "queues.csv", "queues")
