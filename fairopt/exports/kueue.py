@@ -268,6 +268,7 @@ class _Objects:
                 f"nodes need the label {_LABEL} of their flavor (the commands are in the file), or name the labels that they have: "
                 "--flavor ROW=KEY=VALUE"
             )
+        self.notes += self.holdings.notes_of_weights()
         several = [
             named(holder.label)
             for h, holder in enumerate(self.holders)

@@ -208,7 +208,7 @@ class Holdings:
 
     def notes_of_tree(self, system: str, *, lending: bool = False, tiers: bool = False, weights: str = "") -> list[str]:
         """Say what of the tree a scheduler cannot express: lending limits, tiers, weights (how it divides what is idle instead)."""
-        notes = []
+        notes = self.notes_of_weights()
         lends = [named(holder.label) for h, holder in enumerate(self.holders) if any(kept for _, _, kept, _ in self.kept(h))]
         if lends and not lending:
             notes.append(f"{system} lends all that is idle: the lending limits of {joined(lends, _MOST)} are not in the export")
@@ -217,6 +217,11 @@ class Holdings:
         if weights and len({holder.weight for holder in self.holders}) > 1:
             notes.append(f"{system} divides what is idle {weights}, and not by weights")
         return notes
+
+    def notes_of_weights(self) -> list[str]:
+        """Say that a queue has one weight for all resources."""
+        one = self.whole.instance.weights.ndim == 1
+        return [] if one else ["queues have one weight for all resources: weights per resource are not in the export"]
 
     def notes_of_groups(self, system: str) -> list[str]:
         """Say that a scheduler without groups of servers cannot carry limits on them, nor the placement."""

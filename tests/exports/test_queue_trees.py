@@ -41,8 +41,7 @@ def in_tree(found: fo.Export, name: str) -> dict[str, float]:
 # Volcano and KAI, through the importer -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("headroom", [None, 1.0, 1.5])
+@pytest.mark.parametrize(("seed", "headroom"), [(0, None), (1, 1.0), (2, 1.5)])
 @pytest.mark.parametrize("kind", MARKS)
 def test_the_import_has_the_guarantees_and_limits_that_were_meant(kind: str, headroom: float | None, seed: int, tmp_path: Path) -> None:
     """A guarantee is what a queue holds; its limit is kept, and headroom is for leaves; parents are the same."""
@@ -144,8 +143,7 @@ def check_yunikorn(queue: dict[str, Any], above: dict[str, int]) -> dict[str, in
     return amounts["guaranteed"] or below
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("headroom", [None, 1.0, 1.3])
+@pytest.mark.parametrize(("seed", "headroom"), [(0, None), (1, 1.0), (2, 1.3)])
 def test_yunikorn_accepts_it_and_guarantees_what_is_held(seed: int, headroom: float | None) -> None:
     """Within the cluster, queue by queue."""
     found = exported("yunikorn", seed, headroom=headroom)
@@ -261,8 +259,7 @@ def as_fair_scheduler(text: str) -> dict[str, Any]:
     return {"scheduler": {"schedulerInfo": info}}
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("headroom", [None, 1.5])
+@pytest.mark.parametrize(("seed", "headroom"), [(0, None), (1, 1.5)])
 @pytest.mark.parametrize("scheduler", ["capacity", "fair"])
 def test_yarn_reads_back_as_it_was_meant(scheduler: Any, headroom: float | None, seed: int, tmp_path: Path) -> None:
     """What a queue holds is its guarantee; limits are kept; the Fair Scheduler has the weights."""
