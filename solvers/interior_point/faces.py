@@ -77,7 +77,8 @@ class Faces:
         others = self.open.copy()
         others[self._pair] = False
         self.open &= ~(others & ((self.scaled.A > 0) & full[:, self.scaled.server]).any(axis=0))
-        scaled, user = self.scaled, self.scaled.user  # users whose level and one pair are all that is left to say
+        # Nor does anything change for users whose level and one pair are all that is left to say.
+        scaled, user = self.scaled, self.scaled.user
         one = self.tight & (np.bincount(user[self.open], minlength=scaled.n_users) == 1)
         known = self.open & one[user]
         self.x[known] = course.start[user[known]] / scaled.W[known]
