@@ -14,6 +14,7 @@ import fairopt as fo
 from fairopt.aggregation import merge
 from fairopt.models.drfh import DRFH
 from fairopt.models.notion import ShareNotion
+from fairopt.wording import figure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -221,7 +222,9 @@ def test_time_limit_of_whole_tasks_leaves_the_best_so_far(notion: str) -> None:
     assert known["value"] == pytest.approx(reached)
     assert known["value"] <= known["bound"] * (1 + 1e-9)
     assert known["value"] <= best
-    assert f"{known['value']:.6g} was reached by then, and {known['bound']:.6g} is a bound" in str(caught.value) or known.get("levels")
+    assert f"{figure(known['value'])} was reached by then, and {figure(known['bound'])} is a bound" in str(caught.value) or known.get(
+        "levels"
+    )
 
 
 @pytest.mark.parametrize("solver", ["highs", "cvxpy"])
