@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import run
+from support.command_line import flat, run
 from support.slurm_records import by_user, import_records, job, node
 
 import fairopt as fo
@@ -159,4 +159,4 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     run(*command, "--window", *NOON, "--ignore-partitions", "--current", tmp_path / "held.csv")
     assert list(csv.DictReader(io.StringIO((tmp_path / "held.csv").read_text()))) == [{"user": "a", "server": "n1", "tasks": "0.5"}]
     refused = run(*command, status=2)
-    assert "an average needs" in refused.stderr
+    assert "an average needs" in flat(refused.stderr)
