@@ -171,94 +171,41 @@ def resourcequota(
     )
 
 
-@_example("volcano cluster.yaml --notion drfh -o queues.yaml")
-def volcano(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    headroom: Borrowed = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    output: Output = None,
-    force: Force = False,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export queues of Volcano's capacity plugin: deserved, guarantee, capability."""
-    _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_volcano(
-            found,
-            headroom=headroom,
-            resources=_assigned(resource, "--resource", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(force, as_json, everything),
-    )
+def _queues(system: str, what: str, example: str = "") -> None:
+    """Add the command of a system whose queues need no options of their own."""
+
+    @app.command(system, help=what, epilog=f"Example: fairopt export {system} cluster.yaml --notion drfh{example} -o queues.yaml")
+    def command(
+        file: File,
+        notion: Notion = "drfh",
+        allocation: Given = None,
+        headroom: Borrowed = None,
+        resource: Resources = None,
+        unit: Units = None,
+        guarantees: Guarantees = None,
+        queue_share: QueueShare = None,
+        time_limit: TimeLimit = None,
+        output: Output = None,
+        force: Force = False,
+        as_json: Json = False,
+        everything: Everything = False,
+    ) -> None:
+        _run(
+            _source(file, notion, allocation, guarantees, queue_share, time_limit),
+            lambda found: getattr(fo, f"export_{system}")(
+                found,
+                headroom=headroom,
+                resources=_assigned(resource, "--resource", "NAME"),
+                units=_assigned(unit, "--unit", "NAME"),
+            ),
+            {"queues": output},
+            *(force, as_json, everything),
+        )
 
 
-@_example("kai cluster.yaml --notion drfh --headroom 2 -o queues.yaml")
-def kai(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    headroom: Borrowed = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    output: Output = None,
-    force: Force = False,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export queues of KAI: quota, limit and weight over quota of GPU, CPU and memory."""
-    _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_kai(
-            found,
-            headroom=headroom,
-            resources=_assigned(resource, "--resource", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(force, as_json, everything),
-    )
-
-
-@_example("yunikorn cluster.yaml --notion drfh -o queues.yaml")
-def yunikorn(
-    file: File,
-    notion: Notion = "drfh",
-    allocation: Given = None,
-    headroom: Borrowed = None,
-    resource: Resources = None,
-    unit: Units = None,
-    guarantees: Guarantees = None,
-    queue_share: QueueShare = None,
-    time_limit: TimeLimit = None,
-    output: Output = None,
-    force: Force = False,
-    as_json: Json = False,
-    everything: Everything = False,
-) -> None:
-    """Export queues of YuniKorn: guaranteed and max."""
-    _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
-        lambda found: fo.export_yunikorn(
-            found,
-            headroom=headroom,
-            resources=_assigned(resource, "--resource", "NAME"),
-            units=_assigned(unit, "--unit", "NAME"),
-        ),
-        {"queues": output},
-        *(force, as_json, everything),
-    )
+_queues("volcano", "Export queues of Volcano's capacity plugin: deserved, guarantee, capability.")
+_queues("kai", "Export queues of KAI: quota, limit and weight over quota of GPU, CPU and memory.", " --headroom 2")
+_queues("yunikorn", "Export queues of YuniKorn: guaranteed and max.")
 
 
 @_example("yarn cluster.yaml --notion drfh --scheduler fair -o fair-scheduler.xml")

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -37,9 +37,10 @@ from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures
 from fairopt.exports.names import SLURM, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import Whole, whole_tasks
+from fairopt.exports.slurm_accounts import ROOT, UNKNOWN, Accounts
 from fairopt.exports.slurm_associations import Associations, read_associations
-from fairopt.exports.tree import Holder, Holdings, owners_in_root
-from fairopt.instance import BoolArray, Instance, safe_ratio
+from fairopt.exports.tree import Holder, Holdings
+from fairopt.instance import safe_ratio
 from fairopt.wording import did_you_mean, exactly, figure, joined, named, plural, printable
 
 __all__ = ["Level", "export_slurm"]
@@ -53,8 +54,6 @@ _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "":
 _WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed
 _STEP = 10  # between weights of nodes
 _MOST = 5
-_ROOT = "root"
-_UNKNOWN = "?"  # the users of an account that the instance does not name
 
 
 def export_slurm(
@@ -105,7 +104,7 @@ def export_slurm(
     _check(level, as_, headroom)
     whole = whole_tasks(allocation, partitions)
     of_resource = measures(whole.instance.resources, _key, _SMALLEST, keys=resources, units=units, system="Slurm")
-    tree = _Accounts(whole.instance, dict(users or {}))
+    tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
     known = None if associations is None else read_associations(associations)
     return _Script(whole, holdings, tree, level, headroom, as_ == "billing", known).export()
@@ -122,106 +121,6 @@ def _check(level: str, as_: str, headroom: float) -> None:
 def _key(resource: str) -> str:
     kind = kind_of(resource)
     return _KEYS[kind] if kind in _KEYS and ":" not in resource else f"gres/{resource}"
-
-
-# Accounts and users --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """An account, a user of it, or the association of that user for one partition."""
-
-    account: str
-    user: str = ""
-    partition: str = ""
-
-    @property
-    def said(self) -> str:
-        return f"{self.account}/{self.user}" if self.user else self.account
-
-
-class _Accounts:
-    """The accounts of an instance and their users, as holders; ``places`` says what each is in Slurm."""
-
-    def __init__(self, instance: Instance, users: Mapping[str, str]) -> None:
-        tree = instance.tree
-        self.holders: tuple[Holder, ...] = ()
-        self.places: list[_Place] = []
-        self.unknown: list[str] = []  # accounts whose users the instance does not name
-        holders: list[Holder] = []
-        place_of: dict[int, int] = {0: -1}
-        accounts: dict[str, int] = {}
-
-        def add(holder: Holder, place: _Place) -> int:
-            holders.append(holder)
-            self.places.append(place)
-            return len(holders) - 1
-
-        for node in tree.downwards():
-            if not node:
-                continue
-            queue, parent = tree.queues[node - 1], int(tree.parent[node])
-            above = tree.name(parent) if parent else _ROOT
-            if queue.name.startswith(f"{above}/") and not len(tree.children(node)):
-                user, _, partition = queue.name.removeprefix(f"{above}/").partition("/")
-                place = _Place(above, user, partition)
-                place_of[node] = add(Holder(queue.name, place_of[parent], tree.below[node], True, queue.weight, queue), place)
-            else:
-                place_of[node] = accounts[queue.name] = add(
-                    Holder(queue.name, place_of[parent], tree.below[node], False, queue.weight, queue), _Place(queue.name)
-                )
-        in_root = owners_in_root(instance)
-        for name in users:
-            if name not in accounts and name not in in_root and name not in instance.users:
-                there = [*accounts, *in_root]
-                raise InvalidInstance(f'there is no account "{name}"{did_you_mean(name, there)}; there are {joined(there, _MOST)}')
-        for name, members in in_root.items():
-            account = add(Holder(name, -1, _mask(instance, members), False, 1.0, None), _Place(name))
-            for n in members:
-                self._leaf(add, account, name, users.get(instance.users[n]) or users.get(name), _mask(instance, [n]))
-        for node in tree.downwards():
-            if not node or self.places[place_of[node]].user:
-                continue
-            name = tree.name(node)
-            for n in tree.users_of(node):
-                label = instance.users[n]
-                shape = label == name or label.startswith(f"{name}/")
-                person = users[label] if label in users else users.get(name) if shape else label
-                self._leaf(add, place_of[node], name, person, _mask(instance, [int(n)]))
-        self.holders = tuple(_merged(holders, self.places))
-        self.unknown = list(dict.fromkeys(self.unknown))
-
-    def _leaf(self, add: Callable[[Holder, _Place], int], account: int, name: str, user: str | None, mask: BoolArray) -> None:
-        """Add a user of an account; one without a name stands for those that the instance does not name."""
-        if user is None:
-            self.unknown.append(name)
-        add(Holder(f"{name}/{user or ''}", account, mask, True, 1.0, None), _Place(name, user or _UNKNOWN))
-
-
-def _mask(instance: Instance, users: list[int]) -> BoolArray:
-    mask = np.zeros(instance.n_users, bool)
-    mask[users] = True
-    return mask
-
-
-def _merged(holders: list[Holder], places: list[_Place]) -> Iterator[Holder]:
-    """Yield the holders; several leaves of one user become one."""
-    first: dict[tuple[_Place, int], int] = {}
-    keep: list[int] = []
-    masks: dict[int, BoolArray] = {}
-    for h, (holder, place) in enumerate(zip(holders, places, strict=True)):
-        key = (place, holder.parent) if holder.leaf else (place, -2 - h)
-        if key in first:
-            masks[first[key]] = masks[first[key]] | holder.users
-        else:
-            first[key] = h
-            masks[h] = holder.users
-            keep.append(h)
-    position = {h: number for number, h in enumerate(keep)} | {-1: -1}
-    places[:] = [places[h] for h in keep]
-    for h in keep:
-        old = holders[h]
-        yield Holder(old.label, position[old.parent], masks[h], old.leaf, old.weight, old.queue)
 
 
 # The scripts ---------------------------------------------------------------------------------------------------------------------
@@ -252,14 +151,12 @@ def _association(limit: _Limit) -> list[str]:
 
 class _Script:
     def __init__(
-        self, whole: Whole, holdings: Holdings, tree: _Accounts, level: str, headroom: float, billing: bool, known: Associations | None
+        self, whole: Whole, holdings: Holdings, tree: Accounts, level: str, headroom: float, billing: bool, known: Associations | None
     ) -> None:
         self.whole, self.holdings, self.tree, self.level = whole, holdings, tree, level
         self.headroom, self.billing, self.known = headroom, billing, known
-        places = [place for place in tree.places if place.user != _UNKNOWN]
-        self.account = Names(SLURM, "account", (_ROOT,)).of(place.account for place in tree.places if place.account != _ROOT) | {
-            _ROOT: _ROOT
-        }
+        places = [place for place in tree.places if place.user != UNKNOWN]
+        self.account = Names(SLURM, "account", (ROOT,)).of(place.account for place in tree.places if place.account != ROOT) | {ROOT: ROOT}
         self.user = Names(SLURM, "user").of(place.user for place in places if place.user)
         listed = [*(group.name for group in whole.groups), *(place.partition for place in tree.places if place.partition)]
         self.partition = Names(SLURM, "partition").of(dict.fromkeys(listed))
@@ -267,22 +164,22 @@ class _Script:
 
     def export(self) -> Export:
         limits = list(self._limits())
-        self.notes += changed({a: n for a, n in self.account.items() if a != _ROOT}, "names of accounts")
+        self.notes += changed({a: n for a, n in self.account.items() if a != ROOT}, "names of accounts")
         self.notes += changed(self.user, "names of users")
         if self.level == "account-partition":
             self.notes += changed(self.partition, "names of partitions")
         self.notes += self._said()
         names = self.account | self.user | (self.partition if self.level == "account-partition" else {})
-        names.pop(_ROOT, None)
+        names.pop(ROOT, None)
         return Export("slurm", {"limits": self._do(limits), "undo": self._undo(limits)}, self.whole, names, tuple(self.notes))
 
     # What is limited
 
     def _limits(self) -> Iterator[_Limit]:
         for h, (holder, place) in enumerate(zip(self.tree.holders, self.tree.places, strict=True)):
-            if place.user and (self.level == "account" or place.user == _UNKNOWN):
+            if place.user and (self.level == "account" or place.user == UNKNOWN):
                 continue
-            if place.account == _ROOT and not place.user:
+            if place.account == ROOT and not place.user:
                 continue
             account, user = self.account[place.account], self.user.get(place.user, "")
             if not (user and self.level == "account-partition"):
