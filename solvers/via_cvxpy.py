@@ -276,7 +276,6 @@ class _Levels:
         levels[scaled.members] = (self.rows @ y) * unit
         cost = (scaled.use.T @ prices) / self.rows.data
         q[scaled.members] = np.minimum.reduceat(cost, scaled.first) / unit
-        up = (course.rising & (course.rate > 0))[scaled.members]
-        reached = float(((levels[scaled.members][up] / unit - start[up]) / rate[up]).min()) * unit
+        reached = course.of(scaled.members).reached(levels[scaled.members], float(t.value) * unit)
         proof = Proof.of(course.lowered(levels), scaled.prices(prices * unit), q, float(prices.sum()))
         return Step(scaled.tasks(y), levels, reached, proof)

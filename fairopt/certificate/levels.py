@@ -143,7 +143,8 @@ class LevelProofs:
         """
         for mine, theirs in ((self.most, earlier.most), (self.by, earlier.by)):
             mine[0][:], mine[1][:rows], mine[2][:] = theirs[0], theirs[1][:rows], theirs[2]
-        self.most[0][self.largest <= 0] = 0.0
+        no_room = self.by[0] < 0  # nothing but the limits that it had closed the pair
+        self.most[0][no_room] = np.where(self.largest[no_room] > 0, np.inf, 0.0)
         self.totals, self.real = list(earlier.totals), list(earlier.real)
         self.doubt, self.settled_at = earlier.doubt.copy(), earlier.settled_at.copy()
 

@@ -38,6 +38,7 @@ from fairopt.program import Program, Solution, Stage
 __all__ = [
     "DIGITS",
     "NOISE",
+    "ROUNDING",
     "Course",
     "LevelGoal",
     "LevelSolver",
@@ -57,6 +58,7 @@ log = logging.getLogger(__name__)
 NOISE = 1e-13  # a smaller part of all spending proves nothing
 _GAIN = 1e-11  # a smaller part of a level is none
 _GAIN_OF_LEAST = 1e-6  # nor is a smaller part of the least by which levels are judged
+ROUNDING = 1e-15  # relative, of a point of a program
 DIGITS = 1e-14  # relative precision to which limits are taken to be known
 
 
@@ -103,6 +105,17 @@ class Course:
         """Return the course of these users alone."""
         least = self.least if isinstance(self.least, float) else self.least[users]
         return Course(self.rising[users], self.start[users], self.rate[users], least)
+
+    def reached(self, levels: FloatArray, t: float) -> float:
+        """Return the t that all who rise have at ``levels``, (users,), of a point for which a solver says ``t``.
+
+        The solver's t may be a tolerance too high: the smallest (levels - start) / rate counts. But a user who has risen by a billionth of
+        its start tells t to seven digits only. There the solver's t counts, as far as rounding of the start allows it.
+        """
+        up = self.rising & (self.rate > 0)
+        start, rate = self.start[up], self.rate[up]
+        gained = levels[up] - start
+        return min(max(float((gained / rate).min()), t), float(((gained + ROUNDING * np.abs(start)) / rate).min()))
 
     def settled(self, users: IntArray, levels: FloatArray) -> Course:
         """Return the course on which these users keep these levels."""

@@ -26,7 +26,7 @@ from fairopt.program.own_limits import OwnLimits
 from fairopt.program.share_limits import ShareLimits
 from fairopt.solvers.backend import Deadline, Status, final_levels
 from fairopt.solvers.highs_model import HighsModel, Outcome, solved
-from fairopt.solvers.leximin.levels import Course, Proof
+from fairopt.solvers.leximin.levels import ROUNDING, Course, Proof
 from fairopt.solvers.via_highs.starting_basis import greedy_columns
 
 __all__ = ["LevelProblem", "LevelPrograms", "Point"]
@@ -40,7 +40,7 @@ _PRIMAL, _DUAL = 4, 1  # HiGHS's numbers for primal and dual simplex
 # the users already settled. First a fresh start, then larger units (a level far above its unit looks unbounded), then back to the old
 # unit with the rounding of the levels given way (they can make a program look infeasible by a hair); the certificate judges.
 _ATTEMPTS = ((1.0, 0.0), (1e3, 0.0), (1e3, 0.0), (1e-6, 1e-11), (1.0, 1e-10), (1.0, 1e-9))
-_SLOPPY = 1e-15  # a point that violates its limits by more is refined: a user who takes little feels it much
+_SLOPPY = ROUNDING  # a point that violates its limits by more is refined: a user who takes little feels it much
 _REFINEMENTS = 3  # of a program, at most
 _SHARPER = 1e4  # prices that stop nobody are refined, by this factor
 _OFF = 100.0  # a level this many times larger or smaller than its unit asks for new units
@@ -378,14 +378,14 @@ class LevelPrograms:
         return np.bincount(problem.users, weights=gained, minlength=problem.reach.size).astype(np.float64)
 
     def _point(self, course: Course, outcome: Outcome) -> Point:
-        """Return the point of an outcome, scaled back to exact feasibility; the solver's own t may be a tolerance too high."""
+        """Return the point of an outcome, scaled back to exact feasibility."""
         model, problem = self._now, self.problem
         y = np.maximum(outcome.x[:-1], 0.0)
         y /= max(1.0, float((model.use @ y).max(initial=0.0)))
         x = np.zeros(problem.program.n_pairs)
         x[problem.columns] = y * model.scale
-        levels, up = self._levels(y), course.rising & (model.wanted > 0)
-        part = float(((levels[up] - course.start[up]) / model.wanted[up]).min())
+        levels = self._levels(y)
+        part = replace(course, rate=model.wanted).reached(levels, float(outcome.x[-1]))
         return Point(x, levels, part, model.t_unit, outcome)
 
     def paid(self, point: Point) -> FloatArray:

@@ -89,7 +89,7 @@ class _Levels:
         q[np.isinf(q) | (self.reach == 0)] = 0.0
         if isinstance(scaled.goal, Leximin) and not q[up].any():
             raise FairoptError("Pyomo's solver gave no multipliers, which prove a leximin; use another solver")
-        t = float(((levels[up] - course.start[up]) / course.rate[up]).min())
+        t = course.reached(levels, pyomo_model.values([self.model.level])[0] * unit)
         full = prices * unit / np.where(program.limits.bounds > 0, program.limits.bounds, 1.0)
         proof = Proof.of(course.lowered(levels), full, q, float(prices @ scaled.limits.bounds))
         return Step(y * self.scale, levels, t, proof)

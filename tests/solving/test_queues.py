@@ -41,6 +41,38 @@ def test_shares_are_those_of_the_oracle(seed: int) -> None:
             assert gap(*ask(instance, "drfh", guarantees, queue_share)) <= BOUND
 
 
+@pytest.mark.parametrize("solver", ["highs", "cvxpy", "pyomo"])
+def test_a_user_who_rises_by_a_millionth_of_what_it_has_does_not_blur_the_level_of_others(solver: str) -> None:
+    """The first user has a guarantee and a weight of 5e-6 of the third one's; the level it reaches is lost in the rounding of its share."""
+    capacity, own, others, weights = 9.51, 0.446, 0.5, (0.00374, 599.0, 652.0)
+    instance = fo.Instance(
+        [[capacity]],
+        [[own], [others], [others]],
+        weights=weights,
+        guarantees=[3.32, 0.0, 0.0],
+        queues=[fo.Queue("q")],
+        queue_of=["q", None, "q"],
+    )
+    surplus = capacity - 3.32 * own
+    queue, inside = surplus / (1 + weights[1]), weights[0] + weights[2]
+    expected = [
+        3.32 + queue * weights[0] / inside / own,
+        surplus * weights[1] / (1 + weights[1]) / others,
+        queue * weights[2] / inside / others,
+    ]
+    assert tasks(instance, solver=solver) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cvxpy", "pyomo"])
+def test_a_guarantee_on_servers_that_no_user_of_the_queue_may_use(solver: str) -> None:
+    """The stage of the guarantee gives nothing; in the surplus, the pairs that it closed are open."""
+    queue = fo.Queue("q", quotas=[fo.Quota(["b"], guarantee={"cpu": 1.0})])
+    instance = fo.Instance(
+        [[8.0], [2.0]], [[0.5]], eligibility=[[True, False]], queues=[queue], queue_of=["q"], servers=["a", "b"], resources=CPU
+    )
+    assert tasks(instance, solver=solver) == pytest.approx([16.0], rel=1e-12)
+
+
 @pytest.mark.parametrize("notion", ["asset", "tsf", "cdrf", "max-min"])
 @pytest.mark.parametrize("seed", range(100, 106))
 def test_other_shares_are_those_of_the_oracle(seed: int, notion: str) -> None:
