@@ -256,7 +256,9 @@ class Families:
             take = np.where(row.users[mine] & row.servers[rows], instance.demands[mine, row.resource], 0.0)
             parts.append(sp.csr_array(take[None, :]))
             bounds.append(np.array([row.bound]))
-        size, limit = max(self.value(child), _SAME), np.concatenate(bounds)
+        filled = np.divide(bundle[rows], uses, out=np.full(uses.shape, np.inf), where=uses > 0).min(axis=1)
+        most_alone = filled[np.isfinite(filled)].max(initial=0.0)  # who runs nothing now is measured by what the bundle could run
+        size, limit = max(self.value(child), float(most_alone), _SAME), np.concatenate(bounds)
         matrix = sp.vstack(parts, format="csr")
         scale = np.divide(size, np.abs(limit), out=np.ones(limit.size), where=limit != 0)  # rows and columns near 1, whatever the units
         found: Any = linprog(-worth, A_ub=sp.diags_array(scale) @ matrix, b_ub=limit * scale / size, method="highs")

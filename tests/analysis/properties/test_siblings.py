@@ -48,6 +48,14 @@ def test_a_user_and_a_queue_are_siblings() -> None:
     assert verdict_on(allocation, "sharing-incentive").violation == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("size", [1e-6, 1, 1e6])
+def test_a_queue_that_runs_nothing_is_owed_its_slice(size: float) -> None:
+    """Half of ten GPUs, and all that its sibling holds, whatever a task takes."""
+    instance = fo.Instance([[10]], [[size], [size]], queues=[fo.Queue("a"), fo.Queue("b")], queue_of=["a", "b"])
+    allocation = given(instance, np.array([[0], [10 / size]]), "rdm")
+    assert [verdict_on(allocation, name).violation for name in ASKED] == pytest.approx([5 / size, 10 / size])
+
+
 def test_a_queue_is_better_off_only_if_nobody_below_it_loses() -> None:
     """a's users need gpu and cpu, one each. What b holds has more gpu and less cpu: in all more tasks, but one user would lose."""
     queues = [fo.Queue("a"), fo.Queue("b")]
