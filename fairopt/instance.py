@@ -21,7 +21,7 @@ array([[6., 0.],
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.labelled import changed_places, changed_queues, changed_rows
 from fairopt.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import (
     BoolArray,
@@ -341,10 +342,28 @@ class Instance:
     # Values -----------------------------------------------------------------------------------------------------------------
 
     def replace(self, **changes: Any) -> Instance:
-        """Return a copy with some constructor arguments changed.
+        """Return a copy with some constructor arguments changed: as a whole, or by label, and then the other labels keep their values.
 
-        >>> Instance([[1, 1]], [[.5, .1]]).replace(weights=[3]).weights
-        array([3.])
+        ====================================================  =========================================================
+        ``weights={"vision": 3}``                             so too ``tasks``, ``parallelism`` and ``guarantees``
+        ``counts={"new": 6}``                                 of servers
+        ``capacities={"new": {"gpu": 8}}``                    so too ``demands`` of users, ``rates`` on servers
+        ``eligibility={"vision": ["new"]}``                   these servers alone, or ``{"vision": {"old": False}}``
+        ``queue_of={"ines": "vision"}``                       None: the root
+        ``queues={"research": {"guarantee": {"gpu": 8}}}``    arguments of `Queue`; None leaves the queue out
+        ====================================================  =========================================================
+
+        Raises
+        ------
+        InvalidInstance
+            If a label is not there, or what comes out is not an instance.
+
+        >>> lab = Instance([[1, 1]], [[.5, .1], [.1, .5]], users=["vision", "language"])
+        >>> lab.replace(weights=[3, 1]) == lab.replace(weights={"vision": 3})
+        True
+        >>> lab.replace(weights={"vison": 3})
+        Traceback (most recent call last):
+        fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
         arguments = {name: getattr(self, name) for name in self.__slots__ if name not in ("rates_per_server", "placement")}
         arguments |= {"rates": self.rates_per_server, "eligibility": self.placement}
@@ -356,7 +375,25 @@ class Instance:
         if unknown:
             word = min(unknown)
             raise TypeError(f'an instance has no "{word}"{did_you_mean(word, arguments)}')
-        return Instance(**{**arguments, **changes})
+        by_label = {name: self._by_label(name, value) for name, value in changes.items() if isinstance(value, Mapping)}
+        return Instance(**{**arguments, **changes, **by_label})
+
+    def _by_label(self, name: str, given: Mapping[str, Any]) -> Any:
+        """Return the argument of that name with the values of some labels changed."""
+        if name == "queues":
+            return changed_queues(given, self.queues)
+        if name == "queue_of":
+            return changed_places(given, self.queue_of, self.users)
+        if name in ("users", "servers", "resources"):
+            raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
+        present = getattr(self, {"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
+        if present is None and name == "rates":
+            raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
+        if present is None:
+            present = np.ones((self.n_users, self.n_servers), bool)
+        rows = (self.servers, "server") if name in ("capacities", "counts") else (self.users, "user")
+        columns = (self.servers, "server") if name in ("rates", "eligibility") else (self.resources, "resource")
+        return changed_rows(name, given, present, *rows, *columns)
 
     def pooled(self) -> Instance:
         """Return an instance with one server that has all the capacity of the cluster and on which every user is eligible.

@@ -138,6 +138,61 @@ def test_what_was_given_is_kept_when_something_else_changes() -> None:
         empty.replace(wieghts=[1])
 
 
+def test_replace_by_label() -> None:
+    """Each argument by the labels of its rows and columns; the other labels keep their values."""
+    queues = [fo.Queue("research", guarantee={"cpu": 2}, limit={"memory": 20}), fo.Queue("teaching", weight=2)]
+    labels = {"users": ["alice", "bob"], "servers": ["new", "old"], "resources": ["cpu", "memory"]}
+    lab = fo.Instance([[9, 18], [4, 4]], [[1, 4], [3, 1]], tasks=[5, np.inf], queues=queues, queue_of=["research", "teaching"], **labels)
+    for by_label, whole in (
+        ({"weights": {"bob": 3}}, {"weights": [1, 3]}),
+        ({"tasks": {"bob": 7}}, {"tasks": [5, 7]}),
+        ({"guarantees": {"alice": 1}}, {"guarantees": [1, 0]}),
+        ({"parallelism": {"alice": 1}}, {"parallelism": [1, np.inf]}),
+        ({"counts": {"new": 3}}, {"counts": [3, 1]}),
+        ({"capacities": {"old": {"memory": 8}}}, {"capacities": [[9, 18], [4, 8]]}),
+        ({"demands": {"bob": [2, 2]}}, {"demands": [[1, 4], [2, 2]]}),
+        ({"eligibility": {"bob": ["new"]}}, {"eligibility": [[True, True], [True, False]]}),
+        ({"eligibility": {"bob": {"new": False}}}, {"eligibility": [[True, True], [False, True]]}),
+        ({"queue_of": {"bob": None}}, {"queue_of": ["research", None]}),
+        ({"queues": {"teaching": {"weight": 4}}}, {"queues": [queues[0], fo.Queue("teaching", weight=4)]}),
+        (
+            {"queues": {"research": {"guarantee": {"memory": 1}, "limit": {"memory": None}}, "new": fo.Queue("new")}},
+            {"queues": [fo.Queue("research", guarantee={"cpu": 2, "memory": 1}), queues[1], fo.Queue("new")]},
+        ),
+    ):
+        changed = lab.replace(**by_label)
+        assert changed == lab.replace(**whole), by_label
+        assert changed != lab, by_label
+    flat = lab.replace(queues=None, queue_of=None)
+    each = flat.replace(weights=[[1, 1], [2, 2]]).replace(weights={"bob": {"cpu": 5}})
+    assert each.weights.tolist() == [[1, 1], [5, 2]]
+    rated = flat.replace(rates=[[1, 2], [3, 4]]).replace(rates={"alice": {"old": 9}})
+    assert rated.rates.tolist() == [[1, 9], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": {"bbo": 3}}, 'weights: there is no user "bbo" (did you mean "bob"?)'),
+        ({"counts": {"bob": 3}}, 'counts: there is no server "bob"; the servers are new and old'),
+        ({"demands": {"bob": {"disk": 3}}}, 'demands of "bob": there is no resource "disk"; the resources are cpu and memory'),
+        ({"demands": {"bob": [3]}}, 'demands of "bob": 1 values for 2 resources; give them by label'),
+        ({"weights": {"bob": "3"}}, "weights of \"bob\" is '3'; give a number"),
+        ({"weights": {"bob": -1}}, 'weight of "bob" is -1'),
+        ({"eligibility": {"bob": {"new": 2}}}, 'eligibility of "bob", "new" is 2; give True or False'),
+        ({"rates": {"bob": {"new": 2}}}, "the instance has no rates"),
+        ({"users": {"bob": "rob"}}, "users cannot be a mapping"),
+        ({"queues": {"lab": {"weight": 2}}}, 'queues: there is no queue "lab"; there are no queues'),
+    ],
+)
+def test_replace_by_label_refuses_what_is_not_there(changes: dict[str, Any], message: str) -> None:
+    """The message has the label."""
+    lab = fo.Instance([[9, 18], [4, 4]], [[1, 4], [3, 1]], users=["alice", "bob"], servers=["new", "old"], resources=["cpu", "memory"])
+    with pytest.raises(fo.InvalidInstance) as refused:
+        lab.replace(**changes)
+    assert message in str(refused.value)
+
+
 def test_equality_pickle_and_repr() -> None:
     """Equal data is equal; a pickle comes back; the repr tells what is inside."""
     instance = fo.Instance(**GOOD, tasks=[3, np.inf], counts=[2, 1], eligibility=[[1, 1], [1, 0]])

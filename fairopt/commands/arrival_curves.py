@@ -13,7 +13,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Output, words
+from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import percent, plural
@@ -37,6 +37,7 @@ def arrivals(
     step: Annotated[float, typer.Option(metavar="PART", help="Demand between two points, as a part of the capacity.")] = 0.01,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Random orders of arrival (seeds 0 to N - 1).")] = 10,
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers; -1: one per core.")] = -1,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each seed, point and curve.")] = False,
     output: Output = None,
@@ -47,7 +48,7 @@ def arrivals(
     The fluid bound is the most that any allocation of the arrived tasks could reach; it is exact for divisible tasks.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("orders of arrival", total=seeds)
     found = work(

@@ -16,7 +16,7 @@ from fairopt.allocation import GIVEN
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
-from fairopt.commands.options import File, Guarantees, Json, JsonOutput, QueueShare, Sharing, with_rules, words
+from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import figure, plural
@@ -61,6 +61,7 @@ def audit(
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the solve, and for each property; default: one minute for each search.")
     ] = None,
+    changes: Changes = None,
     as_json: Json = False,
     everything: Annotated[bool, typer.Option("--all", help="Also explain the properties that hold.")] = False,
     output: JsonOutput = None,
@@ -79,7 +80,7 @@ def audit(
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     wanted = None if properties is None else words(properties)
     if watched:
         every = [name for name in CHECKS if instance.is_tree or name not in OF_TREES]

@@ -15,7 +15,20 @@ from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
 from fairopt.commands.console import check_picture, choose_form, draw, hand_over, say, work
-from fairopt.commands.options import File, Guarantees, Json, Notions, Output, QueueShare, Schedules, Sharing, with_rules, words
+from fairopt.commands.options import (
+    Changes,
+    File,
+    Guarantees,
+    Json,
+    Notions,
+    Output,
+    QueueShare,
+    Schedules,
+    Sharing,
+    read_instance,
+    with_rules,
+    words,
+)
 from fairopt.formats import spreadsheets
 
 __all__ = ["compare"]
@@ -52,6 +65,7 @@ def compare(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each exact allocation.")] = None,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
@@ -65,7 +79,7 @@ def compare(
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_queues, "--plot-queues")
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)

@@ -14,7 +14,7 @@ import fairopt as fo
 from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
-from fairopt.commands.options import File, Guarantees, Json, JsonOutput, QueueShare, Sharing, with_rules
+from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.models import default_sharing
 from fairopt.specs import read_notion, read_schedule
@@ -57,6 +57,7 @@ def explain(
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For the allocation, and again for everything that is solved to explain it.")
     ] = None,
+    changes: Changes = None,
     as_json: Json = False,
     output: JsonOutput = None,
 ) -> None:
@@ -73,7 +74,7 @@ def explain(
         )
     if integral and (schedule is not None or allocation is not None):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     names = [each.name for each in instance.queues]
     if user is not None and user not in instance.users and user in names:
         user, queue = None, user
@@ -97,7 +98,7 @@ def explain(
 
     answer = work("finding the allocation", made)
     progress = Progress(console=Console(stderr=True), transient=True)
-    changes = progress.add_task("what would help", total=resolves)
+    bar = progress.add_task("what would help", total=resolves)
     explanation = work(
         "finding what would help",
         lambda: fo.explain(
@@ -107,7 +108,7 @@ def explain(
             against=against,
             resolves=resolves,
             time_limit=time_limit,
-            done=lambda change: progress.update(changes, advance=1),
+            done=lambda change: progress.update(bar, advance=1),
         ),
         progress,
     )

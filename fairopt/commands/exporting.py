@@ -12,7 +12,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import as_text, check_file, say, work
-from fairopt.commands.options import File, Guarantees, Json, QueueShare, with_rules
+from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
@@ -79,6 +79,7 @@ def slurm(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: TimeLimit = None,
+    changes: Changes = None,
     output: Output = None,
     undo: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the script that takes the limits back.")] = None,
     force: Force = False,
@@ -87,7 +88,7 @@ def slurm(
 ) -> None:
     """Export limits of Slurm: GrpTRES of accounts, users and partitions, as a script of sacctmgr commands."""
     _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_slurm(
             found,
             level=level,
@@ -121,6 +122,7 @@ def kueue(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: TimeLimit = None,
+    changes: Changes = None,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -128,7 +130,7 @@ def kueue(
 ) -> None:
     """Export objects of Kueue: flavors from groups of servers, ClusterQueues and Cohorts with quotas, LocalQueues."""
     _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_kueue(
             found,
             headroom=headroom,
@@ -152,6 +154,7 @@ def resourcequota(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: TimeLimit = None,
+    changes: Changes = None,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -159,7 +162,7 @@ def resourcequota(
 ) -> None:
     """Export a ResourceQuota for each namespace."""
     _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_resourcequota(
             found,
             headroom=headroom,
@@ -185,13 +188,14 @@ def _queues(system: str, what: str, example: str = "") -> None:
         guarantees: Guarantees = None,
         queue_share: QueueShare = None,
         time_limit: TimeLimit = None,
+        changes: Changes = None,
         output: Output = None,
         force: Force = False,
         as_json: Json = False,
         everything: Everything = False,
     ) -> None:
         _run(
-            _source(file, notion, allocation, guarantees, queue_share, time_limit),
+            _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
             lambda found: getattr(fo, f"export_{system}")(
                 found,
                 headroom=headroom,
@@ -225,6 +229,7 @@ def yarn(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     time_limit: TimeLimit = None,
+    changes: Changes = None,
     output: Output = None,
     force: Force = False,
     as_json: Json = False,
@@ -232,7 +237,7 @@ def yarn(
 ) -> None:
     """Export queues of YARN: absolute capacities of the Capacity Scheduler, or minima and weights of the Fair Scheduler."""
     _run(
-        _source(file, notion, allocation, guarantees, queue_share, time_limit),
+        _source(file, changes, notion, allocation, guarantees, queue_share, time_limit),
         lambda found: fo.export_yarn(
             found,
             scheduler=scheduler,
@@ -250,12 +255,18 @@ def yarn(
 
 
 def _source(
-    file: Path, notion: str, allocation: Path | None, guarantees: str | None, queue_share: str | None, time_limit: float | None
+    file: Path,
+    changes: list[str] | None,
+    notion: str,
+    allocation: Path | None,
+    guarantees: str | None,
+    queue_share: str | None,
+    time_limit: float | None,
 ) -> Callable[[], fo.Allocation]:
     """Return a function that reads the file, and solves it or reads the allocation."""
 
     def make() -> fo.Allocation:
-        instance = fo.load(file)
+        instance = fo.load(file, changes=changes or ())
         if allocation is not None:
             from fairopt.analysis.rerun import given
             from fairopt.formats.allocations import read

@@ -12,7 +12,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
-from fairopt.commands.options import File, Json, Output, Schedules, Sharing, words
+from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
@@ -36,6 +36,7 @@ def frontier(
     schedules: Schedules = "",
     sharing: Sharing = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each allocation.")] = None,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     output: Output = None,
@@ -46,7 +47,7 @@ def frontier(
     If a point cannot be computed, the output says why. Exit status 3: no point could be computed.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     wanted = None if notions is None else words(notions)
     greedy, numbers = words(schedules), [_number(text, "--alphas") for text in words(alphas)]
     families = {"fds": _members(fds, "--fds"), "gfj": _members(gfj, "--gfj")}

@@ -10,10 +10,12 @@ import numpy as np
 import typer
 
 import fairopt as fo
+from fairopt.commands.console import work
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin
 
 __all__ = [
+    "Changes",
     "Csv",
     "Everything",
     "File",
@@ -30,6 +32,7 @@ __all__ = [
     "QueueShare",
     "Schedules",
     "Sharing",
+    "read_instance",
     "read_preference",
     "read_utility",
     "with_rules",
@@ -37,6 +40,15 @@ __all__ = [
 ]
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A .yaml or .json file, or a folder with servers.csv and users.csv.")]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Change what the file says, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. "
+        "Can be repeated; the file stays as it is.",
+    ),
+]
 Notions = Annotated[
     str, typer.Option(metavar="ID,...", help="Exact allocations to compute; options as in proportional:alpha=2. See: fairopt notions.")
 ]
@@ -95,6 +107,11 @@ PlotPolytope = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="With --solver trajectory and two or three users: also draw the path inside the feasible polytope."),
 ]
+
+
+def read_instance(path: Path, changes: Sequence[str] | None) -> fo.Instance:
+    """Read the instance of a file or folder, with the changes of ``--set``."""
+    return work(f"reading {path}", lambda: fo.load(path, changes=changes or ()))
 
 
 def words(text: str) -> list[str]:

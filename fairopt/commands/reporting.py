@@ -12,7 +12,18 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.commands.console import check_file, work
-from fairopt.commands.options import File, Guarantees, Notions, QueueShare, Schedules, Sharing, with_rules, words
+from fairopt.commands.options import (
+    Changes,
+    File,
+    Guarantees,
+    Notions,
+    QueueShare,
+    Schedules,
+    Sharing,
+    read_instance,
+    with_rules,
+    words,
+)
 from fairopt.reporting.composing import NOTIONS, check_page
 from fairopt.reporting.findings import number_of_steps
 
@@ -43,6 +54,7 @@ def report(
     time_limit: Annotated[
         float | None, typer.Option(metavar="SECONDS", help="For each allocation, each property and the frontier.")
     ] = 60.0,
+    changes: Changes = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the page; default: the name of the file.")] = None,
 ) -> None:
     """Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.
@@ -52,7 +64,7 @@ def report(
     check_file(output, "--output")
     check_page(output)
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     users = explain or []
     own: dict[str, Path] = {}
     for path in allocation or []:
@@ -72,7 +84,7 @@ def report(
             effort=effort,
             seed=seed,
             time_limit=time_limit,
-            title=file.name if title is None else title,
+            title=" with ".join([file.name, *(changes or [])]) if title is None else title,
             done=lambda name: progress.update(bar, advance=1, description=escape(name)),
         ),
         progress,

@@ -10,7 +10,7 @@ import typer
 
 import fairopt as fo
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
-from fairopt.commands.options import Csv, Everything, File, Json, Output, Plot, PlotEnvy, Sharing, read_utility
+from fairopt.commands.options import Changes, Csv, Everything, File, Json, Output, Plot, PlotEnvy, Sharing, read_instance, read_utility
 
 __all__ = ["schedule"]
 
@@ -47,6 +47,7 @@ def schedule(
         typer.Option(metavar="WORD", help="Stop when no task fits (exhausted), or as soon as the next user's task does not (first-block)."),
     ] = "exhausted",
     sharing: Sharing = None,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
@@ -61,7 +62,7 @@ def schedule(
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_envy, "--plot-envy")
     started = time.perf_counter()
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     seconds = {"read": time.perf_counter() - started}
     options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else read_utility(utility, instance)}
     allocation = work(

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
-from fairopt.commands.options import Json
+from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
@@ -58,6 +58,7 @@ def simulate(
         int, typer.Option(metavar="TIMES", help="Compare the running tasks with the exact allocation at this many moments.")
     ] = 0,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each job.")] = False,
     output: Annotated[
@@ -80,7 +81,7 @@ def simulate(
     Ctrl-C or SIGTERM stops the simulation and keeps its results.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv, kinds=("json", "csv", "parquet"))
-    instance = work(f"reading {cluster}", lambda: fo.load(cluster))
+    instance = read_instance(cluster, changes)
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
         raise typer.BadParameter(
@@ -91,7 +92,7 @@ def simulate(
         lambda: (
             fo.trace_swf(trace, memory="memory" in instance.resources, lenient=lenient)
             if swf
-            else fo.load_trace(trace, cluster=cluster, events=events, lenient=lenient)
+            else fo.load_trace(trace, cluster=cluster, changes=changes or (), events=events, lenient=lenient)
         ),
     )
     if jobs.left_out:

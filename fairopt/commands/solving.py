@@ -12,6 +12,7 @@ import typer
 import fairopt as fo
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
+    Changes,
     Csv,
     Everything,
     File,
@@ -25,6 +26,7 @@ from fairopt.commands.options import (
     PlotQueues,
     QueueShare,
     Sharing,
+    read_instance,
     read_preference,
     read_utility,
     with_rules,
@@ -117,6 +119,7 @@ def solve(
     queue_share: QueueShare = None,
     tolerance: Annotated[float, typer.Option(metavar="NUMBER", help="Largest relative error that the certificate may have.")] = 1e-8,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Give up after this time, with exit status 3.")] = None,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
@@ -148,7 +151,7 @@ def solve(
     if plot_polytope is not None and solver != "trajectory":
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
-    instance = work(f"reading {file}", lambda: fo.load(file))
+    instance = read_instance(file, changes)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     seconds = {"read": time.perf_counter() - started}

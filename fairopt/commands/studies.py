@@ -18,7 +18,7 @@ import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands.comparison_table import MEASURES
 from fairopt.commands.console import as_text, choose_form, say, work
-from fairopt.commands.options import Guarantees, Json, Notions, QueueShare, Schedules, Sharing, with_rules, words
+from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
@@ -67,6 +67,7 @@ def study(
     address: Annotated[
         str | None, typer.Option(metavar="URL", help="Address of the dask or ray cluster, such as tcp://10.0.0.1:8786.")
     ] = None,
+    changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
 ) -> None:
@@ -84,7 +85,7 @@ def study(
     instances: dict[str, fo.Instance | str] = {}
     for path in files or []:
         name = path.stem if path.stem not in instances else str(path)
-        instances[name] = work(f"reading {path}", lambda path=path: fo.load(path))  # type: ignore[misc]
+        instances[name] = read_instance(path, changes)
     instances |= {spec: spec for spec in generate or []}
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     progress = Progress(console=Console(stderr=True), transient=True)

@@ -34,19 +34,23 @@ users:
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.trace import Trace
 
-__all__ = ["load", "load_trace", "save", "schema"]
+if TYPE_CHECKING:
+    from fairopt.formats.messages import Source
+
+__all__ = ["load", "load_trace", "save", "schema", "source_of"]
 
 DOCUMENTS = (".yaml", ".yml", ".json")
 
 
-def load(path: str | os.PathLike[str]) -> Instance:
+def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
     """Read an instance from a YAML or JSON file or from a folder of CSV tables.
 
     Parameters
@@ -54,31 +58,44 @@ def load(path: str | os.PathLike[str]) -> Instance:
     path : str or path
         ``*.yaml``, ``*.yml`` or ``*.json``, or a folder that holds ``servers.csv`` and ``users.csv``, and where
         users are in queues ``queues.csv``.
+    changes : mapping or sequence of str, optional
+        What is otherwise than in the file, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command
+        line (:mod:`fairopt.formats.changes`). The file stays as it is.
 
     Raises
     ------
     InvalidInstance
         The message has the file and line, the user or server, what is wrong, and what to do.
     """
-    path = Path(path)
+    from fairopt.formats import document, syntax
+
+    with syntax.without_collector():
+        return document.instance_from(source_of(Path(path), changes))
+
+
+def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> Source:
+    """Return the document that a file or folder holds, with changes."""
+    from fairopt.formats import syntax, tables
+    from fairopt.formats.changes import Changed
+
     if path.is_dir() and path.suffix.lower() not in DOCUMENTS:
-        from fairopt.formats import tables
-
-        return tables.read(path)
-    if path.suffix.lower() in DOCUMENTS:
-        from fairopt.formats import document, syntax
-
-        with syntax.without_collector():
-            return document.instance_from(syntax.read(path))
-    if path.exists() or path.suffix:
+        source = tables.folder_source(path)
+    elif path.suffix.lower() in DOCUMENTS:
+        source = syntax.read(path)
+    elif path.exists() or path.suffix:
         _refuse(path, "read")
-    raise InvalidInstance(f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables")
+    else:
+        raise InvalidInstance(
+            f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables"
+        )
+    return Changed(source, changes) if changes else source
 
 
 def load_trace(
     path: str | os.PathLike[str],
     *,
     cluster: Instance | str | os.PathLike[str] | None = None,
+    changes: Mapping[str, Any] | Sequence[str] = (),
     events: str | os.PathLike[str] | None = None,
     lenient: bool = False,
 ) -> Trace:
@@ -89,6 +106,8 @@ def load_trace(
     path : str or path
     cluster : Instance, or the path of one, optional
         Needed if jobs say where they may run: the servers for the column ``servers``, the path of the file for ``requires``.
+    changes : mapping or sequence of str, optional
+        What is otherwise than in that file, as for `load`.
     events : str or path, optional
         A table of users that join or leave and of servers that are added or removed.
     lenient : bool
@@ -102,8 +121,8 @@ def load_trace(
     from fairopt.formats import traces
 
     file = None if cluster is None or isinstance(cluster, Instance) else Path(cluster)
-    servers = load(file) if file is not None else cluster if isinstance(cluster, Instance) else None
-    attributes = None if file is None else traces.server_attributes(file)
+    servers = load(file, changes=changes) if file is not None else cluster if isinstance(cluster, Instance) else None
+    attributes = None if file is None else traces.server_attributes(source_of(file, changes))
     return traces.read(Path(path), servers, attributes, None if events is None else Path(events), lenient=lenient)
 
 

@@ -35,6 +35,7 @@ import numpy as np
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
+from fairopt.formats.messages import Source
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
@@ -155,11 +156,9 @@ def read(
     )
 
 
-def server_attributes(path: Path) -> list[dict[str, Value]]:
-    """Return the attributes of each server row of a valid instance file."""
-    from fairopt.formats import syntax, tables
-
-    data: Any = (tables.folder_source(path) if path.is_dir() else syntax.read(path)).data
+def server_attributes(source: Source) -> list[dict[str, Value]]:
+    """Return the attributes of each server row of a valid document."""
+    data: Any = source.data
     return [dict(server.get("attributes") or {}) for server in data["servers"]]
 
 

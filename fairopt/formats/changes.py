@@ -1,0 +1,338 @@
+"""Changes to what a file says, by the names in it: what if there were two more servers of a kind, or another weight?
+
+=========================================  ========================================================================================
+``users.vision.weight=3``                  a value; it is written as in a YAML file
+``servers.new.count+=2``                   a number more; ``-=`` a number less, ``*=`` so many times as much
+``queues.research.guarantee.gpu=8``        an entry of a mapping
+``queues.vision.quotas.model = A100.limit.gpu=8``    a quota goes by its name, by what ``on`` says, or by its number: 1, 2, ...
+``users.vision.tasks=``                    nothing: the key is left out, and its default holds
+``servers.big={capacity: {gpu: 8}}``       a new entry, or another one in the place of the present one
+``users.vision=``                          the entry is left out
+=========================================  ========================================================================================
+
+Names may hold dots and signs: the longest name of the file that fits is meant. What comes out is read through the schema of files, with
+the same checks, and a message names the change that it is about.
+
+>>> from fairopt.formats.document import instance_from
+>>> from fairopt.formats.syntax import Parsed
+>>> lab = Parsed("lab.yaml", "servers: [{name: new, capacity: {gpu: 8}}]\\nusers: [{name: vision, demand: {gpu: 1}}]")
+>>> instance_from(Changed(lab, ["servers.new.count+=2", "users.vision.weight=3"]))
+Instance(1 user, 3 servers in 1 row, 1 resource: 24 gpu)
+>>> instance_from(Changed(lab, ["servers.new.count=-1"]))
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: lab.yaml with servers.new.count=-1: server "new", count: expected a number >= 0, found -1
+>>> Changed(lab, ["servers.nwe.count=2"])
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: lab.yaml with servers.nwe.count=2: there is no server "nwe" (did you mean "new"?)
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from pydantic import BaseModel
+
+from fairopt.errors import InvalidInstance
+from fairopt.formats.entries import ENTRIES, Document, Quota
+from fairopt.formats.messages import Path, Source
+from fairopt.formats.syntax import Parsed
+from fairopt.wording import brief, did_you_mean, found, joined
+
+__all__ = ["Changed", "Changes"]
+
+Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
+"""``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
+
+_OPERATORS: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_MAPPINGS = ("capacity", "attributes", "demand", "rates", "guarantee", "limit", "lending_limit", "weight")
+_OF_RESOURCES = ("capacity", "demand", "guarantee", "limit", "lending_limit", "weight")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change as it is written, and what it says."""
+
+    text: str
+    path: tuple[str, ...]  # by names: ("users", "vision", "weight")
+    sign: str  # "", "+", "-" or "*"
+    value: object  # None: nothing
+
+
+class Changed:
+    """A document with changes, made in their order.
+
+    Parameters
+    ----------
+    source : Source
+    changes : mapping of paths to values, or sequence of str
+
+    Raises
+    ------
+    InvalidInstance
+        If a path leads to nothing. What the values may be, the schema says when the document is read.
+    """
+
+    def __init__(self, source: Source, changes: Changes) -> None:
+        self._source = source
+        self.data: Any = dict(source.data) if isinstance(source.data, dict) else {}
+        self._origin: dict[str, list[int | None]] = {}
+        for kind in ENTRIES:
+            entries = self.data.get(kind, [])
+            if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+                return  # reading the document says what is wrong with it
+            if entries or kind in self.data:
+                self.data[kind] = [*entries]
+            self._origin[kind] = [*range(len(entries))]
+        self._changes: list[_Change] = []
+        given = (
+            changes.items()
+            if isinstance(changes, Mapping)
+            else ((text, ...) for text in ([changes] if isinstance(changes, str) else changes))
+        )
+        for text, value in given:
+            change = self._parsed(text, value)
+            self._changes.append(change)
+            self._apply(change)
+
+    def place(self, path: Path) -> str:
+        """Return the file and the change that a part of the document is from, or else its line."""
+        kind = path[0] if path else ""
+        names = _names(self.data, path)
+        for change in reversed(self._changes):
+            length = min(len(names), len(change.path))
+            if length and names[:length] == change.path[:length]:
+                return f"{self._source.place(())} with {brief(change.text)}"
+        if len(path) > 1 and kind in self._origin:
+            origin = self._origin[kind][path[1]]
+            path = path[:1] if origin is None else (kind, origin, *path[2:])
+        return f"{self._source.place(path)} with {joined([brief(change.text) for change in self._changes], 3)}"
+
+    def literal(self, path: Path) -> str | None:
+        """Return a scalar as it was written, where it is not changed."""
+        return None
+
+    # Reading a change -------------------------------------------------------------------------------------------------------------
+
+    def _parsed(self, text: str, value: object) -> _Change:
+        """Return what a change says; the value, where it is not given (...), is read from the text."""
+        shown = text if value is ... else f"{text}={value}"
+        refuse = _Refusal(f"{self._source.place(())} with {brief(shown)}")
+        rest = text if value is ... else f"{text}="
+        if "=" not in rest:
+            refuse("a change is PATH=VALUE, such as users.vision.weight=3, servers.new.count+=2 or users.vision.tasks= (nothing)")
+        kind, rest = _first(rest, Document.model_fields)
+        if kind not in Document.model_fields:
+            refuse.unknown("key", kind, Document.model_fields)
+        path = [kind]
+        if kind in ENTRIES:
+            if not rest.startswith("."):
+                refuse(f"say which of the {kind}, and what of it, such as {kind}.{_example(self.data, kind)}")
+            rest = self._in_list(refuse, rest[1:], path)
+        sign = rest[0] if rest[:1] in _OPERATORS else ""
+        if not _ends(rest):
+            refuse(f"{path[-1]} is a single value; write {'.'.join(path)}=VALUE")
+        written = rest[len(sign) + 1 :]
+        plain = value if value is not ... else _value(refuse, written)
+        if sign and (isinstance(plain, bool) or not isinstance(plain, int | float)):
+            refuse(f"{sign}= needs a number, found {found(plain)}")
+        return _Change(shown, tuple(path), sign, plain)
+
+    def _in_list(self, refuse: _Refusal, rest: str, path: list[str]) -> str:
+        """Add a name and the keys of its entry to the path, and return the rest of the text."""
+        kind = path[0]
+        entries = {str(each.get("name")): each for each in self.data.get(kind) or []}
+        name, rest = _first(rest, entries)
+        if name not in entries and not _ends(rest):
+            refuse.unknown(kind[:-1], name, entries)
+        path.append(name)
+        return self._in_entry(refuse, rest[1:], path, entries[name], ENTRIES[kind]) if rest.startswith(".") else rest
+
+    def _in_entry(self, refuse: _Refusal, rest: str, path: list[str], entry: object, model: type[BaseModel]) -> str:
+        """Add the keys of an entry to the path, and return the rest of the text."""
+        known = [key for key in model.model_fields if key != "name"]
+        key, rest = _first(rest, known)
+        if key == "name":
+            refuse("names stay as they are here; rename it in the file")
+        if key not in known:
+            refuse.unknown("key", key, known)
+        path.append(key)
+        present = entry.get(key) if isinstance(entry, dict) else None
+        if not rest.startswith("."):
+            return rest
+        if key == "quotas":
+            quotas = present if isinstance(present, list) else []
+            labels = _of_quotas(quotas)
+            label, rest = _first(rest[1:], [*labels, *(str(j + 1) for j in range(len(labels)))])
+            if label not in labels and label.isdecimal() and 0 < int(label) <= len(labels):
+                label = labels[int(label) - 1]
+            if label not in labels:
+                refuse.unknown("quota", label, labels)
+            path.append(label)
+            return self._in_entry(refuse, rest[1:], path, quotas[labels.index(label)], Quota) if rest.startswith(".") else rest
+        if key not in _MAPPINGS or (path[0] == "users" and key == "guarantee") or isinstance(present, int | float):
+            return rest
+        labels = (
+            self._resources()
+            if key in _OF_RESOURCES
+            else [str(each.get("name")) for each in self.data["servers"]]
+            if key == "rates"
+            else []
+        )
+        label, rest = _first(rest[1:], [*labels, *(present or {})], dots=True)
+        path.append(label)
+        return rest
+
+    def _resources(self) -> list[str]:
+        listed = self.data.get("resources")
+        return (
+            listed
+            if isinstance(listed, list)
+            else [*dict.fromkeys(r for each in self.data.get("servers", []) for r in each.get("capacity", ()))]
+        )
+
+    # Making it --------------------------------------------------------------------------------------------------------------------
+
+    def _apply(self, change: _Change) -> None:
+        """Make a change in a copy of what it touches."""
+        refuse = _Refusal(f"{self._source.place(())} with {brief(change.text)}")
+        kind, *rest = change.path
+        if kind not in ENTRIES:
+            _put(refuse, self.data, kind, Document, change)
+            return
+        entries: list[Any] = self.data.setdefault(kind, [])
+        place = next((j for j, each in enumerate(entries) if each.get("name") == rest[0]), None)
+        if len(rest) == 1:
+            self._put_entry(refuse, kind, place, change)
+            return
+        assert place is not None  # _parsed has refused the others
+        entry = entries[place] = dict(entries[place])
+        model = ENTRIES[kind]
+        if rest[1] == "quotas" and len(rest) > 2:
+            labels = _of_quotas(entry["quotas"])
+            entry["quotas"] = [*entry["quotas"]]
+            j = labels.index(rest[2])
+            if len(rest) == 3:
+                if change.sign or change.value is not None:
+                    refuse("say what of the quota, such as limit.gpu=8; nothing after = leaves it out")
+                del entry["quotas"][j]
+                return
+            entry["quotas"][j] = entry = dict(entry["quotas"][j])
+            model, rest = Quota, rest[2:]
+        key = rest[1]
+        if len(rest) == 2:
+            _put(refuse, entry, key, model, change)
+        else:
+            inner = entry[key] = dict(entry.get(key) or {})
+            _put(refuse, inner, rest[2], None, change, math.inf if key == "limit" else 0.0)
+
+    def _put_entry(self, refuse: _Refusal, kind: str, place: int | None, change: _Change) -> None:
+        """Add, replace or leave out an entry."""
+        entries, origin, name = self.data[kind], self._origin[kind], change.path[1]
+        if change.value is None:
+            if place is None:
+                refuse.unknown(kind[:-1], name, [str(each.get("name")) for each in entries])
+            del entries[place], origin[place]
+        elif not isinstance(change.value, Mapping) or change.sign:
+            refuse(f"say what of the {kind[:-1]}, such as {kind}.{_example(self.data, kind)}, or give the whole entry: {{...}}")
+        elif place is None:
+            entries.append({"name": name, **change.value})
+            origin.append(None)
+        else:
+            entries[place] = {"name": name, **change.value}
+
+
+class _Refusal:
+    """Raises what is wrong with a change."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def __call__(self, message: str) -> NoReturn:
+        raise InvalidInstance(f"{self.where}: {message}")
+
+    def unknown(self, kind: str, name: str, known: Iterable[str]) -> NoReturn:
+        """Refuse a name that is not there."""
+        known = [brief(each) for each in known]
+        there = f"; the {kind}s are {joined(known, 12)}" if known else f"; there are no {kind}s"
+        self(f'there is no {kind} "{brief(name)}"{did_you_mean(name, known) or there}')
+
+
+def _first(text: str, known: Collection[str], *, dots: bool = False) -> tuple[str, str]:
+    """Return the first name of a path and the rest: the longest known name that fits, or else as far as the next dot or sign.
+
+    >>> _first("gpu-1 +3.count=4", ["gpu-1", "gpu-1 +3"])
+    ('gpu-1 +3', '.count=4')
+    >>> _first("nwe.count+=4", ["new"]), _first("count+=4", [])
+    (('nwe', '.count+=4'), ('count', '+=4'))
+    """
+    fitting = [name for name in known if text.startswith(name) and (text[len(name) :].startswith(".") or _ends(text[len(name) :]))]
+    if fitting:
+        name = max(fitting, key=len)
+        return name, text[len(name) :]
+    end = text.index("=")
+    end -= text[end - 1 : end] in _OPERATORS
+    dot = text.find(".", 0, end)
+    end = end if dot < 0 or dots else dot
+    return text[:end], text[end:]
+
+
+def _ends(rest: str) -> bool:
+    """Return whether a path is at its end: what follows is = or += and the like."""
+    return rest[:1] == "=" or (rest[:1] in _OPERATORS and rest[1:2] == "=")
+
+
+def _value(refuse: _Refusal, text: str) -> object:
+    """Return what the text of a value means, by the rules of YAML; what YAML cannot read is text."""
+    if not text.strip():
+        return None
+    try:
+        parsed: Any = Parsed("", f"value: {text}\n").data
+        return parsed["value"]
+    except InvalidInstance as error:
+        if text.lstrip()[:1] in "{[":
+            refuse(str(error).partition(": ")[2])
+        return text
+
+
+def _put(refuse: _Refusal, mapping: dict[str, Any], key: str, model: type[BaseModel] | None, change: _Change, missing: float = 0.0) -> None:
+    """Write a value, or none; with a sign, calculate it from the present one or its default."""
+    if change.sign:
+        default = missing if model is None else model.model_fields[key].default
+        present = mapping.get(key, default)
+        if isinstance(present, bool) or not isinstance(present, int | float):
+            refuse(f"{change.sign}= needs a number to begin with, and {key} is {found(present)}")
+        mapping[key] = _OPERATORS[change.sign](present, change.value)  # type: ignore[arg-type]  # a number: _parsed has checked it
+    elif change.value is None:
+        mapping.pop(key, None)
+    else:
+        mapping[key] = change.value
+
+
+def _of_quotas(quotas: Sequence[Any]) -> list[str]:
+    """Return what quotas are called: by their names, or by the servers that they are on."""
+    return [str(each.get("name") or each.get("on") or "|".join(map(str, each.get("servers") or []))).strip() for each in quotas]
+
+
+def _names(data: Any, path: Path) -> tuple[str, ...]:
+    """Return a path by names: ("users", 3, "weight") as ("users", "vision", "weight")."""
+    names: list[str] = []
+    for step in path:
+        try:
+            labels = _of_quotas(data) if names[-1:] == ["quotas"] and isinstance(data, list) else None
+            data = data[step]
+        except (LookupError, TypeError):
+            data = labels = None
+        if isinstance(step, int):
+            step = labels[step] if labels else data["name"] if isinstance(data, dict) and "name" in data else step
+        names.append(str(step))
+    return tuple(names)
+
+
+def _example(data: Any, kind: str) -> str:
+    """Return an example of a change to an entry of this kind."""
+    name = next((each["name"] for each in data.get(kind) or [] if "name" in each), "NAME")
+    return f"{brief(str(name))}.{'count=4' if kind == 'servers' else 'weight=3'}"

@@ -1,0 +1,132 @@
+"""Values given by label: ``instance.replace(weights={"vision": 3}, counts={"new": 6})``; the others stay as they are.
+
+>>> changed_rows("weights", {"vision": 3}, np.ones(2), ("vision", "language"), "user")
+array([3., 1.])
+>>> changed_rows("weights", {"visoin": 3}, np.ones(2), ("vision", "language"), "user")
+Traceback (most recent call last):
+fairopt.errors.InvalidInstance: weights: there is no user "visoin" (did you mean "vision"?)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.queues import Queue
+from fairopt.validation import BoolArray, FloatArray
+from fairopt.wording import did_you_mean, joined, written
+
+__all__ = ["changed_places", "changed_queues", "changed_rows"]
+
+
+def changed_rows(
+    what: str,
+    given: Mapping[str, Any],
+    present: FloatArray | BoolArray,
+    rows: Sequence[str],
+    kind: str,
+    columns: Sequence[str] = (),
+    of_columns: str = "",
+) -> FloatArray | BoolArray:
+    """Return a copy of an array with the values of some rows changed.
+
+    A value is a number; of a matrix, it is a mapping from labels of columns to numbers, one number for all columns, or a list. Of
+    eligibility, a list of labels means these servers alone.
+
+    Raises
+    ------
+    InvalidInstance
+        If a label is not there, or a value is not a number.
+    """
+    values: Any = np.array(present)
+    for label, value in given.items():
+        row = _position(what, label, rows, kind)
+        if values.ndim == 1:
+            values[row] = _number(f'{what} of "{label}"', value, values)
+        elif isinstance(value, Mapping):
+            for column, part in value.items():
+                position = _position(f'{what} of "{label}"', column, columns, of_columns)
+                values[row, position] = _number(f'{what} of "{label}", "{column}"', part, values)
+        elif values.dtype == bool and _are_labels(value):
+            values[row] = False
+            values[row, [_position(f'{what} of "{label}"', column, columns, of_columns) for column in value]] = True
+        elif np.ndim(value) == 1:
+            if len(value) != len(columns):
+                raise InvalidInstance(f'{what} of "{label}": {len(value)} values for {len(columns)} {of_columns}s; give them by label')
+            values[row] = [_number(f'{what} of "{label}"', each, values) for each in value]
+        else:
+            values[row] = _number(f'{what} of "{label}"', value, values)
+    return values
+
+
+def changed_places(given: Mapping[str, str | None], present: Sequence[str | None], users: Sequence[str]) -> list[str | None]:
+    """Return the queues that users are in, some of them changed.
+
+    >>> changed_places({"ines": None}, ["vision", "interns"], ["alice", "ines"])
+    ['vision', None]
+    """
+    places = list(present)
+    for user, queue in given.items():
+        places[_position("queue_of", user, users, "user")] = queue
+    return places
+
+
+def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Queue]:
+    """Return queues with some of them changed: by a mapping of arguments of `Queue`, in which amounts are changed by resource.
+
+    An amount of None, or a queue of None, is left out; a queue that is not there yet is added.
+
+    >>> changed_queues({"lab": {"weight": 2, "guarantee": {"gpu": 8}}}, [Queue("lab", guarantee={"gpu": 4, "cpu": 1})])[0].to_dict()
+    {'name': 'lab', 'weight': 2.0, 'guarantee': {'gpu': 8.0, 'cpu': 1.0}}
+    """
+    queues = {queue.name: queue for queue in present}
+    for name, change in given.items():
+        if isinstance(change, Queue):
+            queues[name] = change
+            continue
+        _position("queues", name, list(queues), "queue")
+        if change is None:
+            del queues[name]
+            continue
+        if not isinstance(change, Mapping):
+            raise InvalidInstance(
+                f'queues: "{name}" is {written(change)}; give a mapping such as {{"weight": 2}}, a fairopt.Queue, or None'
+            )
+        now = queues[name]
+        arguments = {word: getattr(now, word) for word in ("parent", "weight", "guarantee", "limit", "lending_limit", "tier", "quotas")}
+        for word, value in change.items():
+            if word not in arguments:
+                raise InvalidInstance(
+                    f'queues: "{name}" has no "{word}"{did_you_mean(word, arguments) or f"; it has {joined(list(arguments))}"}'
+                )
+            if word in ("guarantee", "limit", "lending_limit") and isinstance(value, Mapping):
+                value = {resource: amount for resource, amount in {**arguments[word], **value}.items() if amount is not None}
+            arguments[word] = value
+        queues[name] = Queue(name, **arguments)
+    return list(queues.values())
+
+
+def _are_labels(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value)
+
+
+def _position(what: str, label: object, labels: Sequence[str], kind: str) -> int:
+    try:
+        return labels.index(label)
+    except ValueError:
+        hint = did_you_mean(label, labels) if isinstance(label, str) else ""
+        there = f"; the {kind}s are {joined(labels, 8)}" if labels else f"; there are no {kind}s"
+        raise InvalidInstance(f'{what}: there is no {kind} "{label}"{hint or there}') from None
+
+
+def _number(what: str, value: object, values: FloatArray | BoolArray) -> Any:
+    if values.dtype == bool:
+        if isinstance(value, bool | np.bool_):
+            return value
+        raise InvalidInstance(f"{what} is {written(value)}; give True or False")
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return value
+    raise InvalidInstance(f"{what} is {written(value)}; give a number")

@@ -1,0 +1,61 @@
+"""`--set`, on every command that reads instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from support.command_line import EXAMPLES, flat, run
+
+import fairopt as fo
+from fairopt.cli import app
+
+LAB = EXAMPLES / "gpu-lab"
+MORE = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
+READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "arrivals", "study")
+
+
+def commands() -> dict[str, Any]:
+    """Return every command by its full name."""
+    group: Any = typer.main.get_command(app)
+    found = dict(group.commands)
+    for name in ("import", "export"):
+        found |= {f"{name} {inner}": command for inner, command in found.pop(name).commands.items()}
+    return found
+
+
+def test_every_command_that_reads_instances_has_the_option() -> None:
+    """And no other: the names of their arguments say that they read one."""
+    having = {name for name, command in commands().items() if any("--set" in parameter.opts for parameter in command.params)}
+    assert having == {*READ, *(name for name in commands() if name.startswith("export "))}
+    reading = {name for name, command in commands().items() if {"file", "cluster"} & {parameter.name for parameter in command.params}}
+    assert reading <= having
+
+
+def test_the_answer_is_that_of_the_changed_instance() -> None:
+    """Two more servers and another weight."""
+    changed = fo.load(LAB).replace(counts={"dgx": 4}, weights={"vision": 4})
+    printed = json.loads(run("solve", LAB, *MORE, "--json").stdout)
+    expected = fo.solve(changed, "drfh").tasks_per_user
+    assert [user["tasks"] for user in printed["users"]] == pytest.approx(expected, rel=1e-12)
+    assert expected[1] > 1.2 * fo.solve(fo.load(LAB), "drfh").tasks_per_user[1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *((name, LAB) for name in READ if name != "simulate"),
+        ("simulate", LAB / "jobs.csv", "--cluster", LAB),
+        *(("export", kind, LAB) for kind in ("slurm", "kueue", "volcano", "kai", "yunikorn", "yarn", "resourcequota")),
+    ],
+)
+def test_a_wrong_change_is_bad_input(command: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command makes the change before anything else: exit status 2, and what was meant."""
+    monkeypatch.chdir(tmp_path)
+    needed = {"explain": ("--user", "vision"), "arrivals": ("--resource", "gpu")}.get(command[0], ())
+    message = flat(run(*command, *needed, "--set", "users.visoin.weight=4", status=2).stderr)
+    assert message == f'error: {LAB} with users.visoin.weight=4: there is no user "visoin" (did you mean "vision"?)'
+    assert list(tmp_path.iterdir()) == []

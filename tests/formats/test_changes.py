@@ -1,0 +1,135 @@
+"""Changes to a file by names: `--set servers.new.count=4`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fairopt as fo
+
+QUEUES = "examples/research-queues.yaml"
+LAB = "examples/gpu-lab"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def refusal(*changes: str, file: str = QUEUES) -> str:
+    """Return the message of changes that cannot be made."""
+    with pytest.raises(fo.InvalidInstance) as refused:
+        fo.load(file, changes=changes)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("file", [QUEUES, "yaml", "json", "folder"])
+def test_a_change_is_the_same_in_every_format(file: str, tmp_path: Path) -> None:
+    """Servers, users, queues: the numbers that are named, and no others."""
+    base = fo.load(QUEUES)
+    path = Path(file)
+    if file != QUEUES:
+        path = tmp_path / ("folder" if file == "folder" else f"lab.{file}")
+        fo.save(base, path)
+    changed = fo.load(
+        path, changes=["servers.new.count+=2", "users.bob.weight=3", "queues.research.guarantee.gpu=8", "users.dan.demand.cpu*=2"]
+    )
+    expected = base.replace(
+        counts={"new": 6}, weights={"bob": 3}, queues={"research": {"guarantee": {"gpu": 8}}}, demands={"dan": {"cpu": 32}}
+    )
+    assert changed == expected
+
+
+def test_values_of_python() -> None:
+    """A mapping of paths to values."""
+    changed = fo.load(QUEUES, changes={"users.bob.weight": 3, "users.alice.requires": "model = V100", "users.ines.tasks": None})
+    by_text = fo.load(QUEUES, changes=["users.bob.weight=3", "users.alice.requires=model = V100", "users.ines.tasks="])
+    assert changed == by_text
+    assert changed.eligibility[changed.index("alice")].tolist() == [False, True]
+    assert changed.tasks[changed.index("ines")] == float("inf")
+
+
+def test_entries_come_and_go() -> None:
+    """A server, a user and a quota; places of those after it are still known."""
+    changed = fo.load(
+        QUEUES, changes=["servers.big={capacity: {gpu: 8, cpu: 64, memory: 512}, count: 2}", "users.alice=", "queues.vision.quotas.1="]
+    )
+    assert changed.servers == ("new", "old", "big")
+    assert changed.counts.tolist() == [4, 6, 2]
+    assert changed.users[0] == "bob"
+    assert not any(queue.quotas for queue in changed.queues)
+    line = next(number for number, text in enumerate(Path(QUEUES).read_text().splitlines(), 1) if "name: visitor" in text)
+    message = refusal("users.alice=", "queues.guests=")
+    assert message.startswith(f"{QUEUES}, line {line} with users.alice= and queues.guests=: ")
+    assert message.endswith(
+        'user "visitor", queue: there is no queue "guests"; the queues are research, vision, interns, language '
+        "and teaching; leave it out for the root"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("servers.nwe.count=2", 'there is no server "nwe" (did you mean "new"?)'),
+        ("users.zzz.weight=2", 'there is no user "zzz"; the users are alice, bob, ines, carol, dan, course-1, course-2 and visitor'),
+        ("server.new.count=2", 'there is no key "server" (did you mean "servers"?)'),
+        ("servers.new.cuont=2", 'there is no key "cuont" (did you mean "count"?)'),
+        ("users.alice.demand.gup=2", 'user "alice", demand, gup: there is no resource "gup" (did you mean "gpu"?)'),
+        ("users.alice.weight=-1", 'user "alice", weight: expected a number >= 0, found -1'),
+        ("servers.new.count=1.5", 'server "new", count: expected a whole number >= 0, found 1.5'),
+        (
+            "queues.teaching.limit.gpu=2",
+            'queue "teaching", limit, gpu: the limit of gpu is 2, less than its guarantee of 8; raise or lower one',
+        ),
+        ("queues.vision.quotas.2.limit.gpu=8", 'there is no quota "2"; the quotas are model = A100'),
+        ("servers.new=2", "say what of the server, such as servers.new.count=4, or give the whole entry: {...}"),
+        ("servers=2", "say which of the servers, and what of it, such as servers.new.count=4"),
+        ("servers.new.count.x=2", "count is a single value; write servers.new.count=VALUE"),
+        ("users.alice.weight+=x", '+= needs a number, found the text "x"'),
+        ("servers.new.capacity*=2", "*= needs a number to begin with, and capacity is a mapping"),
+        ("users.alice.name=bob", "names stay as they are here; rename it in the file"),
+    ],
+)
+def test_messages_name_the_change_and_what_is_allowed(change: str, message: str) -> None:
+    """The checks are those of the file."""
+    assert refusal(change) == f"{QUEUES} with {change}: {message}"
+
+
+def test_a_change_without_a_value() -> None:
+    """No sign at all."""
+    assert "a change is PATH=VALUE" in refusal("servers.new")
+
+
+def test_names_with_dots_and_signs(tmp_path: Path) -> None:
+    """The longest name that fits is meant."""
+    names = ["node", "node.rack", "a=b", "gpu-1 +3"]
+    base = fo.Instance([[4]] * 4, [[1]], servers=names, resources=["nvidia.com/gpu"], users=["x.weight"])
+    path = tmp_path / "lab.yaml"
+    fo.save(base, path)
+    for name in names:
+        assert fo.load(path, changes=[f"servers.{name}.count+=1"]) == base.replace(counts={name: 2})
+    assert fo.load(path, changes=["users.x.weight.demand.nvidia.com/gpu=2"]) == base.replace(demands=[[2]])
+
+
+def test_attributes_of_a_table_are_numbers_too() -> None:
+    """Tables hold text; a change may be a number."""
+    at_home = fo.load(LAB, changes={"servers.desktop.attributes.gpu_memory": 12})
+    by_text = fo.load(LAB, changes=["servers.desktop.attributes.gpu_memory=12"])
+    speech, desktop = at_home.index("speech"), at_home.servers.index("desktop")
+    assert at_home == by_text
+    assert fo.load(LAB).eligibility[speech, desktop]
+    assert not at_home.eligibility[speech, desktop]
+
+
+def test_the_cluster_of_a_trace_is_changed_too(tmp_path: Path) -> None:
+    """A job asks for what only a changed server has."""
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("user,submit_s,run_s,gpu,cpu,memory,requires\nvision,0,60,1,1,1,gpu_memory >= 96\n")
+    none = fo.load_trace(jobs, cluster=LAB)
+    some = fo.load_trace(jobs, cluster=LAB, changes=["servers.dgx.attributes.gpu_memory=141"])
+    assert none.eligibility is not None
+    assert some.eligibility is not None
+    assert none.eligibility.tolist() == [[False] * 6]
+    assert some.eligibility.tolist() == [[True] + [False] * 5]
