@@ -59,7 +59,8 @@ def changed_rows(
             values[row] = [_number(f'{what} of "{label}"', each, values) for each in value]
         else:
             values[row] = _number(f'{what} of "{label}"', value, values)
-    return values
+    result: FloatArray | BoolArray = values
+    return result
 
 
 def changed_places(given: Mapping[str, str | None], present: Sequence[str | None], users: Sequence[str]) -> list[str | None]:
