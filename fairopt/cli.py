@@ -10,29 +10,14 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 import fairopt as fo
-from fairopt.commands.arrival_curves import arrivals
-from fairopt.commands.auditing import audit
-from fairopt.commands.comparing import compare
-from fairopt.commands.console import say
-from fairopt.commands.explaining import explain
-from fairopt.commands.exporting import app as exports
-from fairopt.commands.frontiers import frontier
-from fairopt.commands.generating import generate
-from fairopt.commands.importing import app as imports
-from fairopt.commands.registries import notions, placements, schema, solvers
-from fairopt.commands.reporting import report
-from fairopt.commands.reproducing import reproduce
-from fairopt.commands.scheduling import schedule
-from fairopt.commands.simulating import simulate
-from fairopt.commands.solving import solve
-from fairopt.commands.studies import study
-from fairopt.commands.worst_cases import worst_case
 
 __all__ = ["app", "main"]
 
@@ -40,18 +25,22 @@ _INTERRUPTED = 130
 
 
 class _Commands(TyperGroup):
-    """Commands that turn an error into one message on stderr and an exit status."""
+    """Commands whose modules are imported when they run, and that turn an error into one message on stderr and an exit status."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, _load(name) if name and listed else listed, rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except fo.FairoptError as error:
-            say("error", str(error))
+            _say(str(error))
             raise typer.Exit(3 if isinstance(error, fo.NoSolution | fo.CertificateError) else 2) from None
         except BrokenPipeError:  # the reader of a pipe has closed it
             raise
         except OSError as error:
-            say("error", ": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+            _say(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
             raise typer.Exit(2) from None
 
 
@@ -93,39 +82,110 @@ def _start(
     pass
 
 
-_PANELS = {  # sections of the help; every command is in one
-    "Allocate": (
-        (solve, "solve examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg"),
-        (schedule, "schedule examples/kesidis.yaml --criterion psdsf --placement joint"),
-        (compare, "compare examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral"),
-    ),
-    "Understand": (
-        (audit, "audit examples/psdsf-figure-1.yaml --notion tsf"),
-        (explain, "explain examples/gpu-lab --user vision --notion psdsf --against language"),
-        (frontier, "frontier examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg"),
-        (report, "report examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html"),
-    ),
-    "Over time": (
-        (simulate, "simulate examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png"),
-        (arrivals, "arrivals gpus.yaml --resource gpu --cards gpu --plot ratio.svg"),
-    ),
-    "Research": (
-        (study, "study --generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5"),
-        (worst_case, "worst-case drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml"),
-        (reproduce, "reproduce bbf pdrf-tables --quick"),
-    ),
-    "Data": (
-        (generate, "generate constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml"),
-        (schema, "schema > cluster.schema.json"),
-    ),
-    "Choices": (
-        (notions, "notions --json"),
-        (solvers, "solvers"),
-        (placements, "placements"),
-    ),
+_PANELS = {  # sections of the help, and their commands: module, help in one line, example; a module is imported when its command runs
+    "Allocate": {
+        "solve": (
+            "solving",
+            "Solve for the exact fair allocation of FILE and prove it.",
+            "examples/psdsf-figure-1.yaml --notion tsf --plot tsf.svg",
+        ),
+        "schedule": (
+            "scheduling",
+            "Fill the servers of FILE with whole tasks, one at a time, as a scheduler does.",
+            "examples/kesidis.yaml --criterion psdsf --placement joint",
+        ),
+        "compare": (
+            "comparing",
+            "Compare exact allocations of FILE, schedules and your own allocations in one table.",
+            "examples/kesidis.yaml --notions drfh,psdsf --schedules drfh:best-fit,psdsf:joint --integral",
+        ),
+    },
+    "Understand": {
+        "audit": (
+            "auditing",
+            "Audit an allocation of FILE: which properties hold; if one fails, by how many tasks, with an example.",
+            "examples/psdsf-figure-1.yaml --notion tsf",
+        ),
+        "explain": (
+            "explaining",
+            "Explain what a user or a queue of FILE gets, what stops it, and what would give it more.",
+            "examples/gpu-lab --user vision --notion psdsf --against language",
+        ),
+        "frontier": (
+            "frontiers",
+            "Compute the exact trade-off of FILE between the total of tasks and the smallest share, and where each notion lies.",
+            "examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg",
+        ),
+        "report": (
+            "reporting",
+            "Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.",
+            "examples/gpu-lab --schedules drfh:best-fit --explain vision -o report.html",
+        ),
+    },
+    "Over time": {
+        "simulate": (
+            "simulating",
+            "Follow the jobs of a trace on a cluster over time, under a scheduler.",
+            "examples/gpu-lab/jobs.csv --cluster examples/gpu-lab --scheduler drfh:best-fit --plot day.png",
+        ),
+        "arrivals": (
+            "arrival_curves",
+            "Let the tasks of FILE arrive in random order, and measure how much of a resource each placement allocates.",
+            "gpus.yaml --resource gpu --cards gpu --plot ratio.svg",
+        ),
+    },
+    "Research": {
+        "study": (
+            "studies",
+            "Run notions and schedules on all instances with all seeds, and print means and standard errors.",
+            "--generate google:users=20:servers=50 --notions drfh,tsf --schedules drfh:best-fit,drfh:first-fit --seeds 5",
+        ),
+        "worst-case": (
+            "worst_cases",
+            "Search small instances for the one on which a schedule is worst, then shrink it.",
+            "drfh:first-fit --servers 2 --users 2 --tries 200 -o worst.yaml",
+        ),
+        "reproduce": ("reproducing", "Print published results beside our own.", "bbf pdrf-tables --quick"),
+    },
+    "Data": {
+        "generate": (
+            "generating",
+            "Draw a random instance and write it; without SPEC, list the generators.",
+            "constrained:of=google:users=50:rate=0.2 --seed 1 -o cluster.yaml",
+        ),
+        "schema": ("registries", "Print the JSON Schema of instance files, for editors and validators.", "> cluster.schema.json"),
+        "import": ("importing", "Make an instance from the exports of a real cluster.", ""),
+        "export": ("exporting", "Write an allocation as limits or quotas of a real scheduler. Nothing is run.", ""),
+    },
+    "Choices": {
+        "notions": ("registries", "List the notions of fairness: what each is, what is proved of it, and its source.", "--json"),
+        "solvers": ("registries", "List the engines: what each solves, and how to install a missing one.", ""),
+        "placements": ("registries", "List the placements of schedules, and the criteria that are not notions.", ""),
+    },
 }
+
+
+def _listed() -> None:
+    """Stand for a command in the list of commands, which needs its line of help alone."""
+
+
 for _panel, _commands in _PANELS.items():
-    for _command, _example in _commands:
-        app.command(epilog=f"Example: fairopt {_example}", rich_help_panel=_panel)(_command)
-app.add_typer(imports, name="import", rich_help_panel="Data")
-app.add_typer(exports, name="export", rich_help_panel="Data")
+    for _name, (_module, _help, _example) in _commands.items():
+        app.command(_name, help=_help, rich_help_panel=_panel)(_listed)
+
+
+def _load(name: str) -> Any:
+    """Return a command, of the function of its name or of the group of commands that its module has."""
+    module, _, example = next(commands[name] for commands in _PANELS.values() if name in commands)
+    there = import_module(f"fairopt.commands.{module}")
+    if hasattr(there, "app"):
+        return get_command(there.app)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, epilog=f"Example: fairopt {name} {example}".rstrip())(getattr(there, name.replace("-", "_")))
+    return get_command(alone)
+
+
+def _say(message: str) -> None:
+    from fairopt.commands.console import say  # needs rich
+
+    say("error", message)

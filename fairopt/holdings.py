@@ -29,6 +29,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
@@ -371,8 +372,6 @@ class Promises:
 
     def _most(self, node: int, servers: BoolArray, r: int) -> float:
         """Return the optimum of the linear program above; what the queue holds now where that has no point, as own tasks do not fit."""
-        from scipy.optimize import linprog  # slow to import
-
         instance, (users, rows) = self.instance, self.pairs
         below = self.tree.below[node]
         columns = np.flatnonzero(below[users])
@@ -391,7 +390,7 @@ class Promises:
         fixed = np.flatnonzero(below & ~self._claimants(node))
         keep = np.unique(mine)
         scale = np.maximum(limits.bounds, 1e-300)[of_these]
-        answer = linprog(
+        answer = scipy.optimize.linprog(
             -np.where(servers[rows[columns]], instance.demands[mine, r], 0.0),
             A_ub=sp.vstack([matrix[of_these] / scale[:, None], -own[keep], own[np.intersect1d(fixed, keep)]], format="csc"),
             b_ub=np.concatenate(

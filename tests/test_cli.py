@@ -9,11 +9,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from support.command_line import PAPER, flat, program, run
 
 import fairopt as fo
+from fairopt.cli import app
 from fairopt.formats import schema
 
 
@@ -35,6 +38,15 @@ def test_the_commands_are_listed_in_groups() -> None:
     assert "─ Commands ─" not in text
     for panel in ("Allocate", "Understand", "Over time", "Research", "Data", "Choices"):
         assert f"─ {panel} ─" in text
+
+
+def test_the_list_says_of_each_command_what_its_own_help_says() -> None:
+    """The list is written beforehand, so that it needs no command."""
+    group: Any = typer.main.get_command(app)
+    listed = {name: command.help for name, command in group.commands.items()}
+    own = {name: group.resolve_command(typer.Context(group), [name])[1].help for name in listed}
+    assert listed == {name: text.partition("\n\n")[0].replace("\n", " ") for name, text in own.items()}
+    assert len(listed) == 19
 
 
 def test_the_console_script_runs(tmp_path: Path) -> None:
@@ -88,6 +100,7 @@ def test_interrupt_is_status_130(many: Path) -> None:
 
 
 def test_importing_the_command_line_is_light() -> None:
-    """What draws, makes frames or solves is imported when it is needed."""
-    code = "import sys, fairopt.cli; print(sorted({'matplotlib', 'pandas', 'highspy', 'pydantic', 'yaml'} & set(sys.modules)))"
+    """What computes, solves, draws or makes frames is imported when it is needed: not for a version, the list of commands, a completion."""
+    heavy = {"numpy", "scipy", "matplotlib", "pandas", "highspy", "pydantic", "yaml"}
+    code = f"import sys, fairopt.cli; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -38,7 +38,8 @@ class Commands(SphinxDirective):
 def _leaves(prefix: str, group: Any) -> list[tuple[str, Any]]:
     """Return commands by their full name; a command may have commands of its own."""
     found: list[tuple[str, Any]] = []
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = group.resolve_command(typer.Context(group), [name])[1]
         full = f"{prefix} {name}".strip()
         found += _leaves(full, command) if hasattr(command, "commands") else [(full, command)]
     return found

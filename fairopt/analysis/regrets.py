@@ -64,7 +64,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.certificate.conditions import bottleneck_violation
@@ -381,4 +381,4 @@ def _power_mean(values: FloatArray, weights: FloatArray, order: float) -> float:
         return 0.0
     if order == 0:
         return float(np.exp((weights @ logs) / weights.sum()))
-    return float(np.exp((logsumexp(order * logs, b=weights) - np.log(weights.sum())) / order))
+    return float(np.exp((scipy.special.logsumexp(order * logs, b=weights) - np.log(weights.sum())) / order))

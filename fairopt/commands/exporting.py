@@ -20,7 +20,9 @@ from fairopt.wording import figure, joined, plural
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True)
+app = typer.Typer(
+    help="Write an allocation as limits or quotas of a real scheduler. Nothing is run.", no_args_is_help=True, add_completion=False
+)
 
 _ROWS = 20  # users that are shown
 

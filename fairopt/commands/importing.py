@@ -19,7 +19,7 @@ from fairopt.wording import figure, percent, plural
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True)
+app = typer.Typer(help="Make an instance from the exports of a real cluster.", no_args_is_help=True, add_completion=False)
 
 _ROWS = 20  # owners that are shown
 _LINES = 12  # reasons that are listed

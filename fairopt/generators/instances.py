@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from fairopt.errors import Unsupported
 from fairopt.generators import trees
@@ -129,7 +129,7 @@ def correlated(
     a, along = np.sqrt(1 - r), np.sqrt(max(1 + (resources - 1) * r, 0.0))
     normal = rng.standard_normal((users, resources))
     normal = a * normal + (along - a) / resources * normal.sum(axis=1, keepdims=True)
-    demands = size * (_DEMAND[0] + (_DEMAND[1] - _DEMAND[0]) * ndtr(normal))
+    demands = size * (_DEMAND[0] + (_DEMAND[1] - _DEMAND[0]) * scipy.special.ndtr(normal))
     return Instance(capacities, demands, weights=_weights(users, weights, rng))
 
 

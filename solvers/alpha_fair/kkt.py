@@ -17,9 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 import scipy.sparse as sp
-import scipy.sparse.linalg
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.solvers.alpha_fair.problem import AlphaFairProblem
@@ -126,9 +125,7 @@ def _sparse(
         return units, _factorised(regular.toarray())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly singular: the refinement and the step lengths see to that
-        factor = scipy.sparse.linalg.splu(
-            sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True}
-        )
+        factor = sp.linalg.splu(sp.csc_array(regular), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=1e-3, options={"SymmetricMode": True})
     return units, lambda right: np.asarray(factor.solve(right))
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from fairopt.instance import FloatArray
 from fairopt.solvers.structure.server_blocks import ServerBlocks

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
 
@@ -113,7 +112,7 @@ def _smallest(matrix: sp.csr_array, right: FloatArray) -> FloatArray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            factors = splu(system)
+            factors = sp.linalg.splu(system)
     except (RuntimeError, ValueError):  # exactly singular
         return None
     z = np.zeros(n)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import scipy.linalg
+import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray
@@ -91,7 +90,7 @@ class Faces:
         left = np.flatnonzero(there)
         number = scaled.n_users + scaled.n_servers
         edges = sp.coo_array((np.ones(left.size), (user[left], scaled.n_users + server[left])), shape=(number, number))
-        _, group = connected_components(edges, directed=False)
+        _, group = sp.csgraph.connected_components(edges, directed=False)
         return there & np.isin(group[user], group[: scaled.n_users][course.rising])
 
     def leave_out_some(self, course: Course) -> bool:

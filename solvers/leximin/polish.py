@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.program import Equalize, Leximin, Program, Solution, Stage
@@ -82,7 +81,7 @@ def polish(program: Program, solution: Solution, same: float = _SAME[0]) -> Solu
     H = H + sp.diags_array(_SINGULAR * diagonal)
     bordered: Any = sp.block_array([[H, B], [B.T, -sp.eye_array(t.size)]], format="csc")
     try:
-        system = splu(bordered)
+        system = sp.linalg.splu(bordered)
     except RuntimeError:  # singular
         return solution
     for _ in range(_ROUNDS):

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy
 
 from fairopt.analysis.measures import beyond_guarantees, envy_applies, with_what_others_hold
 from fairopt.analysis.properties.case import TANGLED, Case, capped
@@ -149,9 +150,7 @@ def _by_worth(case: Case, beyond: FloatArray) -> Iterator[tuple[int, FloatArray]
 
 def _best_within(possible: FloatArray, worth: FloatArray, tasks: float, part: FloatArray, parallelism: float) -> float:
     """Return the largest worth of at most ``possible`` tasks on each server, ``tasks`` in all; a task takes ``part`` of a server."""
-    from scipy.optimize import linprog  # slow to import
-
     in_all = [min(tasks, float(possible.sum())), parallelism]
     bounds = [(0.0, float(most)) for most in possible]
-    found: Any = linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=in_all, bounds=bounds)
+    found: Any = scipy.optimize.linprog(-worth, A_ub=np.vstack([np.ones(worth.size), part]), b_ub=in_all, bounds=bounds)
     return float(-found.fun)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
 from fairopt.aggregation import merge
@@ -102,8 +103,6 @@ def _most_gain(case: Case) -> FloatArray:
 
 def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     """Maximise sum of goal[n] V'[n] subject to V' >= V; return the tasks, (users, servers), or why there is no solution."""
-    from scipy.optimize import linprog
-
     apart = 2.0 * np.arange(case.instance.n_users)[:, None]  # merge servers but not users: each has its own V[n]
     data: FloatArray = np.asarray(apart if case.worth is None else apart + case.worth)
     merging = merge(case.instance.replace(weights=None), data)
@@ -115,7 +114,7 @@ def _improvement(case: Case, goal: FloatArray) -> FloatArray | str:
     reach = np.where(case.reach > 0, case.reach, 1.0)
     own = sp.csr_array((value / reach[users], (users, np.arange(users.size))), shape=(len(program.users), users.size))
     rows = limits.bounds > 0
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         -(goal[users] * value),
         A_ub=sp.vstack([limits.select(rows).matrix * unit / limits.bounds[rows, None], -own[case.members]], format="csc"),
         b_ub=np.concatenate([np.ones(int(rows.sum())), -(floors / reach)[case.members]]),

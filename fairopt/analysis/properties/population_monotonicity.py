@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from fairopt.aggregation import known_rates
 from fairopt.allocation import Allocation, Greedy
@@ -159,7 +158,7 @@ def _felt(case: Case) -> FloatArray:
     rows, columns = np.nonzero(instance.eligibility & case.part[:, None])
     size = instance.n_users + instance.n_servers
     graph = sp.csr_array((np.ones(rows.size), (rows, columns + instance.n_users)), shape=(size, size))
-    _, group = connected_components(graph, directed=False)
+    _, group = sp.csgraph.connected_components(graph, directed=False)
     local = case.exact and case.program is not None
     own: IntArray = group[: instance.n_users].astype(np.int64) if local else np.zeros(instance.n_users, int)
     others: FloatArray = np.bincount(own, weights=losing.astype(float), minlength=int(own.max()) + 1)[own] - losing.astype(float)

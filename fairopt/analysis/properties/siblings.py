@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
 from fairopt.analysis.properties.case import Case, capped
@@ -222,8 +223,6 @@ class Families:
 
     def _most(self, child: Child, bundle: FloatArray) -> float:
         """Return the optimum of the linear program, 0 where it has no feasible point."""
-        from scipy.optimize import linprog  # slow to import
-
         users, case, instance = child.users, self.case, self.instance
         which, rows = np.nonzero(instance.eligibility[users] & (instance.rates[users] > 0))
         mine = users[which]
@@ -261,7 +260,7 @@ class Families:
         size, limit = max(self.value(child), float(most_alone), _SAME), np.concatenate(bounds)
         matrix = sp.vstack(parts, format="csr")
         scale = np.divide(size, np.abs(limit), out=np.ones(limit.size), where=limit != 0)  # rows and columns near 1, whatever the units
-        found: Any = linprog(-worth, A_ub=sp.diags_array(scale) @ matrix, b_ub=limit * scale / size, method="highs")
+        found: Any = scipy.optimize.linprog(-worth, A_ub=sp.diags_array(scale) @ matrix, b_ub=limit * scale / size, method="highs")
         return max(size * float(-found.fun) - self.value(child), 0.0) if found.status == 0 else 0.0
 
     def _own(self, child: Child, users: BoolArray) -> bool:
