@@ -74,7 +74,10 @@ def slurm(
     ] = None,
     associations: Annotated[
         Path | None,
-        typer.Option(metavar="TXT", help="Table of sacctmgr -P show assoc: checks names, and lets undo restore the limits of now."),
+        typer.Option(
+            metavar="FILE",
+            help="sacctmgr -P show assoc, or slurmrestd's answer: checks names, and lets undo restore these limits.",
+        ),
     ] = None,
     resource: Resources = None,
     unit: Units = None,

@@ -83,8 +83,8 @@ def export_slurm(
     users : mapping, optional
         The user of Slurm of accounts of which the instance does not say who their users are.
     associations : path, optional
-        The table of ``sacctmgr -P show assoc``: accounts and users are checked against it, associations with a partition that exist
-        already are not added, and ``undo`` restores the limits that they have now.
+        The table of ``sacctmgr -P show assoc``, or slurmrestd's answer: accounts and users are checked against it, associations with a
+        partition that exist already are not added, and ``undo`` restores the limits that they have now.
     resources : mapping, optional
         TRES of resources; default: ``cpu``, ``mem``, and ``gres/NAME`` of all others.
     units : mapping, optional

@@ -1,14 +1,16 @@
-"""The associations of a Slurm cluster as they are now: the table of ``sacctmgr -P show assoc``."""
+"""The associations of a Slurm cluster as they are now: the table of ``sacctmgr -P show assoc``, or slurmrestd's answer."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
-from fairopt.imports.slurm_syntax import tres
+from fairopt.imports.slurm_exports import read_records
+from fairopt.imports.slurm_syntax import finite, tres, words
 from fairopt.wording import did_you_mean, joined
 
 __all__ = ["Associations", "read_associations"]
@@ -16,6 +18,7 @@ __all__ = ["Associations", "read_associations"]
 _COMMAND = "sacctmgr -P show assoc > associations.txt"
 _NEEDED = ("Account", "User", "Partition", "GrpTRES")
 _MOST = 5
+_Listed: TypeAlias = dict[tuple[str, str, str], dict[str, int]]  # account, user ("": of the account itself), partition ("": of all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class Associations:
     """Limits by account, user ("": of the account itself) and partition ("": of all)."""
 
     path: Path
-    listed: dict[tuple[str, str, str], dict[str, int]]
+    listed: _Listed
 
     def has(self, account: str, user: str, partition: str) -> bool:
         """Return whether there is such an association."""
@@ -55,19 +58,47 @@ class Associations:
 
 
 def read_associations(path: str | os.PathLike[str]) -> Associations:
-    """Read the table.
+    """Read the table, or the answer.
 
     Raises
     ------
     InvalidInstance
-        With the file and the line.
+        With the file, and the line or the field.
     """
     path = Path(path)
-    lines = read_text(path).splitlines()
+    text = read_text(path)
+    listed, clusters = _of_answer(path) if text.lstrip().startswith("{") else _of_table(path, text.splitlines())
+    if len(clusters) > 1:
+        raise InvalidInstance(
+            f"{path}: there are associations of the clusters {joined(sorted(clusters), _MOST)}; export one: "
+            "sacctmgr -P show assoc cluster=NAME > associations.txt"
+        )
+    return Associations(path, listed)
+
+
+def _of_answer(path: Path) -> tuple[_Listed, set[str]]:
+    """Return the limits by association, and the clusters that are named, from slurmrestd's answer."""
+    listed: _Listed = {}
+    clusters = set()
+    for part in read_records(path, "associations"):
+        if "DELETED" in words(part.get("flags")):
+            continue
+        clusters.add(part.get("cluster").text(""))
+        limits = {}
+        for each in part.get("max").get("tres").get("total").items():
+            kind, name = each["type"].text(), each.get("name").text("")
+            if each["count"].value != -1:  # no limit
+                limits[f"{kind}/{name}" if name else kind] = round(finite(each["count"]))
+        listed[part["account"].text(), part.get("user").text(""), part.get("partition").text("")] = limits
+    return listed, clusters
+
+
+def _of_table(path: Path, lines: list[str]) -> tuple[_Listed, set[str]]:
+    """Return the same from the table."""
     columns = lines[0].split("|") if lines else []
     if missing := [name for name in _NEEDED if name not in columns]:
         raise InvalidInstance(f"{path}, line 1: there is no column {missing[0]}; export the associations again: {_COMMAND}")
-    listed: dict[tuple[str, str, str], dict[str, int]] = {}
+    listed: _Listed = {}
     clusters = set()
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
@@ -82,9 +113,4 @@ def read_associations(path: str | os.PathLike[str]) -> Associations:
         except ValueError as error:
             raise InvalidInstance(f"{path}, line {number}, column GrpTRES: {error}") from None
         listed[row["Account"].strip(), row["User"], row["Partition"]] = limits
-    if len(clusters) > 1:
-        raise InvalidInstance(
-            f"{path}: there are associations of the clusters {joined(sorted(clusters), _MOST)}; export one: "
-            "sacctmgr -P show assoc cluster=NAME > associations.txt"
-        )
-    return Associations(path, listed)
+    return listed, clusters

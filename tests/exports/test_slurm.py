@@ -127,19 +127,37 @@ def test_an_association_for_one_partition_is_limited_as_what_it_is() -> None:
     assert [words[5:] for words in commands(undo) if words[2] == "delete"] == [["name=ann", "account=chem", "partition=cpu"]]
 
 
-def test_undo_restores_the_limits_of_the_table(tmp_path: Path) -> None:
-    """Limits that were there come back, associations that were there stay, and what was added goes."""
+@pytest.mark.parametrize("answer", [False, True])
+def test_undo_restores_the_limits_of_the_associations(answer: bool, tmp_path: Path) -> None:
+    """Limits that were there come back, associations that were there stay, and what was added goes; from the table or from the answer."""
     slurm = Sacctmgr(ASSOCIATIONS)
     slurm.limits["optics", "", ""] = {"cpu": 12.0, "mem": 1000.0}
     slurm.limits["optics", "ada", "cpu"] = {"cpu": 3.0}
     before = copy.deepcopy(slurm.limits)
-    table = slurm.to_table(tmp_path / "associations.txt")
-    found = fo.export_slurm(fo.solve(imported(), "drfh"), level="account-partition", associations=table, partitions={"cn1 +1": "cpu"})
+    now = slurm.to_json(tmp_path / "associations.json") if answer else slurm.to_table(tmp_path / "associations.txt")
+    found = fo.export_slurm(fo.solve(imported(), "drfh"), level="account-partition", associations=now, partitions={"cn1 +1": "cpu"})
     assert not any(words[2:4] == ["add", "user"] and "name=ada" in words and "partition=cpu" in words for words in commands(found.text))
     slurm.run(found.files["limits"])
     assert slurm.limits != before
     slurm.run(found.files["undo"])
     assert slurm.limits == before
+
+
+def test_limits_follow_demand_with_the_associations_of_before(tmp_path: Path) -> None:
+    """Limits that an earlier round wrote count as limits of the cluster, unless every round takes the associations of before."""
+    slurm = Sacctmgr(ASSOCIATIONS)
+    first = slurm.to_json(tmp_path / "before.json")
+    limits = {}
+    for round_, associations in (("first", first), ("again", slurm.to_json(tmp_path / "now.json")), ("before", first)):
+        instance = imported(associations)
+        few = np.ones(instance.n_users) if round_ == "first" else np.full(instance.n_users, np.inf)
+        found = fo.export_slurm(fo.solve(instance.replace(tasks=few), "drfh"), level="account-user", associations=associations)
+        limits[round_] = int(grp_tres(found.text)["optics/ada"]["cpu"])
+        slurm.run(found.files["limits"])
+        slurm.to_json(tmp_path / "now.json")
+    assert limits["before"] > limits["first"] == limits["again"]
+    slurm.run(found.files["undo"])
+    assert slurm.limits == Sacctmgr(ASSOCIATIONS).limits
 
 
 def test_the_instance_knows_limits_to_restore() -> None:
