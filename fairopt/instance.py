@@ -105,10 +105,18 @@ class Instance:
         Labels; default ``user-1``, ``server-1``, ``resource-1`` and so on. The labels of pandas frames are used. Labels given twice must be
         equal and in the same order; nothing is aligned by guess.
 
+    Weights, eligibility, counts, tasks, parallelism, guarantees and queue_of may also be mappings by label, as in `replace`; a label
+    that is left out has the default.
+
     Raises
     ------
     InvalidInstance
         The message names the user, server or resource that is wrong, and says what to do.
+
+    Examples
+    --------
+    >>> Instance([[1, 1]], [[.5, .1], [.1, .5]], users=["vision", "language"], weights={"vision": 3}).weights
+    array([3., 1.])
     """
 
     capacities: FloatArray
@@ -131,15 +139,15 @@ class Instance:
         self,
         capacities: npt.ArrayLike,
         demands: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        eligibility: npt.ArrayLike | None = None,
-        counts: npt.ArrayLike | None = None,
-        tasks: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | Mapping[str, Any] | None = None,
+        eligibility: npt.ArrayLike | Mapping[str, Any] | None = None,
+        counts: npt.ArrayLike | Mapping[str, Any] | None = None,
+        tasks: npt.ArrayLike | Mapping[str, Any] | None = None,
         rates: npt.ArrayLike | None = None,
-        parallelism: npt.ArrayLike | None = None,
-        guarantees: npt.ArrayLike | None = None,
+        parallelism: npt.ArrayLike | Mapping[str, Any] | None = None,
+        guarantees: npt.ArrayLike | Mapping[str, Any] | None = None,
         queues: Sequence[Queue] | None = None,
-        queue_of: Sequence[str | None] | None = None,
+        queue_of: Sequence[str | None] | Mapping[str, str | None] | None = None,
         users: Sequence[str] | None = None,
         servers: Sequence[str] | None = None,
         resources: Sequence[str] | None = None,
@@ -157,6 +165,16 @@ class Instance:
         user_labels = unique_labels(users, n, "user")
         server_labels = unique_labels(servers, k, "server")
         resource_labels = unique_labels(resources, m, "resource")
+        per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
+        of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
+        weights = _given("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
+        eligibility = _given("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
+        counts = _given("counts", counts, np.ones(k), server_labels, "server")
+        tasks = _given("tasks", tasks, np.full(n, np.inf), user_labels, "user")
+        parallelism = _given("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
+        guarantees = _given("guarantees", guarantees, np.zeros(n), user_labels, "user")
+        if isinstance(queue_of, Mapping):
+            queue_of = changed_places(queue_of, [None] * n, user_labels)
         for values, what, columns in (
             *((weights, "weights", resource_labels), (tasks, "tasks", ()), (parallelism, "parallelism", ())),
             *((guarantees, "guarantees", ()), (queue_of, "queue_of", ())),
@@ -527,6 +545,14 @@ class Instance:
         if self.rates_per_server is not None:
             notes.append("rates given")
         return f"Instance({'; '.join(notes)})"
+
+
+def _given(what: str, values: Any, default: FloatArray | BoolArray, rows: tuple[str, ...], *more: Any) -> npt.ArrayLike | None:
+    """Return an argument; of a mapping by label the array that it stands for."""
+    if isinstance(values, Mapping):
+        return changed_rows(what, values, default, rows, *more)
+    given: npt.ArrayLike | None = values
+    return given
 
 
 def _queue_of(queue_of: Sequence[str | None] | None, users: tuple[str, ...]) -> tuple[str | None, ...]:

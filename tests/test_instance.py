@@ -193,6 +193,27 @@ def test_replace_by_label_refuses_what_is_not_there(changes: dict[str, Any], mes
     assert message in str(refused.value)
 
 
+def test_arguments_by_label() -> None:
+    """Who is left out has the default."""
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"weights": {"bob": 3}}, {"weights": [1, 3]}),
+        ({"weights": {"bob": {"memory": 3}}}, {"weights": [[1, 1], [1, 3]]}),
+        ({"tasks": {"alice": 5}, "guarantees": {"alice": 2}}, {"tasks": [5, np.inf], "guarantees": [2, 0]}),
+        ({"parallelism": {"bob": 1}, "counts": {"B": 4}}, {"parallelism": [np.inf, 1], "counts": [1, 4]}),
+        ({"eligibility": {"bob": ["B"]}}, {"eligibility": [[True, True], [False, True]]}),
+        ({"queues": [fo.Queue("q")], "queue_of": {"bob": "q"}}, {"queues": [fo.Queue("q")], "queue_of": [None, "q"]}),
+    ]
+    for by_label, whole in cases:
+        assert fo.Instance(**GOOD, **by_label) == fo.Instance(**GOOD, **whole), by_label
+        assert fo.Instance(**GOOD, **by_label) != fo.Instance(**GOOD), by_label
+
+
+def test_arguments_by_label_need_labels_that_are_there() -> None:
+    """With a hint."""
+    with pytest.raises(fo.InvalidInstance, match=r'^tasks: there is no user "bbo" \(did you mean "bob"\?\)$'):
+        fo.Instance(**GOOD, tasks={"bbo": 3})
+
+
 def test_equality_pickle_and_repr() -> None:
     """Equal data is equal; a pickle comes back; the repr tells what is inside."""
     instance = fo.Instance(**GOOD, tasks=[3, np.inf], counts=[2, 1], eligibility=[[1, 1], [1, 0]])
