@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairopt.analysis.explanation import Explanation
     from fairopt.analysis.frontiers import Frontier, frontier
     from fairopt.analysis.regrets import Regret, regret
+    from fairopt.analysis.what_ifs import WhatIf, what_if
     from fairopt.analysis.worst_cases.search import WorstCase, worst_case
     from fairopt.certificate import Certificate
     from fairopt.errors import CertificateError, FairoptError, InvalidInstance, NoSolution, SolverUnavailable, Unsupported
@@ -99,6 +100,7 @@ __all__ = [
     "SolverUnavailable",
     "Trace",
     "Unsupported",
+    "WhatIf",
     "WorstCase",
     "arrivals",
     "audit",
@@ -137,6 +139,7 @@ __all__ = [
     "to_pyomo",
     "trace_google2011",
     "trace_swf",
+    "what_if",
     "worst_case",
 ]
 
@@ -151,6 +154,7 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "analysis.explanation": ["Explanation"],
         "analysis.frontiers": ["Frontier", "frontier"],
         "analysis.regrets": ["Regret", "regret"],
+        "analysis.what_ifs": ["WhatIf", "what_if"],
         "analysis.worst_cases.search": ["WorstCase", "worst_case"],
         "certificate": ["Certificate"],
         "errors": ["CertificateError", "FairoptError", "InvalidInstance", "NoSolution", "SolverUnavailable", "Unsupported"],

@@ -1,0 +1,263 @@
+"""What differs between two instances, in the words of ``--set``, and instances that have some of these differences.
+
+>>> lab = Instance([[8]], [[1], [2]], users=["vision", "language"], servers=["new"], resources=["gpu"])
+>>> found = Differences(lab, lab.replace(counts={"new": 3}, weights={"vision": 2}))
+>>> for difference in found.all:
+...     print(difference)
+servers.new.count: 1 -> 3
+users.vision.weight: 1 -> 2
+>>> found.only(found.all[:1]) == lab.replace(counts={"new": 3})
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairopt.formats import document
+from fairopt.formats.syntax import plain_numbers
+from fairopt.instance import Instance
+from fairopt.wording import figure, joined, plural
+
+__all__ = ["Difference", "Differences"]
+
+_LISTS = ("servers", "queues", "users")
+_PLAIN: dict[str, dict[str, Any]] = {  # keys of one value, and what is meant where they are left out
+    "servers": {"count": 1},
+    "queues": {"parent": None, "weight": 1, "tier": 0, "quotas": []},
+    "users": {"weight": 1, "queue": None, "guarantee": 0, "tasks": math.inf, "parallelism": math.inf},
+}
+_AMOUNTS: dict[str, dict[str, Any]] = {  # keys of a value for each resource
+    "servers": {"capacity": 0},
+    "queues": {"guarantee": None, "limit": math.inf, "lending_limit": None},
+    "users": {"demand": 0},
+}
+_FEW = 6  # differences that are told one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: ``before`` and ``after`` are plain data; None where there is no such entry or value.
+
+    Attributes
+    ----------
+    kind : str
+        "servers", "queues" or "users".
+    name, key, resource : str
+        What it is about; an empty key means the whole entry.
+    """
+
+    kind: str
+    name: str
+    key: str
+    resource: str
+    before: Any
+    after: Any
+
+    @property
+    def path(self) -> str:
+        """How ``--set`` names it: servers.new.count."""
+        return ".".join(part for part in (self.kind, self.name, self.key, self.resource) if part)
+
+    @property
+    def what(self) -> str:
+        """What is different, without its values: servers.new.count, or "servers.big is new"."""
+        return self.path if self.key else f"{self.path} {'is new' if self.before is None else 'is gone'}"
+
+    @property
+    def group(self) -> str:
+        """What it has in common with others: "count of servers", "new users"."""
+        if not self.key:
+            return f"{'new' if self.before is None else 'removed'} {self.kind}"
+        return f"{self.key} of {self.kind}"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {shown(self.before)} -> {shown(self.after)}" if self.key else self.what
+
+
+def shown(value: Any) -> str:
+    """Return a value as a table shows it.
+
+    >>> shown(4.0), shown(None), shown(["a", "b"]), shown({"gpu": 2.0}), shown(math.inf)
+    ('4', 'none', 'a and b', 'gpu 2', 'no limit')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {shown(part)}" for key, part in value.items())
+    if isinstance(value, list):
+        return joined([str(part) if not isinstance(part, Mapping) else str(part.get("name") or "a quota") for part in value], 4) or "none"
+    if isinstance(value, str):
+        return value
+    return "no limit" if value == math.inf else figure(float(value), 6)
+
+
+class Differences:
+    """The differences of two instances.
+
+    Parameters
+    ----------
+    before, after : Instance
+        Entries of one name are the same; their order does not matter.
+
+    Attributes
+    ----------
+    all : tuple of Difference
+    """
+
+    def __init__(self, before: Instance, after: Instance) -> None:
+        self._instances = before, after
+        self._resources = [*before.resources, *(name for name in after.resources if name not in before.resources)]
+        self._entries = [_entries(instance, self._resources) for instance in (before, after)]
+        self.all = tuple(self._found())
+
+    def groups(self) -> list[tuple[str, tuple[Difference, ...]]]:
+        """Return the differences in groups that are told as one: each by itself where there are few, else those of one kind."""
+        if len(self.all) <= _FEW:
+            return [(difference.what, (difference,)) for difference in self.all]
+        groups: dict[str, list[Difference]] = {}
+        for difference in self.all:
+            groups.setdefault(difference.group, []).append(difference)
+        return [(own[0].what if len(own) == 1 else _title(group, own), tuple(own)) for group, own in groups.items()]
+
+    def only(self, chosen: Sequence[Difference]) -> Instance:
+        """Return the first instance with some of the differences.
+
+        Raises
+        ------
+        InvalidInstance
+            If some cannot be without others, such as a queue without its parent.
+        """
+        taken = {(each.kind, each.name, each.key, each.resource) for each in chosen}
+        before, after = self._entries
+        data: dict[str, Any] = {"resources": self._resources}
+        for kind in _LISTS:
+            names = [*before[kind], *(name for name in after[kind] if name not in before[kind])]
+            data[kind] = []
+            for name in names:
+                first, second = before[kind].get(name), after[kind].get(name)
+                if first is None or second is None:
+                    own = second if (kind, name, "", "") in taken else first
+                else:
+                    own = {key: second[key] if (kind, name, *key) in taken else value for key, value in first.items()}
+                if own is not None:
+                    data[kind].append(_document(name, own))
+        if not data["queues"]:
+            del data["queues"]
+        self._place(data, taken)
+        return document.instance_from(_Made(data))
+
+    # How they are found -----------------------------------------------------------------------------------------------------------
+
+    def _found(self) -> Iterator[Difference]:
+        before, after = self._entries
+        for kind in _LISTS:
+            for name in [*before[kind], *(name for name in after[kind] if name not in before[kind])]:
+                first, second = before[kind].get(name), after[kind].get(name)
+                if first is None or second is None:
+                    yield Difference(kind, name, "", "", None if first is None else {}, None if second is None else {})
+                    continue
+                for (key, resource), value in first.items():
+                    if value != second[key, resource]:
+                        yield Difference(kind, name, key, resource, value, second[key, resource])
+                if kind == "users":
+                    yield from self._servers(name)
+
+    def _servers(self, user: str) -> Iterator[Difference]:
+        """Yield the difference of the servers and the rates of a user, on servers that both instances have."""
+        both = [name for name in self._instances[0].servers if name in self._instances[1].servers]
+        allowed, rates = (
+            [dict(zip(each.servers, _row(getattr(each, name), each.index(user), each.n_servers), strict=True)) for each in self._instances]
+            for name in ("placement", "rates_per_server")
+        )
+        first, second = ([name for name in both if own[name] is not False] for own in allowed)
+        if first != second:
+            yield Difference("users", user, "servers", "", first, second)
+        if any(rates[0][name] != rates[1][name] for name in both):
+            given = ({name: own[name] for name in both if own[name] is not None} or None for own in rates)
+            yield Difference("users", user, "rates", "", *given)
+
+    def _place(self, data: dict[str, Any], taken: set[tuple[str, ...]]) -> None:
+        """Write the servers and the rates of each user into a document."""
+        for entry in data["users"]:
+            servers, rates = [], {}
+            for server in (each["name"] for each in data["servers"]):
+                for key in ("servers", "rates"):
+                    changed = ("users", entry["name"], key, "") in taken or ("users", entry["name"], "", "") in taken
+                    order = [*reversed(self._instances)] if changed else self._instances
+                    found = next((i for i in order if entry["name"] in i.users and server in i.servers), None)
+                    if found is None:  # a new user on a server that is no more, or the like
+                        if key == "servers":
+                            servers.append(server)
+                        continue
+                    n, i = found.index(entry["name"]), found.servers.index(server)
+                    if key == "servers" and (found.placement is None or found.placement[n, i]):
+                        servers.append(server)
+                    if key == "rates" and found.rates_per_server is not None:
+                        rates[server] = float(found.rates_per_server[n, i])
+            if len(servers) < len(data["servers"]):
+                entry["servers"] = servers
+            if rates:
+                entry["rates"] = rates
+
+
+class _Made:
+    """A document that was made here, not read."""
+
+    def __init__(self, data: object) -> None:
+        self.data = data
+
+    def place(self, path: tuple[Any, ...]) -> str:
+        return "the difference cannot be alone"
+
+    def literal(self, path: tuple[Any, ...]) -> str | None:
+        return None
+
+
+def _entries(instance: Instance, resources: Sequence[str]) -> dict[str, dict[str, dict[tuple[str, str], Any]]]:
+    """Return the values of every entry: by list, by name, by key and resource."""
+    data = plain_numbers(instance.to_dict())
+    found: dict[str, dict[str, dict[tuple[str, str], Any]]] = {}
+    for kind in _LISTS:
+        found[kind] = {}
+        for entry in data.get(kind, ()):
+            values = {(key, ""): entry.get(key, default) for key, default in _PLAIN[kind].items()}
+            for key, default in _AMOUNTS[kind].items():
+                given = entry.get(key, {})
+                values |= {(key, resource): given.get(resource, default) for resource in resources}
+            found[kind][entry["name"]] = values
+    return found
+
+
+def _document(name: str, values: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    """Return values as an entry of a document."""
+    entry: dict[str, Any] = {"name": name}
+    for (key, resource), value in values.items():
+        if resource:
+            amounts = entry.setdefault(key, {})
+            if value is not None and value != math.inf:
+                amounts[resource] = value
+        elif value is not None and value != math.inf:
+            entry[key] = value
+    return entry
+
+
+def _row(values: Any, row: int, length: int) -> list[Any]:
+    """Return a row of a matrix; None where there is no matrix."""
+    return [None] * length if values is None else np.asarray(values)[row].tolist()
+
+
+def _title(group: str, own: Sequence[Difference]) -> str:
+    """Return the name of a group with its number: "count of 12 servers".
+
+    >>> _title("new users", [None] * 3), _title("count of servers", [None] * 12)
+    ('3 new users', 'count of 12 servers')
+    """
+    word, _, kind = group.rpartition(" ")
+    names = {getattr(each, "name", j) for j, each in enumerate(own)}
+    return f"{len(names)} {group}" if word in ("new", "removed") else f"{word} {plural(len(names), kind[:-1])}"
