@@ -34,7 +34,7 @@ from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Sharing
 from fairopt.specs import NotionSpec, ScheduleSpec
-from fairopt.wording import figure, plural
+from fairopt.wording import figure, joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +282,7 @@ def what_if(
     Raises
     ------
     InvalidInstance, Unsupported
-        As for `compare`.
+        As for `compare`; and if no user is in both instances.
 
     Examples
     --------
@@ -296,6 +296,10 @@ def what_if(
     """
     for instance in (before, after):
         require_instance(instance)
+    if not set(before.users) & set(after.users):
+        raise InvalidInstance(
+            f"no user is in both instances: there are {joined(before.users, 5)}, and {joined(after.users, 5)}; give the same users one name"
+        )
     if len(names) != 2 or names[0] == names[1]:
         raise InvalidInstance(f"names are {names!r}; give two different ones")
     options: dict[str, Any] = {

@@ -14,9 +14,10 @@ import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
-from fairopt.commands.console import check_picture, choose_form, draw, hand_over, say, work
+from fairopt.commands.console import Form, check_picture, choose_form, draw, hand_over, say, work
 from fairopt.commands.options import (
     Changes,
+    Everything,
     File,
     Guarantees,
     Json,
@@ -29,6 +30,7 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
+from fairopt.commands.what_if_table import print_what_if
 from fairopt.formats import spreadsheets
 
 __all__ = ["compare"]
@@ -36,6 +38,17 @@ __all__ = ["compare"]
 
 def compare(
     file: File,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="OTHER", help="Another instance, to compare with FILE: who gains, who loses, and why.")
+    ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="PATH=VALUE",
+            help="Compare FILE with itself changed so, as in servers.new.count+=2. Can be repeated; --set changes both.",
+        ),
+    ] = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",
     allocation: Annotated[
@@ -68,17 +81,37 @@ def compare(
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
+    everything: Everything = False,
     output: Output = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the comparison: .svg, .png or .pdf.")] = None,
     plot_queues: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds in each allocation.")] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own allocations in one table.
 
+    With OTHER or --what-if, two instances stand side by side: what each user gains or loses, and through which difference.
     If a row cannot be computed, the output says why. Exit status 3: no row could be computed; 1: a condition of --fail-if holds.
     """
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_queues, "--plot-queues")
+    if other is not None or what_if:
+        apart = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if}
+        _refuse_of_one({**apart, "--plot": plot, "--plot-queues": plot_queues})
+        return _side_by_side(
+            (file, other),
+            changes or [],
+            what_if or [],
+            {
+                "notions": with_rules(words(notions), guarantees, queue_share),
+                "schedules": words(schedules),
+                "integral": integral,
+                "sharing": sharing,
+                "time_limit": time_limit,
+            },
+            form,
+            output,
+            everything,
+        )
     instance = read_instance(file, changes)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
@@ -125,6 +158,49 @@ def compare(
         say("failed", sentence)
     if broken:
         raise typer.Exit(1)
+
+
+def _refuse_of_one(given: dict[str, Any]) -> None:
+    """Refuse options that are about one instance."""
+    for option, value in given.items():
+        if value:
+            raise typer.BadParameter(f"{option} is about one instance; leave it out, or compare one instance", param_hint=option)
+
+
+def _side_by_side(
+    files: tuple[Path, Path | None],
+    changes: list[str],
+    what_if: list[str],
+    options: dict[str, Any],
+    form: Form,
+    output: Path | None,
+    everything: bool,
+) -> None:
+    """Compare two instances."""
+    first, second = files[0], files[1] or files[0]
+    before, after = read_instance(first, changes), read_instance(second, [*changes, *what_if])
+    names = (
+        (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second)) if first != second else ("before", "after")
+    )
+    number = len(options["notions"]) * (1 + options["integral"]) + len(options["schedules"])
+    if not number:
+        raise typer.BadParameter("there is nothing to compare; give --notions or --schedules", param_hint="--notions")
+    progress = Progress(console=Console(stderr=True), transient=True)
+    rows = progress.add_task("allocations", total=3 * number)
+    found = work(
+        "comparing",
+        lambda: fo.what_if(before, after, names=names, done=lambda name: progress.update(rows, advance=1), **options),
+        progress,
+    )
+    hand_over(
+        found.to_dict,
+        lambda: spreadsheets.to_csv(found.to_frame()),
+        lambda console: print_what_if(console, found, everything=everything),
+        form,
+        output,
+    )
+    if not any(found.changes(row) for row in found.rows):
+        raise typer.Exit(3)
 
 
 def _with_owners(comparison: fo.Comparison) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from fairopt.formats import DOCUMENTS, spreadsheets
 from fairopt.wording import printable
 
 __all__ = [
+    "Form",
     "as_text",
     "check_csv",
     "check_file",

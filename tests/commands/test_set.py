@@ -21,7 +21,7 @@ READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report"
 def commands() -> dict[str, Any]:
     """Return every command by its full name."""
     group: Any = typer.main.get_command(app)
-    found = dict(group.commands)
+    found = {name: group.resolve_command(None, [name])[1] for name in group.commands}
     for name in ("import", "export"):
         found |= {f"{name} {inner}": command for inner, command in found.pop(name).commands.items()}
     return found

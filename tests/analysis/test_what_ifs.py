@@ -1,0 +1,163 @@
+"""Two instances side by side: what differs, and who gains or loses by it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.analysis.differences import Differences
+
+LAB = fo.Instance(
+    [[8, 16], [4, 16]],
+    [[1, 2], [2, 1], [0, 4]],
+    users=["vision", "language", "simulation"],
+    servers=["new", "old"],
+    resources=["gpu", "cpu"],
+    tasks=[np.inf, np.inf, 3],
+)
+QUEUES = LAB.replace(
+    queues=[fo.Queue("research", weight=2, guarantee={"gpu": 4}), fo.Queue("teaching", limit={"gpu": 6})],
+    queue_of=["research", "teaching", None],
+)
+RATED = LAB.replace(rates=[[4, 2], [2, 1], [3, 3]])
+PER_RESOURCE = (("vision", 1), ("language", 2), ("simulation", 1))
+FREER = QUEUES.replace(queues={"teaching": {"limit": {"gpu": None}, "weight": 3}})
+CHANGES: tuple[tuple[fo.Instance, fo.Instance, list[str]], ...] = (
+    (LAB, LAB, []),
+    (LAB, LAB.replace(counts={"new": 3}), ["servers.new.count: 1 -> 3"]),
+    (LAB, LAB.replace(capacities={"old": {"cpu": 32}}), ["servers.old.capacity.cpu: 16 -> 32"]),
+    (LAB, LAB.replace(weights={"vision": 3}), ["users.vision.weight: 1 -> 3"]),
+    (
+        LAB,
+        LAB.replace(weights=[[1, 1], [2, 1], [1, 1]]),
+        [f"users.{user}.weight: 1 -> gpu {gpu}, cpu 1" for user, gpu in PER_RESOURCE],
+    ),
+    (LAB, LAB.replace(demands={"vision": {"gpu": 2}}), ["users.vision.demand.gpu: 1 -> 2"]),
+    (LAB, LAB.replace(tasks={"simulation": np.inf}), ["users.simulation.tasks: 3 -> no limit"]),
+    (LAB, LAB.replace(parallelism={"vision": 1}), ["users.vision.parallelism: no limit -> 1"]),
+    (LAB, LAB.replace(guarantees={"vision": 1}), ["users.vision.guarantee: 0 -> 1"]),
+    (LAB, LAB.replace(eligibility={"vision": ["new"]}), ["users.vision.servers: new and old -> new"]),
+    (RATED, RATED.replace(rates={"vision": {"old": 3}}), ["users.vision.rates: new 4, old 2 -> new 4, old 3"]),
+    (QUEUES, QUEUES.replace(queues={"research": {"guarantee": {"gpu": 2}}}), ["queues.research.guarantee.gpu: 4 -> 2"]),
+    (
+        QUEUES,
+        QUEUES.replace(queues={"teaching": {"limit": {"gpu": None}, "weight": 3}}),
+        ["queues.teaching.weight: 1 -> 3", "queues.teaching.limit.gpu: 6 -> no limit"],
+    ),
+    (QUEUES, QUEUES.replace(queue_of={"vision": None}), ["users.vision.queue: research -> none"]),
+)
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), CHANGES, ids=lambda value: str(value) if isinstance(value, list) else "")
+def test_differences_are_found_and_can_be_made(before: fo.Instance, after: fo.Instance, expected: list[str]) -> None:
+    """What is found is all that differs: made in the first instance, it gives the second one, and nothing gives the first."""
+    found = Differences(before, after)
+    assert [str(difference) for difference in found.all] == expected
+    assert found.only(found.all) == after
+    assert found.only([]) == before
+
+
+def test_entries_that_come_and_go() -> None:
+    """A server, a user and a queue more, and one less; a new user stays where it may be."""
+    after = fo.Instance(
+        [[8, 16], [2, 4]],
+        [[1, 2], [1, 1]],
+        users=["vision", "guest"],
+        servers=["new", "big"],
+        resources=["gpu", "cpu"],
+        eligibility=[[1, 1], [0, 1]],
+        queues=[fo.Queue("guests")],
+        queue_of=[None, "guests"],
+    )
+    found = Differences(LAB, after)
+    told = [str(difference) for difference in found.all]
+    assert told == [
+        "servers.old is gone",
+        "servers.big is new",
+        "queues.guests is new",
+        "users.language is gone",
+        "users.simulation is gone",
+        "users.guest is new",
+    ]
+    assert found.only(found.all) == after
+    both = found.only([found.all[1]])
+    assert both.servers == ("new", "old", "big")
+    assert both == LAB.replace(capacities=[[8, 16], [4, 16], [2, 4]], counts=[1, 1, 1], eligibility=None, servers=["new", "old", "big"])
+    guest = found.only([found.all[2], found.all[5]])
+    assert guest.eligibility[guest.index("guest")].tolist() == [False, True]  # of "old", which has gone, nothing is said
+
+
+def test_many_differences_are_grouped() -> None:
+    """By what they are about; a difference alone in its group keeps its name."""
+    after = LAB.replace(weights=[2, 3, 4], demands=[[2, 2], [3, 1], [1, 4]], counts={"old": 2})
+    groups = Differences(LAB, after).groups()
+    assert [what for what, _ in groups] == ["servers.old.count", "weight of 3 users", "demand of 3 users"]
+    assert sum(len(own) for _, own in groups) == 7
+
+
+def test_tasks_before_and_after_are_those_of_solve() -> None:
+    """And each effect is that of one difference alone."""
+    after = LAB.replace(counts={"new": 2}, weights={"vision": 3})
+    found = fo.what_if(LAB, after, notions=["drfh", "tsf"], schedules=["drfh:best-fit"])
+    for row in ("drfh", "tsf"):
+        first, second, servers, weight = (
+            fo.solve(instance, row).tasks_per_user
+            for instance in (LAB, after, LAB.replace(counts={"new": 2}), LAB.replace(weights={"vision": 3}))
+        )
+        frame = found.to_frame().loc[row]
+        np.testing.assert_allclose(frame["before"], first, rtol=1e-9)
+        np.testing.assert_allclose(frame["after"], second, rtol=1e-9)
+        np.testing.assert_allclose(frame["only servers.new.count"], servers - first, atol=1e-7)
+        np.testing.assert_allclose(frame["only users.vision.weight"], weight - first, atol=1e-7)
+    greedy = [fo.schedule(instance, "drfh", placement="best-fit").tasks_per_user.tolist() for instance in (LAB, after)]
+    changes = found.changes("drfh:best-fit")
+    assert [[change.before for change in changes], [change.after for change in changes]] == greedy
+    assert {change.name: change.verdict for change in found.changes("drfh")} == {
+        "vision": "gains",
+        "language": "loses",
+        "simulation": "as before",
+    }
+
+
+def test_users_of_one_instance_only() -> None:
+    """They are new or gone, and have no change."""
+    after = fo.Instance([[8, 16]], [[1, 2], [1, 1]], users=["guest", "vision"], servers=["new"], resources=["gpu", "cpu"])
+    found = fo.what_if(LAB, after, effects=False)
+    assert [(change.name, change.verdict) for change in found.changes("drfh")] == [
+        ("vision", "loses"),
+        ("language", "gone"),
+        ("simulation", "gone"),
+        ("guest", "new"),
+    ]
+    assert found.changes("drfh")[3].before is None
+    assert found.summary("drfh") == "1 user loses, 1 is new, 2 are gone"
+    with pytest.raises(fo.InvalidInstance, match="no user is in both instances"):
+        fo.what_if(LAB, after.replace(users=["a", "b"]))
+
+
+def test_a_difference_that_cannot_be_alone_says_so() -> None:
+    """A user moves into a queue that is new."""
+    after = LAB.replace(queues=[fo.Queue("lab", weight=2)], queue_of=["lab", None, None])
+    found = fo.what_if(LAB, after)
+    queue, user = found.effects["drfh"]
+    assert queue.changes == pytest.approx(dict.fromkeys(LAB.users, 0.0), abs=1e-9)
+    assert not user.changes
+    assert 'there is no queue "lab"' in user.message
+
+
+def test_a_row_without_an_allocation_says_why() -> None:
+    """The others are there."""
+    found = fo.what_if(LAB, LAB.replace(parallelism={"vision": 1}), notions=["drfh", "psdsf"])
+    assert found.changes("psdsf") == ()
+    assert found.summary("psdsf").startswith("no allocation of after: ")
+    assert found.changes("drfh")
+
+
+def test_plain_data_is_json() -> None:
+    """Infinity is words."""
+    data = json.loads(json.dumps(fo.what_if(LAB, LAB.replace(tasks={"simulation": np.inf})).to_dict(), allow_nan=False))
+    assert data["differences"] == [{"path": "users.simulation.tasks", "before": 3, "after": "no limit"}]
+    assert [user["name"] for user in data["rows"][0]["users"]] == list(LAB.users)
