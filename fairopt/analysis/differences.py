@@ -133,7 +133,7 @@ class Differences:
         InvalidInstance
             If some cannot be without others, such as a queue without its parent.
         """
-        taken = {(each.kind, each.name, each.key, each.resource) for each in chosen}
+        taken: set[tuple[str, ...]] = {(each.kind, each.name, each.key, each.resource) for each in chosen}
         before, after = self._entries
         data: dict[str, Any] = {"resources": self._resources}
         for kind in _LISTS:

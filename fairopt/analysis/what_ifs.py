@@ -157,7 +157,7 @@ class WhatIf:
             if comparison[row].allocation is None:
                 return f"no allocation of {name}: {comparison[row].message}"
         verdicts = [change.verdict for change in self.changes(row)]
-        parts = []
+        parts: list[str] = []
         for verdict, one, many in (
             ("gains", "gains", "gain"),
             ("loses", "loses", "lose"),

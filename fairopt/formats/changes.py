@@ -1,14 +1,14 @@
 """Changes to what a file says, by the names in it: what if there were two more servers of a kind, or another weight?
 
-=========================================  ========================================================================================
-``users.vision.weight=3``                  a value; it is written as in a YAML file
-``servers.new.count+=2``                   a number more; ``-=`` a number less, ``*=`` so many times as much
-``queues.research.guarantee.gpu=8``        an entry of a mapping
-``queues.vision.quotas.model = A100.limit.gpu=8``    a quota goes by its name, by what ``on`` says, or by its number: 1, 2, ...
-``users.vision.tasks=``                    nothing: the key is left out, and its default holds
-``servers.big={capacity: {gpu: 8}}``       a new entry, or another one in the place of the present one
-``users.vision=``                          the entry is left out
-=========================================  ========================================================================================
+==============================================  ==========================================================================
+``users.vision.weight=3``                       a value; it is written as in a YAML file
+``servers.new.count+=2``                        a number more; ``-=`` a number less, ``*=`` so many times as much
+``queues.research.guarantee.gpu=8``             an entry of a mapping
+``queues.lab.quotas.model = A100.limit.gpu=8``  a quota goes by its name, by what ``on`` says, or by its number: 1, 2, ...
+``users.vision.tasks=``                         nothing: the key is left out, and its default holds
+``servers.big={capacity: {gpu: 8}}``            a new entry, or another one in the place of the present one
+``users.vision=``                               the entry is left out
+==============================================  ==========================================================================
 
 Names may hold dots and signs: the longest name of the file that fits is meant. What comes out is read through the schema of files, with
 the same checks, and a message names the change that it is about.
