@@ -16,7 +16,7 @@ from typing import Any
 from fairopt.allocation import Allocation
 from fairopt.exports.amounts import check_headroom, kind_of, measures
 from fairopt.exports.kubernetes_objects import documents
-from fairopt.exports.names import DNS_SUBDOMAIN, Names, changed
+from fairopt.exports.names import LABEL_VALUE, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import whole_tasks
 from fairopt.exports.tree import Holdings
@@ -73,7 +73,7 @@ def export_kai(
     root = _ROOT
     while root in {holder.label for holder in holders}:
         root += "-all"
-    names = Names(DNS_SUBDOMAIN, "queue", (root,)).of(holder.label for holder in holders)
+    names = Names(LABEL_VALUE, "queue", (root,)).of(holder.label for holder in holders)
     ceilings = holdings.ceilings(headroom)
     everything = {"quota": _NO_LIMIT, "limit": _NO_LIMIT, "overQuotaWeight": 1}
     objects = [_queue(root, None, _PRIORITY, {measure.key: dict(everything) for measure in known.values()})]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from fairopt.wording import joined, named
 
-__all__ = ["DNS_LABEL", "DNS_SUBDOMAIN", "SLURM", "YARN", "YUNIKORN", "Grammar", "Names", "changed"]
+__all__ = ["DNS_LABEL", "DNS_SUBDOMAIN", "LABEL_VALUE", "SLURM", "YARN", "YUNIKORN", "Grammar", "Names", "changed"]
 
 _MOST = 8  # changes that a note lists
 
@@ -37,6 +37,7 @@ def _grammar(pattern: str, forbidden: str, longest: int, *, lower: bool = False)
 
 DNS_LABEL = _grammar(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", r"[^-a-z0-9]+", 63, lower=True)  # namespaces, values of labels
 DNS_SUBDOMAIN = _grammar(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", r"[^-a-z0-9]+", 253, lower=True)
+LABEL_VALUE = DNS_SUBDOMAIN._replace(longest=63)  # objects that pods name in a label
 SLURM = _grammar(r"[a-z0-9_][-a-z0-9_.@]*", r"[^-a-z0-9_.@]+", 64, lower=True)  # sacctmgr writes names of accounts in small letters
 YUNIKORN = _grammar(r"[a-z0-9_-]+", r"[^a-z0-9_-]+", 64, lower=True)  # names are compared in small letters
 YARN = _grammar(r"[a-zA-Z0-9_][-a-zA-Z0-9_]*", r"[^-a-zA-Z0-9_]+", 64)

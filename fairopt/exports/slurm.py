@@ -33,7 +33,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
-from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures
+from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures, whole_units
 from fairopt.exports.names import SLURM, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import Whole, whole_tasks
@@ -214,12 +214,52 @@ class _Script:
                 of_user.setdefault((account, user), []).append(h)
                 if place.partition:
                     before[account, user, self.partition[place.partition]] = self._before(self.tree.holders[h], h)
+        cells: list[tuple[str, str, str, list[int], list[int]]] = []
         for (account, user), holders in of_user.items():
             eligible = np.any([self.holdings.eligible(h) for h in holders], axis=0)
             for name, groups in members.items():
                 if eligible[groups].any():
-                    partition = self.partition[name]
-                    yield self._limit(account, user, partition, self._of(holders, groups), before.get((account, user, partition)))
+                    cells.append((account, user, self.partition[name], holders, groups))
+        amounts = [self._of(holders, groups) for *_, holders, groups in cells]
+        if not self.billing:
+            self._keep_limits([(holders, groups) for *_, holders, groups in cells], amounts)
+        for (account, user, partition, _, _), amount in zip(cells, amounts, strict=True):
+            yield self._limit(account, user, partition, amount, before.get((account, user, partition)))
+
+    def _keep_limits(self, cells: list[tuple[list[int], list[int]]], amounts: list[dict[str, int]]) -> None:
+        """Take from the headroom of users in partitions what would exceed a limit that Slurm does not hold.
+
+        An association for a partition is not under the association of the same user for all partitions; and a limit on a group of servers
+        is the sum of those of the users in the partitions of the group. What is too much is taken in proportion to the headroom.
+        """
+        parents = [holder.parent for holder in self.tree.holders]
+        left_out: list[str] = []
+        for h in reversed(range(len(parents))):  # users first, then the accounts above them
+            holder, place = self.tree.holders[h], self.tree.places[h]
+            below = {h}
+            for other in range(h + 1, len(parents)):  # a queue comes after the one that it is in
+                if parents[other] in below:
+                    below.add(other)
+            for r, on, amount, _ in self.holdings.limits(h):
+                if on.all() and not place.user:
+                    continue  # the limit of the account holds it
+                key = self.holdings.measures[self.holdings.resources[r]].key
+                inside = [c for c, (holders, groups) in enumerate(cells) if below & {*holders} and on[groups].all()]
+                if any(below & {*holders} and on[groups].any() and not on[groups].all() for holders, groups in cells):
+                    left_out.append(holder.label)
+                held = [int(self.holdings.held[np.ix_(cells[c][0], cells[c][1], [r])].sum()) for c in inside]
+                extra = [amounts[c][key] - own for c, own in zip(inside, held, strict=True)]
+                spare = max(amount - sum(held), 0)
+                if sum(extra) > spare:
+                    shares = whole_units([spare * each / sum(extra) for each in extra], spare)
+                    for c, own, share in zip(inside, held, shares, strict=True):
+                        amounts[c][key] = own + share
+        if left_out and self.headroom > 1:
+            several = joined([named(label) for label in dict.fromkeys(left_out)], _MOST)
+            self.notes.append(
+                f"Slurm has no limits on a part of the nodes of a partition: with headroom, those of {several} "
+                "can be exceeded; give these servers a partition of their own (--partition ROW=NAME)"
+            )
 
     def _of(self, holders: list[int], groups: list[int] | None) -> dict[str, int]:
         """Return the limits of holders together: of one on all servers, or on some groups of them."""

@@ -1,9 +1,10 @@
 """Queues of Volcano that carry an allocation, for its capacity plugin.
 
 ``deserved`` is what the whole tasks of a queue ask for, and of a queue above others their sum; ``guarantee.resource`` is the part of it
-that the queue does not lend even when it is idle; ``capability`` is its limit, or ``headroom`` times what it deserves. So capability >=
-deserved >= guarantee. ``parent`` makes the tree, ``priority`` is the tier. The plugin divides what is idle in proportion to what queues
-deserve; ``weight`` counts for the proportion plugin alone, and is a whole number.
+that the queue does not lend even when it is idle, and at least what the queues in it do not lend, as Volcano demands; ``capability`` is its
+limit, or ``headroom`` times what it deserves, and no more than the cluster has. So capability >= deserved >= guarantee. ``parent`` makes
+the tree, ``priority`` is the tier. The plugin divides what is idle in proportion to what queues deserve; ``weight`` counts for the
+proportion plugin alone, and is a whole number.
 
 Source: Volcano's API v1beta1 of queues, and its capacity plugin.
 """
@@ -18,16 +19,18 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.exports.amounts import check_headroom
 from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
-from fairopt.exports.names import DNS_SUBDOMAIN, Names, changed
+from fairopt.exports.names import LABEL_VALUE, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import whole_tasks
 from fairopt.exports.tree import Holdings
+from fairopt.wording import joined, named
 
 __all__ = ["export_volcano"]
 
 _VERSION = "scheduling.volcano.sh/v1beta1"
 _BUILT_IN = ("root", "default")
 _MOST_WEIGHT = 65_535
+_MOST = 5
 
 
 def export_volcano(
@@ -64,10 +67,11 @@ def export_volcano(
     measures = kubernetes_measures(whole.instance.resources, resources, units, "Volcano")
     holdings = Holdings(whole, measures)
     holders = holdings.holders
-    names = Names(DNS_SUBDOMAIN, "queue", _BUILT_IN).of(holder.label for holder in holders)
+    names = Names(LABEL_VALUE, "queue", _BUILT_IN).of(holder.label for holder in holders)
     ceilings = holdings.ceilings(headroom)
     weights, exact = _weights([holder.weight for holder in holders])
     lowest = min((holder.tier for holder in holders), default=0)
+    reserved = _reserved(holdings)
     objects: list[dict[str, Any]] = []
     for h, holder in enumerate(holders):
         held = {resource: int(holdings.total[h, r]) for r, resource in enumerate(measures)}
@@ -78,14 +82,11 @@ def export_volcano(
             "deserved": {measures[r].key: quantity(amount, measures[r]) for r, amount in held.items()},
         }
         if ceilings[h]:
-            spec["capability"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in ceilings[h].items()}
-        kept: dict[str, int] = {}
-        for r, groups, amount, _ in holdings.kept(h):
-            if groups.all() and amount:
-                resource = holdings.resources[r]
-                kept[resource] = min(amount, held[resource])
-        if kept:
-            spec["guarantee"] = {"resource": {measures[r].key: quantity(amount, measures[r]) for r, amount in kept.items()}}
+            there = dict(zip(measures, holdings.capacity.sum(axis=0).tolist(), strict=True))
+            most = {r: min(amount, max(there[r], held[r])) for r, amount in ceilings[h].items()}
+            spec["capability"] = {measures[r].key: quantity(amount, measures[r]) for r, amount in most.items()}
+        if reserved[h]:
+            spec["guarantee"] = {"resource": {measures[r].key: quantity(amount, measures[r]) for r, amount in reserved[h].items()}}
         if holder.tier - min(lowest, 0):
             spec["priority"] = holder.tier - min(lowest, 0)
         objects.append({"apiVersion": _VERSION, "kind": "Queue", "metadata": {"name": names[holder.label]}, "spec": spec})
@@ -96,6 +97,11 @@ def export_volcano(
         *holdings.notes_of_groups("a queue of Volcano"),
         *holdings.notes_of_tree("the capacity plugin", lending=True, tiers=True, weights="in proportion to what queues deserve"),
     ]
+    on_groups = [named(holders[h].label) for h in range(len(holders)) if any(kept and not on.all() for _, on, kept, _ in holdings.kept(h))]
+    if on_groups:
+        notes.append(
+            f"a queue of Volcano has no lending limits on groups of servers: those of {joined(on_groups, _MOST)} are not in the export"
+        )
     if not exact:
         notes.append(
             "weights of Volcano are whole numbers from 1 to 65535: those of the instance are rounded (the capacity plugin ignores them)"
@@ -105,6 +111,23 @@ def export_volcano(
         "Apply: kubectl apply -f FILE. Pods name their queue: annotation scheduling.volcano.sh/queue-name.",
     ]
     return Export("volcano", {"queues": documents(objects, head)}, whole, names, tuple(notes))
+
+
+def _reserved(holdings: Holdings) -> list[dict[str, int]]:
+    """Return what each queue does not lend, by resource, and at least what the queues in it do not lend together."""
+    reserved: list[dict[str, int]] = [{} for _ in holdings.holders]
+    below: list[dict[str, int]] = [{} for _ in holdings.holders]
+    for h in reversed(range(len(holdings.holders))):  # a queue comes after the one that it is in
+        reserved[h] = below[h]
+        for r, groups, amount, _ in holdings.kept(h):
+            if groups.all() and amount:
+                resource = holdings.resources[r]
+                reserved[h][resource] = max(min(amount, int(holdings.total[h, r])), reserved[h].get(resource, 0))
+        above = holdings.holders[h].parent
+        if above >= 0:
+            for resource, amount in reserved[h].items():
+                below[above][resource] = below[above].get(resource, 0) + amount
+    return reserved
 
 
 def _weights(weights: list[float]) -> tuple[list[int], bool]:

@@ -2,7 +2,8 @@
 
 **Capacity Scheduler.** Absolute amounts, ``[memory=10240,vcores=12,yarn.io/gpu=2]``: the capacity of a queue is what its whole tasks ask
 for, and of a queue above others their sum. ``maximum-capacity`` is its limit, or ``headroom`` times its capacity. With node labels the
-amounts are those on the nodes of each label, and the placement is in them.
+amounts are those on the nodes of each label, and the placement is in them. A limit on the nodes of several labels is divided among them by
+capacity, so that their sum is never above it. A maximum without any resource is none in YARN; 1 MiB of memory stands for it.
 
 **Fair Scheduler.** ``minResources`` is what the whole tasks of a queue ask for, ``maxResources`` its limit or ``headroom`` times that, and
 ``weight`` its weight. A queue below its minimum comes first.
@@ -23,7 +24,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
-from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures
+from fairopt.exports.amounts import check_headroom, enlarged, kind_of, measures, whole_units
 from fairopt.exports.names import YARN, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import Whole, whole_tasks
@@ -100,6 +101,9 @@ class _File:
         of_group = [labels.get(servers[group.rows[0]], "") for group in whole.groups]
         self.labels = {label: np.array([each == label for each in of_group]) for label in dict.fromkeys(of_group)}
         self.label_names = Names(YARN, "label").of(label for label in self.labels if label) | {"": ""}
+        self.divided: list[str] = []  # queues with a limit on the nodes of several labels
+        self.left_out: list[str] = []  # queues with a limit on a part of the nodes of a label
+        self.bounds = [self._bounds(h) for h in range(len(self.holders))]
         self.notes = list(whole.notes)
 
     def export(self, scheduler: str) -> Export:
@@ -116,6 +120,8 @@ class _File:
         else:
             self.notes += self.holdings.notes_of_tree("the Capacity Scheduler", weights="in proportion to capacities")
             self.notes.append("a queue takes up to its maximum only if user-limit-factor lets its users; the file sets it to -1, no limit")
+            if len(self.labels) > 1:
+                self.notes += self._notes_of_limits()
             text = self._capacity()
         return Export(
             "yarn", {"queues": text}, self.whole, self.names | {k: v for k, v in self.label_names.items() if k}, tuple(self.notes)
@@ -160,26 +166,65 @@ class _File:
         """Return the capacity of a queue on the nodes of a label, and its maximum."""
         groups = self.labels.get(label, np.zeros(len(self.whole.groups), bool))
         held = {resource: int(self.holdings.held[h, groups, r].sum()) for r, resource in enumerate(self.measures)}
-        most = self._most(h, groups, held)
+        most = self._most(h, label, held)
         pairs = [(f"{path}.capacity", self._text(held))]
         return [*pairs, (f"{path}.maximum-capacity", self._text(most))] if most else pairs
 
-    def _most(self, h: int, groups: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], held: Mapping[str, int]) -> dict[str, int]:
-        """Return the largest amounts on some groups of servers, of all resources, where any of them has a limit."""
+    def _bounds(self, h: int) -> dict[tuple[str, str], int]:
+        """Return what the limits of a queue allow it on the nodes of each label, by label and resource.
+
+        A limit on several labels is divided: each label gets what the queue holds there, and a part of the rest by capacity.
+        """
+        bounds: dict[tuple[str, str], int] = {}
+        for r, on, amount, _ in self.holdings.limits(h):
+            inside = [label for label, groups in self.labels.items() if (on & groups).any() and not (groups & ~on).any()]
+            if any((on & groups).any() and (groups & ~on).any() for groups in self.labels.values()):
+                self.left_out.append(self.holders[h].label)
+            if len(inside) > 1:
+                self.divided.append(self.holders[h].label)
+            held = [int(self.holdings.held[h, self.labels[label], r].sum()) for label in inside]
+            there = [int(self.holdings.capacity[self.labels[label], r].sum()) for label in inside]
+            spare = max(amount - int(self.holdings.held[h, on, r].sum()), 0)
+            shares = whole_units([spare * each / max(sum(there), 1) for each in there], spare)
+            for label, own, share in zip(inside, held, shares, strict=True):
+                key = label, self.holdings.resources[r]
+                bounds[key] = min(bounds.get(key, own + share), own + share)
+        return bounds
+
+    def _notes_of_limits(self) -> list[str]:
+        """Say which limits are divided among labels, and which are not in the file."""
+        notes = []
+        if self.divided:
+            several = joined([named(label) for label in dict.fromkeys(self.divided)], _MOST)
+            notes.append(
+                f"YARN limits a queue on the nodes of each label by itself: limits of {several} on several labels together are divided "
+                "among them by capacity"
+            )
+        if self.left_out:
+            several = joined([named(label) for label in dict.fromkeys(self.left_out)], _MOST)
+            notes.append(
+                f"YARN has no limits on a part of the nodes of a label: such limits of {several} are not in the export; give those "
+                "servers a label of their own (--node-label ROW=LABEL)"
+            )
+        return notes
+
+    def _most(self, h: int, label: str, held: Mapping[str, int]) -> dict[str, int]:
+        """Return the largest amounts on the nodes of a label, of all resources, where any of them has a limit."""
+        groups = self.labels.get(label, np.zeros(len(self.whole.groups), bool))
         there = {resource: int(self.holdings.capacity[groups, r].sum()) for r, resource in enumerate(self.measures)}
         most = {resource: max(there[resource], held[resource]) for resource in held}
-        limited = False
+        limited = self.headroom is not None and self.holders[h].leaf
+        if self.headroom is not None and self.holders[h].leaf:
+            most = {resource: min(enlarged(held[resource], self.headroom), amount) for resource, amount in most.items()}
         at = h
         while at >= 0:
-            if self.headroom is not None and at == h and self.holders[h].leaf:
-                most = {resource: min(enlarged(held[resource], self.headroom), amount) for resource, amount in most.items()}
-                limited = True
-            for r, on, amount, _ in self.holdings.limits(at):
-                if (on & groups).any() and not (groups & ~on).any():
-                    resource = self.holdings.resources[r]
-                    most[resource] = max(min(most[resource], amount), held[resource])
+            for resource in held:
+                if (label, resource) in self.bounds[at]:
+                    most[resource] = max(min(most[resource], self.bounds[at][label, resource]), held[resource])
                     limited = True
             at = self.holders[at].parent
+        if limited and not any(most.values()):
+            most |= {resource: 1 for resource, measure in self.measures.items() if measure.kind == "memory"}
         return most if limited else {}
 
     def _text(self, amounts: Mapping[str, int]) -> str:

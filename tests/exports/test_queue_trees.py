@@ -100,6 +100,37 @@ def test_volcano_has_capability_over_deserved_over_guarantee() -> None:
     }
 
 
+def test_volcano_reserves_above_what_is_reserved_below_and_limits_to_the_cluster() -> None:
+    """Volcano stops scheduling if the guarantees in a queue are more than its own, or its capability is more than the cluster has."""
+    tree = [
+        fo.Queue("lab", limit={"cpu": 99}),
+        fo.Queue("a", "lab", guarantee={"cpu": 4}, lending_limit={"cpu": 1}),
+        fo.Queue("b", "lab", guarantee={"cpu": 2}, lending_limit={"cpu": 0}),
+        fo.Queue("c", quotas=[fo.Quota(["s"], guarantee={"cpu": 1}, lending_limit={"cpu": 0})]),
+    ]
+    instance = fo.Instance(
+        [[10], [2]], [[1]] * 3, users=["x", "y", "z"], resources=["cpu"], servers=["r", "s"], queues=tree, queue_of=["a", "b", "c"]
+    )
+    found = fo.export_volcano(given(instance, np.array([[5.0, 0.0], [4.0, 0.0], [0.0, 2.0]]), "rdm"))
+    specs = {each["metadata"]["name"]: each["spec"] for each in documents(found.text)}
+    assert {name: spec.get("guarantee") for name, spec in specs.items()} == {
+        "lab": {"resource": {"cpu": "5"}},  # 3 of a, 2 of b
+        "a": {"resource": {"cpu": "3"}},
+        "b": {"resource": {"cpu": "2"}},
+        "c": None,
+    }
+    assert specs["lab"]["capability"] == {"cpu": "12"}
+    assert any("no lending limits on groups of servers: those of c are not in the export" in note for note in found.notes)
+
+
+def test_a_name_fits_into_the_label_with_which_pods_name_their_queue() -> None:
+    """The value of a label has at most 63 characters."""
+    instance = fo.Instance([[10]], [[1]] * 2, users=["x" * 64, "x" * 65], resources=["cpu"])
+    for kind in MARKS:
+        found = EXPORTS[kind](fo.solve(instance, "drfh"))
+        assert list(found.names.values()) == ["x" * 63, "x" * 61 + "-2"]
+
+
 def test_kai_counts_thousandths_of_cores_and_millions_of_bytes() -> None:
     """-1 is no limit; what KAI does not know is said."""
     instance = fo.Instance([[10, 8, 4, 100]], [[0.5, 1, 1, 1]], users=["a"], resources=["cpu", "memory", "gpu", "pods"])
@@ -295,6 +326,45 @@ def test_node_labels_carry_the_placement(tmp_path: Path) -> None:
             assert dict(on_label[0].guarantee if on_label else {"cpu": 0.0, "memory": 0.0}) == pytest.approx(expected)
     with pytest.raises(fo.InvalidInstance, match="has no node labels"):
         exported("yarn", scheduler="fair", labels=labels)
+
+
+def capacities(text: str, key: str) -> dict[str, float]:
+    """Return a setting of the Capacity Scheduler as amounts."""
+    settings = {p.findtext("name", ""): p.findtext("value", "") for p in ET.fromstring(text)}
+    return absolute(settings.get(f"yarn.scheduler.capacity.root.{key}"))
+
+
+def test_a_limit_on_several_labels_is_divided() -> None:
+    """Of 16 cores on 30 nodes of two labels, 10 are held; the other 6 are divided by 20 : 10. On part of a label there is no limit."""
+    tree = [fo.Queue("lab", limit={"cpu": 16}), fo.Queue("ann", "lab"), fo.Queue("ben", quotas=[fo.Quota(["v"], limit={"cpu": 4})])]
+    instance = fo.Instance(
+        [[1, 4], [1, 4], [1, 4]],
+        [[1, 1]] * 3,
+        counts=[20, 5, 5],
+        eligibility=np.eye(3, dtype=bool),
+        users=["x", "y", "z"],
+        servers=["c", "u", "v"],
+        resources=["cpu", "memory"],
+        queues=tree,
+        queue_of=["ann", "ann", "ben"],
+    )
+    allocation = given(instance, np.diag([6.0, 4.0, 4.0]), "rdm")
+    found = fo.export_yarn(allocation, labels={"u": "gpu", "v": "gpu"})
+    for queue in ("lab", "lab.ann"):
+        assert capacities(found.text, f"{queue}.maximum-capacity")["vCores"] == 10
+        assert capacities(found.text, f"{queue}.accessible-node-labels.gpu.maximum-capacity")["vCores"] == 6
+    notes = " ".join(found.notes)
+    assert "limits of lab on several labels together are divided among them by capacity" in notes
+    assert "such limits of ben are not in the export" in notes
+
+
+def test_a_maximum_of_nothing_is_not_the_maximum_that_yarn_reads_as_none() -> None:
+    """Ben holds nothing without a label, and may hold nothing more than that."""
+    names = {"users": ["ann", "ben"], "servers": ["c", "g"], "resources": ["cpu", "memory"]}
+    instance = fo.Instance([[4, 8], [4, 8]], [[1, 1], [1, 1]], eligibility=np.eye(2, dtype=bool), **names)
+    found = fo.export_yarn(given(instance, np.diag([4.0, 4.0]), "rdm"), headroom=1, labels={"g": "gpu"})
+    assert capacities(found.text, "ben.capacity") == {"memory": 0, "vCores": 0}
+    assert capacities(found.text, "ben.maximum-capacity") == {"memory": 1, "vCores": 0}
 
 
 def test_names_of_yarn_are_xml_that_says_what_it_says() -> None:

@@ -182,6 +182,35 @@ def test_headroom_is_rounded_up_within_what_the_servers_have() -> None:
         fo.export_slurm(allocation, headroom=0.9)
 
 
+def test_headroom_in_partitions_is_within_the_limits_of_users_and_of_groups_of_servers() -> None:
+    """Slurm holds neither: ann may have 8 cores in both partitions and holds 6; the account may have 6 on g and holds 4."""
+    tree = [
+        fo.Queue("chem", quotas=[fo.Quota(["g"], limit={"cpu": 6})]),
+        fo.Queue("chem/ann", "chem", limit={"cpu": 8}),
+        fo.Queue("chem/ben", "chem"),
+    ]
+    instance = fo.Instance(
+        [[16], [16]],
+        [[1]] * 3,
+        eligibility=[[True, False], [False, True], [False, True]],
+        users=["x", "y", "z"],
+        servers=["c", "g"],
+        resources=["cpu"],
+        queues=tree,
+        queue_of=["chem/ann", "chem/ann", "chem/ben"],
+    )
+    allocation = given(instance, np.array([[3.0, 0.0], [0.0, 3.0], [0.0, 1.0]]), "rdm")
+    limits = grp_tres(fo.export_slurm(allocation, level="account-partition", headroom=2.0).text)
+    assert {name: int(each["cpu"]) for name, each in limits.items()} == {
+        "chem": 14,
+        "chem/ann@c": 4,  # 3 of headroom in each partition, and 2 until the limit
+        "chem/ann@g": 4,
+        "chem/ben@g": 2,
+    }
+    found = fo.export_slurm(allocation, level="account-partition", headroom=2.0, partitions={"c": "all", "g": "all"})
+    assert any("on a part of the nodes of a partition: with headroom, those of chem can be exceeded" in note for note in found.notes)
+
+
 def test_billing_is_the_dominant_share_of_jobs() -> None:
     """Of 96 cores and 512 GiB: a job of 8 cores is 1/12, one of 48 GiB 3/32 of the cluster, of which 100,000 is billed."""
     allocation = given(lab().instance, np.array([[4.0, 0.0], [0.0, 3.0]]), "rdm")
