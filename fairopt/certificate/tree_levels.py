@@ -9,8 +9,8 @@ prices p >= 0, with S + rate t the shares of users who rise and S those of the o
 and what is left of it bounds by how much t, and who is stopped, could rise. Each part is proved with its own extra limits, at the point
 that the answer reports for the end of the part; this point shows that the shares can be reached.
 
-What levels imply of pairs, limits and users (`fairopt.certificate.levels`) holds in later parts, too, where no extra limit had a price:
-nobody ever has less.
+What levels imply of pairs, limits and users (`fairopt.certificate.levels`) holds in later parts, too, where no extra limit had a price or
+closed a pair: nobody ever has less.
 
 Without prices, users may stop only where a limit on shares (`fairopt.program.share_limits`) is full, and rates change only there and where
 somebody under a clamp has caught up.
@@ -79,7 +79,8 @@ def tree_gaps(program: Program, goal: TreeFilling, solution: Solution) -> tuple[
         if way.rising.any():
             return _NEVER
         shares, before = way.shares, x
-        if not any(stage.prices is not None and stage.prices[rows:].any() for stage in stages):
+        closed = bool(((of_part.largest() <= 0) & (program.largest() > 0)).any())  # pairs, by an extra limit of 0, without a price
+        if not closed and not any(stage.prices is not None and stage.prices[rows:].any() for stage in stages):
             known = proofs
         over = limits.matrix @ x - limits.bounds
         broken = float(np.divide(over, limits.bounds, out=over.copy(), where=limits.bounds > 0).max(initial=0.0))

@@ -83,3 +83,18 @@ def test_no_prices_are_no_proof() -> None:
     """Nobody stops without a price, or a full limit on shares."""
     assert changed(lambda stage: stage) <= 1e-12
     assert not changed(lambda stage: Stage(stage.value, stage.users, None, stage.part)) <= 0.1
+
+
+def test_what_a_guarantee_elsewhere_closes_is_open_in_the_surplus() -> None:
+    """The guarantee is for server b, where the user may not run: it gets nothing by it, and then all 4 of server a."""
+    queue = fo.Queue("q", quotas=[fo.Quota(["b"], guarantee={"cpu": 2})])
+    instance = fo.Instance(
+        [[4], [4]], [[1]], eligibility=[[1, 0]], servers=["a", "b"], resources=["cpu"], queues=[queue], queue_of=["q"], users=["u"]
+    )
+    assert fo.solve(instance, "drfh").tasks_per_user == pytest.approx([4.0])
+    program = fo.formulate(instance, "drfh")
+    ends = np.array([0.0]), np.array([3.0])
+    for priced in range(len(program.limits)):
+        prices = np.eye(len(program.limits))[priced]
+        less = Solution(ends[1], (Stage(3 * program.utilities[0], np.array([0]), prices, 1),), parts=ends)
+        assert not certify(program, less).worst <= 0.1
