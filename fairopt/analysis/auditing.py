@@ -74,6 +74,20 @@ class Audit(Mapping[str, Verdict]):
         """The properties that are violated."""
         return [name for name, verdict in self.verdicts.items() if verdict.holds is False]
 
+    def grouped(self) -> list[tuple[tuple[str, ...], Verdict]]:
+        """Return the verdicts for a reader: properties that do not apply for the same reason together, in the place of the first.
+
+        >>> import fairopt as fo
+        >>> tree = fo.Instance([[8], [8]], [[1]], queues=[fo.Queue("q")], queue_of=["q"])
+        >>> found = audit(fo.solve(tree, "drfh"), ["pareto", "psdsf", "max-min"])
+        >>> [(names, verdict.outcome) for names, verdict in found.grouped()]
+        [(('pareto',), 'holds'), (('psdsf', 'max-min'), '-')]
+        """
+        together: dict[str, list[str]] = {}
+        for name, verdict in self.verdicts.items():
+            together.setdefault(verdict.statement if verdict.holds is None else name, []).append(name)
+        return [(tuple(names), self.verdicts[names[0]]) for names in together.values()]
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per property: holds, violation (tasks), promised, searched, statement, witness (its sentences)."""
         import pandas as pd

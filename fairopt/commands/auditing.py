@@ -19,7 +19,7 @@ from fairopt.commands.console import as_text, choose_form, deliver, say, show, w
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.specs import read_notion, read_schedule
-from fairopt.wording import figure, plural
+from fairopt.wording import figure, joined, plural
 
 __all__ = ["audit"]
 
@@ -190,12 +190,12 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
         console.print(Text.assemble(("\nnot feasible: ", "bold red"), label(str(limit))))
     if len(found.violations) > _LINES:
         console.print(Text(f"and {len(found.violations) - _LINES:,} more limits that are exceeded"))
-    for name, verdict in found.items():
+    for names, verdict in found.grouped():
         if verdict.holds and not everything and verdict.searched is None:
             continue
         lines = [verdict.statement] if verdict.witness is None else [verdict.statement, verdict.witness.text]
         console.print()
-        console.print(Text.assemble((f"{name}: ", "bold"), label(" ".join(lines))))
+        console.print(Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
     if any(verdict.promised for verdict in found.values()):
         console.print()
         console.print(

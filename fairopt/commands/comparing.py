@@ -64,7 +64,8 @@ def compare(
         str | None, typer.Option(metavar="ID", help="Measure every regret against this notion; default: each schedule's own.")
     ] = None,
     by: Annotated[
-        Literal["user", "owner"], typer.Option(help="owner: also what each owner of tasks (namespace, account, queue) holds, side by side.")
+        Literal["user", "queue", "owner"],
+        typer.Option(help="Also what each queue of the tree holds, or each owner of tasks (namespace, account), side by side."),
     ] = "user",
     fail_if: Annotated[
         list[str] | None,
@@ -115,6 +116,8 @@ def compare(
     instance = read_instance(file, changes)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
+    if by == "queue" and not instance.queues:
+        raise typer.BadParameter(f"{file} has no queues; use user or owner", param_hint="--by")
     wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
     own: dict[str, Path] = {}
     for path in allocation or []:

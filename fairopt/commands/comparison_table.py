@@ -17,11 +17,16 @@ from fairopt.wording import figure, percent, plural
 __all__ = ["MEASURES", "print_comparison"]
 
 _GAP = 2  # between columns
+_INDENT = "  "
 _QUANTILES = {"lowest": 0.0, "median": 0.5, "highest": 1.0}
 MEASURES = """\
 efficiency: weighted tasks, in % of the most possible with divisible tasks.
 low share: smallest weighted dominant share.
 envy: the largest, in tasks."""
+_OF_USERS = {  # in a tree these measures are of single users
+    "low share: smallest weighted dominant share.": "low share: smallest dominant share of a user, divided by its own weight alone.",
+    "envy: the largest, in tasks.": "envy: the largest between users of one queue, in tasks (fairopt audit compares queues, too).",
+}
 _REGRETS = {
     "level": "level: of the lowest share.",
     "leximin": "leximin: sort both share lists; the gap at the first difference (its position in brackets).",
@@ -35,13 +40,13 @@ _LINES = 3  # violations listed for one allocation
 
 
 def print_comparison(console: Console, comparison: Comparison, by: str = "user") -> None:
-    """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner, what each owner holds side by side."""
+    """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side."""
     instance = comparison.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
-        of_queues = _queues(done, console.width) if instance.queues and by != "owner" else None
+        of_queues = _queues(done, console.width) if instance.queues and by == "user" else _tree(done) if by == "queue" else None
         of_owners = _owners(done) if by == "owner" else None
         for table in (_tasks(comparison, done, console.width), of_owners, of_queues, _measures(comparison, done), _regrets(done)):
             if table is not None:
@@ -85,8 +90,7 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
 def _queues(rows: list[Row], width: int) -> Table | None:
     """Return the dominant share of what each queue holds; where not all fit, of queues in the root; None where not even these fit."""
     holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
-    marks = {"": "", "met": ""}
-    cells = [[f"{_percent(each.dominant_share)}{marks.get(each.verdict, ' !')}" for each in own] for own in holdings]
+    cells = [[f"{_percent(each.dominant_share)}{_mark(each.verdict)}" for each in own] for own in holdings]
     chosen = list(range(len(holdings[0])))
     for top in (False, True):
         chosen = [j for j in chosen if not top or holdings[0][j].depth == 1]
@@ -99,6 +103,32 @@ def _queues(rows: list[Row], width: int) -> Table | None:
                 table.add_row(label(row.name), *(line[j] for j in chosen))
             return table
     return None
+
+
+def _tree(rows: list[Row]) -> Table:
+    """Return a row for each queue, in the order of the tree, with what it holds in each allocation side by side."""
+    tree, found = rows[0].allocation.instance.tree, []  # type: ignore[union-attr]  # of rows that are done
+    held = [{each.node: each for each in row.allocation.queue_holdings()} for row in rows if row.allocation is not None]
+    left = list(reversed(tree.children(0)))
+    while left:
+        found.append(int(left.pop()))
+        left += reversed(tree.children(found[-1]))
+    table = simple_table("queues")
+    add_numbers(table, *(word for row in rows for word in (label(row.name).plain, "")))
+    for node in found:
+        each = [own[node] for own in held]
+        cells = [text for own in each for text in (figure(own.tasks, 4), f"{_percent(own.dominant_share)}{_mark(own.verdict)}")]
+        table.add_row(Text(_INDENT * (each[0].depth - 1)).append(label(each[0].name)), *cells)
+    return table
+
+
+def _mark(verdict: str) -> str:
+    """Return what stands behind the share of a queue whose guarantee is not met.
+
+    >>> _mark("met"), _mark("lacks 2 gpu")
+    ('', ' !')
+    """
+    return "" if verdict in ("", "met") else " !"
 
 
 def _owners(rows: list[Row]) -> Table:
@@ -157,11 +187,13 @@ def _regrets(rows: list[Row]) -> Table | None:
 def _legend(rows: list[Row], by: str) -> str:
     """Explain the columns that are shown."""
     regrets = [row.regret for row in rows if row.regret is not None]
-    lines = [MEASURES]
+    in_queues = any(row.allocation is not None and row.allocation.instance.queues for row in rows)
+    lines = [_OF_USERS.get(line, line) if in_queues else line for line in MEASURES.splitlines()]
     if by == "owner":
         lines.append("owners: tasks, and the dominant share of what each holds (not divided by weights).")
-    if by != "owner" and any(row.allocation is not None and row.allocation.instance.queues for row in rows):
-        lines.append("queues: dominant share of what each holds; !: a part of its guarantee is missing although it asks for it.")
+    elif in_queues:
+        tasks = "tasks, and the " if by == "queue" else ""
+        lines.append(f"queues: {tasks}dominant share of what each holds; !: a part of its guarantee is missing although it asks for it.")
     if regrets:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."

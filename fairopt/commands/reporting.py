@@ -16,7 +16,6 @@ from fairopt.commands.options import (
     Changes,
     File,
     Guarantees,
-    Notions,
     QueueShare,
     Schedules,
     Sharing,
@@ -24,12 +23,12 @@ from fairopt.commands.options import (
     with_rules,
     words,
 )
-from fairopt.reporting.composing import NOTIONS, check_page
+from fairopt.reporting.composing import NOTIONS, check_page, default_notions
 from fairopt.reporting.findings import number_of_steps
 
 __all__ = ["report"]
 
-_NOTIONS = ",".join(NOTIONS)
+_NOTIONS = ", ".join(NOTIONS)
 
 
 def report(
@@ -37,7 +36,13 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write; its name ends in .html.")] = Path(
         "report.html"
     ),
-    notions: Notions = _NOTIONS,
+    notions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID,...",
+            help=f"Exact allocations to compute; default: {_NOTIONS}, as far as they take the queues of FILE. See: fairopt notions.",
+        ),
+    ] = None,
     schedules: Schedules = "",
     allocation: Annotated[
         list[Path] | None,
@@ -45,7 +50,9 @@ def report(
             metavar="CSV", help="Your own allocation, such as what runs now: columns user, server, tasks. Repeat it for before and after."
         ),
     ] = None,
-    explain: Annotated[list[str] | None, typer.Option(metavar="USER", help="Also explain what this user gets. Can be repeated.")] = None,
+    explain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Also explain what this user or queue gets. Can be repeated.")
+    ] = None,
     sharing: Sharing = None,
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
@@ -63,8 +70,9 @@ def report(
     """
     check_file(output, "--output")
     check_page(output)
-    wanted, greedy = with_rules(words(notions), guarantees, queue_share), words(schedules)
+    greedy = words(schedules)
     instance = read_instance(file, changes)
+    wanted = with_rules(default_notions(instance) if notions is None else words(notions), guarantees, queue_share)
     users = explain or []
     own: dict[str, Path] = {}
     for path in allocation or []:

@@ -27,16 +27,17 @@ from pathlib import Path
 import numpy.typing as npt
 
 from fairopt.allocation import Allocation
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.files import write_files
 from fairopt.instance import Instance, require_instance
 from fairopt.models import Sharing
 from fairopt.reporting.findings import Findings, study
 from fairopt.reporting.page import require, write_page
+from fairopt.solving import formulate
 from fairopt.specs import NotionSpec, ScheduleSpec
 from fairopt.wording import plural
 
-__all__ = ["NOTIONS", "Report", "check_page", "report"]
+__all__ = ["NOTIONS", "Report", "check_page", "default_notions", "report"]
 
 NOTIONS = ("drfh", "tsf", "psdsf", "proportional")
 
@@ -64,7 +65,7 @@ def report(
     instance: Instance,
     output: str | os.PathLike[str],
     *,
-    notions: Sequence[NotionSpec] = NOTIONS,
+    notions: Sequence[NotionSpec] | None = None,
     schedules: Sequence[ScheduleSpec] = (),
     allocations: Mapping[str, npt.ArrayLike | Allocation | str | os.PathLike[str]] | None = None,
     explain: Sequence[str] = (),
@@ -82,8 +83,9 @@ def report(
     instance : Instance
     output : path
         Its name ends in .html.
-    notions, schedules : sequences
-        As `fairopt.compare` takes them.
+    notions, schedules : sequences, optional
+        As `fairopt.compare` takes them. The default is no schedule, and those of drfh, tsf, psdsf and proportional that take the queues and
+        guarantees of the instance.
     allocations : mapping, optional
         Your own allocations, by name, as `fairopt.compare` takes them: what runs now, or before and after a change. They are audited too,
         and shown side by side with the exact ones, by user and by owner.
@@ -115,6 +117,7 @@ def report(
     """
     require_instance(instance)
     path = check_page(output)
+    notions = default_notions(instance) if notions is None else notions
     found = study(
         instance,
         [notions] if isinstance(notions, str) else notions,
@@ -130,6 +133,20 @@ def report(
     page = write_page(found, title=title, commands=_commands(found, explain, effort, seed, time_limit, title), seed=seed)
     write_files({path: page.encode(errors="replace")})
     return Report(path, found)
+
+
+def default_notions(instance: Instance) -> tuple[str, ...]:
+    """Return the notions of a report that names none: without those that do not take the queues and guarantees of the instance."""
+
+    def takes(notion: str) -> bool:
+        try:
+            return bool(formulate(instance, notion))
+        except FairoptError:
+            return False
+
+    if not instance.queues and not instance.guarantees.any():
+        return NOTIONS
+    return tuple(notion for notion in NOTIONS if takes(notion)) or NOTIONS
 
 
 def check_page(output: str | os.PathLike[str]) -> Path:

@@ -88,19 +88,35 @@ def server_table(instance: Instance) -> Table:
 
 
 def user_table(instance: Instance) -> Table:
-    """Return the users: weight, demand of a task, tasks, servers where they may run, and how many at once if that is limited."""
+    """Return the users: queue, weight, demand of a task, tasks, servers where they may run, and how many at once if that is limited."""
     limited = bool(np.isfinite(instance.parallelism).any())
-    columns = ["user", "weight", *(f"{resource} of a task" for resource in instance.resources), "tasks", "servers"]
-    columns += ["at once"] if limited else []
+    in_queues = bool(instance.queues)
+    columns = ["user", *(["queue"] if in_queues else []), "weight", *(f"{resource} of a task" for resource in instance.resources)]
+    columns += ["tasks", "servers", *(["at once"] if limited else [])]
     weights = instance.weights if instance.weights.ndim == 2 else instance.weights[:, None]
     eligible = instance.eligibility @ instance.counts
     rows = (
-        [name, ", ".join(map(number, weight)), *map(number, demand), number(tasks), number(servers), *([number(most)] if limited else [])]
-        for name, weight, demand, tasks, servers, most in zip(
-            instance.users, weights, instance.demands, instance.tasks, eligible, instance.parallelism, strict=True
+        [
+            name,
+            *([queue or _NONE] if in_queues else []),
+            ", ".join(map(number, weight)),
+            *map(number, demand),
+            number(tasks),
+            number(servers),
+            *([number(most)] if limited else []),
+        ]
+        for name, queue, weight, demand, tasks, servers, most in zip(
+            instance.users,
+            instance.queue_of,
+            weights,
+            instance.demands,
+            instance.tasks,
+            eligible,
+            instance.parallelism,
+            strict=True,
         )
     )
-    return Table.of(plural(instance.n_users, "user"), columns, rows)
+    return Table.of(plural(instance.n_users, "user"), columns, rows, words=(1,) if in_queues else ())
 
 
 def glance_table(findings: Findings) -> Table:

@@ -22,6 +22,8 @@ def about_instance(findings: Findings) -> list[str]:
         f"{plural(instance.n_users, 'user')} share {plural(instance.counts.sum(), 'server')}{rows}: {joined(totals, 8)} in all.",
         f"They {how}.",
     ]
+    if instance.queues:
+        sentences.append(f"They sit in {plural(len(instance.queues), 'queue')} of {plural(int(instance.tree.depth.max()), 'level')}.")
     confined = int((~instance.eligibility[:, instance.counts > 0]).any(axis=1).sum())
     for count, one, many in (
         (confined, "user may not run on every server", "users may not run on every server"),
@@ -52,7 +54,7 @@ def about_notion(found: OfNotion) -> list[str]:
         sentences.append(f"The smallest weighted dominant share is {number(row.smallest_share)} (of {lowest}).")
         sentences.append(f"Jain's index of the shares is {number(row.jain, 3)}.")
     if row.envy is not None and row.envy.user is None:
-        sentences.append("No user envies another.")
+        sentences.append(f"No user envies another{' of its queue' if allocation.instance.queues else ''}.")
     elif row.envy is not None:
         more = plural(row.envy.tasks, "more task", "more tasks", digits=4)
         sentences.append(f'The largest envy: "{row.envy.user}" could run {more} with the resources of "{row.envy.of}".')
@@ -96,7 +98,8 @@ def _of_notion(found: OfNotion) -> str:
         f"smallest weighted dominant share {number(row.smallest_share)}",
     ]
     if row.envy is not None:
-        parts.append("no envy" if row.envy.user is None else f"envy of up to {plural(row.envy.tasks, 'task', digits=4)}")
+        inside = " inside a queue" if found.allocation.instance.queues else ""
+        parts.append(f"no envy{inside}" if row.envy.user is None else f"envy{inside} of up to {plural(row.envy.tasks, 'task', digits=4)}")
     if verdicts is not None:
         parts.append(f"violates {joined(verdicts.violated, 4)}" if verdicts.violated else "no violation found")
     return "; ".join(parts) + "."

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.command_line import flat, run
 
+import fairopt as fo
+
 CLUSTER = """
 resources: [cpu, memory]
 servers: [{name: s, capacity: {cpu: 9, memory: 18}}]
@@ -83,6 +85,25 @@ def test_compare_by_owner(cluster: Path) -> None:
     data = json.loads(run(*arguments, "--json").stdout)
     assert [owner["tasks"] for owner in data["rows"][1]["owners"]] == [1, 2]
     assert "before,a,1,1.0,memory" in run(*arguments, "--csv").stdout
+
+
+def test_compare_by_queue(tmp_path: Path) -> None:
+    """A row for each queue in the order of the tree; a guarantee that is not met is marked. Envy is said to be that inside a queue."""
+    queues = [fo.Queue("b", guarantee={"gpu": 6}), fo.Queue("a"), fo.Queue("a1", "a")]
+    instance = fo.Instance([[8]], [[1], [1]], users=["x", "y"], servers=["s"], resources=["gpu"], queues=queues, queue_of=["b", "a1"])
+    fo.save(instance, tmp_path / "tree.yaml")
+    own = tmp_path / "now.csv"
+    own.write_text("user,server,tasks\nx,s,3\ny,s,4\n")
+    arguments = ["compare", tmp_path / "tree.yaml", "--allocation", own, "--by", "queue"]
+    text = run(*arguments).stdout
+    lines = [" ".join(line.split()) for line in text[text.index("queues ") :].splitlines()[2:5]]
+    assert lines == ["b 7 87.5 % 3 37.5 % !", "a 1 12.5 % 4 50.0 %", "a1 1 12.5 % 4 50.0 %"]
+    assert "envy: the largest between users of one queue" in flat(text)
+    assert "now,a1,a," in run(*arguments, "--csv").stdout
+    queues_of = {entry["name"]: entry["queues"] for entry in json.loads(run(*arguments, "--json").stdout)["rows"]}
+    assert [each["tasks"] for each in queues_of["now"]] == [3, 4, 4]
+    fo.save(instance.replace(queues=None, queue_of=None), tmp_path / "flat.yaml")
+    assert "has no queues" in flat(run("compare", tmp_path / "flat.yaml", "--by", "queue", status=2).stderr)
 
 
 def test_a_property_fails_the_check(cluster: Path) -> None:

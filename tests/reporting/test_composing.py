@@ -312,6 +312,24 @@ def test_a_tree_of_queues_has_a_table_and_its_queues_can_be_explained(tmp_path: 
     assert "The queue vision, in research, holds" in text
 
 
+def test_a_report_on_a_tree_asks_for_notions_that_take_trees(tmp_path: Path) -> None:
+    """Of the default notions. Users stand beside their queue; what does not apply is said once; envy is that of users of one queue."""
+    instance = fo.Instance(
+        [[8], [4]], [[1], [1]], users=["ann", "bob"], queues=[fo.Queue("lab", limit={"resource-1": 3})], queue_of=["lab", None]
+    )
+    found = report(instance, tmp_path / "limited.html", effort=1)
+    assert [each.name for each in found.findings.notions] == ["drfh", "tsf", "proportional"]  # which takes limits
+    page = Page(found.path.read_text(encoding="utf-8"))
+    assert "This could not be computed" not in page.text
+    assert "They sit in 1 queue of 1 level." in page.text
+    assert "users user queue weight" in page.text
+    assert "ann lab 1 1" in page.text
+    assert "No user envies another of its queue." in page.text
+    assert page.text.count("it compares every user with every other by weight alone") == 3  # once for each notion
+    flat = report(instance.replace(queues=None, queue_of=None), tmp_path / "flat.html", effort=1)
+    assert [each.name for each in flat.findings.notions] == ["drfh", "tsf", "psdsf", "proportional"]
+
+
 def test_given_allocations_are_on_the_page_side_by_side(tmp_path: Path) -> None:
     """Before and after a change: their regret, their audits, a table by owner, and the commands that compute them."""
     instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a/one", "b"], resources=["cpu", "memory"])
