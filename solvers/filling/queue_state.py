@@ -18,7 +18,10 @@ CHANGED, LEVEL = range(2)  # positions in `marks`
 
 
 class QueueState(NamedTuple):
-    """Arrays only. P places, N users, A accounts, S entries (pairs of a user and an account that counts it), R rows of servers."""
+    """Arrays only, contiguous and writable: steps are compiled anew for arrays of another kind.
+
+    P places, N users, A accounts, S entries (pairs of a user and an account that counts it), R rows of servers.
+    """
 
     dominant: bool
     parts: FloatArray  # (N, resources), or (N, 1) if not dominant
@@ -113,9 +116,9 @@ class QueueState(NamedTuple):
             held_lost=np.zeros(accounts),
             holders=np.zeros(accounts, np.int64),
             resource=queues.resources,
-            demand=np.ascontiguousarray(queues.demands),
+            demand=np.array(queues.demands, order="C"),
             accounts_from=_starts(user, n),
-            accounts=account,
+            accounts=np.ascontiguousarray(account),
             at=np.zeros(account.size, np.int64),
             members_from=_starts(account, accounts),
             members=user[by_account],
