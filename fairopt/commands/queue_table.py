@@ -1,6 +1,7 @@
 """The tree of queues as a table: each queue with its subtotals, then the queues below it, then its users.
 
-More than 20 users are left out, and of more than 40 queues the deepest ones, unless everything is asked for.
+A queue and its only user have one row if both have one name, as importers name them. More than 20 users are left out, and of more than 40
+queues the deepest ones, unless everything is asked for.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _INDENT = "  "
 _ENDLESS = 10_000  # columns: a table that is measured at this width is not folded
 
 _Row: TypeAlias = tuple[int, QueueHoldings | int]  # how far it is indented; a queue, or the position of a user
+_Alone: TypeAlias = dict[int, int]  # by the node of a queue of one user: this user, where both have one row
 
 
 def queue_table(allocation: Allocation, console: Console, *, everything: bool = False) -> list[Table | Text]:
@@ -39,6 +41,7 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
     with_users = everything or instance.n_users <= _USERS
     depth = _deepest(list(holdings.values()), everything=everything)
     rows: list[_Row] = []
+    alone = _alone(allocation) if with_users else {}
 
     def descend(node: int) -> None:
         if node and holdings[node].depth <= depth:
@@ -46,7 +49,7 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
         for child in tree.children(node):
             descend(int(child))
         if with_users:
-            rows.extend((int(tree.depth[node]), int(n)) for n in tree.users_of(node))
+            rows.extend((int(tree.depth[node]), int(n)) for n in tree.users_of(node) if alone.get(node) != n)
 
     descend(0)
     rows.append((0, holdings[0]))
@@ -55,9 +58,9 @@ def queue_table(allocation: Allocation, console: Console, *, everything: bool = 
     if hidden:
         left_out.append(plural(hidden, "queue") + f" below level {depth}")
     note = [Text(f"Not shown: {' and '.join(left_out)}; --all shows everything.")] if left_out else []
-    tables = [_table(allocation, rows, with_bounds=True)]
+    tables = [_table(allocation, rows, alone, with_bounds=True)]
     if console.measure(tables[0], options=console.options.update(width=_ENDLESS)).maximum > console.width:
-        tables = [_table(allocation, rows, with_bounds=False), *_bounds_table(allocation, rows)]
+        tables = [_table(allocation, rows, alone, with_bounds=False), *_bounds_table(allocation, rows, alone)]
     return [*tables, *note, _legend(allocation, tables)]
 
 
@@ -99,9 +102,25 @@ def _deepest(holdings: list[QueueHoldings], *, everything: bool) -> int:
     return depth
 
 
-def _table(allocation: Allocation, rows: Sequence[_Row], *, with_bounds: bool) -> Table:
+def _alone(allocation: Allocation) -> _Alone:
+    """Return queues whose users are one user of their name, without a guarantee of its own."""
+    instance, tree = allocation.instance, allocation.instance.tree
+    found = {}
+    for node, queue in enumerate(tree.queues, 1):
+        users = tree.users_of(node)
+        if (
+            len(users) == 1
+            and not len(tree.children(node))
+            and instance.users[users[0]] == queue.name
+            and not instance.guarantees[users[0]]
+        ):
+            found[node] = int(users[0])
+    return found
+
+
+def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_bounds: bool) -> Table:
     instance = allocation.instance
-    per_user, complete = allocation.tasks_per_user, allocation.complete
+    per_user = allocation.tasks_per_user
     shares = allocation.shares if allocation.shares.ndim == 1 else np.full(instance.n_users, np.nan)
     weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, np.nan)
     capacity = instance.total_capacity
@@ -111,22 +130,14 @@ def _table(allocation: Allocation, rows: Sequence[_Row], *, with_bounds: bool) -
     for indent, each in rows:
         if isinstance(each, QueueHoldings):
             numbers.append([each.weight if each.depth else np.nan, each.tasks, each.share])
-            texts.append((_part(each.dominant_share, each.dominant_resource), _guarantees(each), _limits(each), _borrowed(each)))
+            limits = [_limits(each), *([_tasks(allocation, alone[each.node])] if each.node in alone else [])]
+            dominant_part = _part(each.dominant_share, each.dominant_resource)
+            texts.append((dominant_part, _guarantees(each), "\n".join(filter(None, limits)), _borrowed(each)))
         else:
             numbers.append([weights[each], per_user[each], shares[each]])
-            own, finite = instance.guarantees[each], np.isfinite(instance.tasks[each])
-            texts.append(
-                (
-                    _part(per_user[each] * parts[each], dominant[each]),
-                    promised(own, per_user[each]) if own else "",
-                    "cannot run"
-                    if not instance.servable[each]
-                    else plural(instance.tasks[each], "task") + (", all run" if complete[each] else "")
-                    if finite
-                    else "",
-                    "",
-                )
-            )
+            own = instance.guarantees[each]
+            promise = promised(own, per_user[each]) if own else ""
+            texts.append((_part(per_user[each] * parts[each], dominant[each]), promise, _tasks(allocation, each), ""))
         names.append(_name(allocation, indent, each))
     table = simple_table("queue, user")
     add_numbers(table, "weight", "tasks")
@@ -145,6 +156,16 @@ def _table(allocation: Allocation, rows: Sequence[_Row], *, with_bounds: bool) -
     return table
 
 
+def _tasks(allocation: Allocation, user: int) -> str:
+    """Return how many tasks a user has, and whether all of them run; nothing where there is no end of them."""
+    instance = allocation.instance
+    if not instance.servable[user]:
+        return "cannot run"
+    if not np.isfinite(instance.tasks[user]):
+        return ""
+    return plural(instance.tasks[user], "task") + (", all run" if allocation.complete[user] else "")
+
+
 def _name(allocation: Allocation, indent: int, each: QueueHoldings | int) -> Text:
     """Return the name of a queue or of a user, indented by its depth."""
     if not isinstance(each, QueueHoldings):
@@ -154,7 +175,7 @@ def _name(allocation: Allocation, indent: int, each: QueueHoldings | int) -> Tex
     return name
 
 
-def _bounds_table(allocation: Allocation, rows: Sequence[_Row]) -> list[Table]:
+def _bounds_table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone) -> list[Table]:
     """Return guarantees and limits as a table, a row for each resource of a queue or user; nothing where there are none."""
     table = simple_table("queue, user", "of", title="Guarantees and limits")
     add_numbers(table, "guarantee", "limit", "held")
@@ -164,7 +185,8 @@ def _bounds_table(allocation: Allocation, rows: Sequence[_Row]) -> list[Table]:
     table.add_column(Text("state"))
     for indent, each in rows:
         name = _name(allocation, indent, each)
-        for of, guarantee, limit, held, price, state in _bounds(allocation, each):
+        also = [alone[each.node]] if isinstance(each, QueueHoldings) and each.node in alone else []
+        for of, guarantee, limit, held, price, state in (bound for one in (each, *also) for bound in _bounds(allocation, one)):
             prices = [figure(price)] if priced else []
             table.add_row(name, label(of), *(figure(value, 6) for value in (guarantee, limit)), figure(held), *prices, Text(state))
             name = Text()

@@ -129,6 +129,37 @@ def test_a_page_of_100_columns_is_not_wider(tmp_path: Path) -> None:
     assert "50.0769" in row(text, "research")
 
 
+@pytest.mark.parametrize("columns", ["80", "140"])
+def test_a_queue_and_its_only_user_of_the_same_name_are_one_row(columns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As importers name them: limits of the queue and tasks of the user stand together. A second user, a guarantee of its own: two rows."""
+    monkeypatch.setenv("COLUMNS", columns)
+    queues = [fo.Queue("lab"), fo.Queue("lab/ann", "lab", limit={"gpu": 3}), fo.Queue("lab/bob", "lab"), fo.Queue("cyd"), fo.Queue("dan")]
+    users = ["lab/ann", "lab/bob", "lab/bob, too", "cyd", "dan"]
+    queue_of = ["lab/ann", "lab/bob", "lab/bob", "cyd", "dan"]
+    tasks, guarantees = [7, np.inf, np.inf, np.inf, np.inf], [0, 0, 0, 1, 0]
+    instance = fo.Instance(
+        [[16]], [[1]] * 5, users=users, resources=["gpu"], tasks=tasks, guarantees=guarantees, queues=queues, queue_of=queue_of
+    )
+    fo.save(instance, tmp_path / "tree.yaml")
+    text = run("solve", tmp_path / "tree.yaml").stdout
+    names = [line.split("  ")[0] for line in map(str.strip, text.split("queue, user")[1].split("\n\n")[0].splitlines()[2:]) if line]
+    assert [name for name in names if name[0] in "abcdl"] == [
+        "lab",
+        "lab/ann",
+        "lab/bob",
+        "lab/bob",
+        "lab/bob, too",
+        "cyd",
+        "cyd",
+        "dan",
+        "all",
+    ]
+    if columns == "140":
+        assert "3 gpu, 2.5 held" in row(text, "lab/ann")
+    bounds = [" ".join(line.split()) for line in text.splitlines() if "tasks" in line]
+    assert ("tasks 7 2.5" if columns == "80" else "7 tasks") in " ".join(bounds)
+
+
 def test_many_users_and_queues_are_left_out_until_all_is_asked_for(tmp_path: Path) -> None:
     """60 queues of one user each in 3 queues: the three remain."""
     queues = [fo.Queue(f"top-{k}") for k in range(3)] + [fo.Queue(f"q-{k}", f"top-{k % 3}") for k in range(60)]
