@@ -57,6 +57,8 @@ def holds(entry: dict[str, Any]) -> str:
         return " or ".join(holds(choice) for choice in entry.get("anyOf", entry.get("oneOf", ())) if choice.get("type") != "null")
     if "$ref" in entry:
         return str(entry["$ref"]).rpartition("/")[2].lower()
+    if entry.get("format") == "quantity":
+        return "quantity"
     kind = entry.get("type", "")
     if kind == "array":
         return f"list of {holds(entry['items'])}"

@@ -13,6 +13,7 @@ cell is converted by guess.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ from typing import Any, NoReturn
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
+from fairopt.formats.quantities import advice, plain, read
 from fairopt.formats.syntax import plain_numbers
 from fairopt.wording import did_you_mean, joined, plural
 
@@ -57,8 +59,8 @@ class Table:
         """Return a column as numbers; an empty cell is an error unless ``empty`` is given."""
         return [self.number(cell, row, column, empty) for row, cell in enumerate(self.cells(column))]
 
-    def number(self, cell: str, row: int, column: str, empty: float | None = None) -> float:
-        """Return the number that a cell holds."""
+    def number(self, cell: str, row: int, column: str, empty: float | None = None, *, of_resource: bool = False) -> float:
+        """Return the number that a cell holds, also as a fraction or with a unit."""
         if not cell.strip():
             if empty is None:
                 self.refuse("the cell is empty; write 0 if you mean 0", row, column)
@@ -68,7 +70,22 @@ class Table:
                 raise ValueError
             return float(cell)
         except ValueError:
-            self.refuse(f'expected a number, found the text "{cell}"; write digits, with a decimal point and without a unit', row, column)
+            number = plain(cell, of_resource=False)
+        if number is None:
+            self.refuse(f'expected a number, found the text "{cell}"; {advice(cell, of_resource=of_resource)}', row, column)
+        return number
+
+    def amounts(self, column: str) -> list[float | str]:
+        """Return a column of amounts of a resource: numbers, and quantities with a byte unit as they are written."""
+        return [self.amount(cell, row, column) for row, cell in enumerate(self.cells(column))]
+
+    def amount(self, cell: str, row: int, column: str) -> float | str:
+        """Return the amount of a resource that a cell holds: a number, or a quantity with a byte unit as it is written."""
+        if cell.strip()[-1:].isalpha():
+            with contextlib.suppress(ValueError):
+                if read(cell).in_bytes:
+                    return cell
+        return self.number(cell, row, column, of_resource=True)
 
     def aligned(self, users: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, float]]:
         """Yield the rows of a matrix as mappings, in the order of the users. Its labels must be exactly those users and columns."""

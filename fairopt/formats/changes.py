@@ -3,13 +3,13 @@
 ==============================================  ==========================================================================
 ``users.vision.weight=3``                       a value; it is written as in a YAML file
 ``servers.new.count+=2``                        a number more; ``-=`` a number less, ``*=`` so many times as much
+``servers.new.capacity.memory+=64GiB``          also with a unit, where the file has units
 ``queues.research.guarantee.gpu=8``             an entry of a mapping
 ``queues.lab.quotas.model = A100.limit.gpu=8``  a quota goes by its name, by what ``on`` says, or by its number: 1, 2, ...
 ``users.vision.tasks=``                         nothing: the key is left out, and its default holds
 ``servers.big={capacity: {gpu: 8}}``            a new entry, or another one in the place of the present one
 ``users.vision=``                               the entry is left out
-==============================================  ==========================================================================
-
+==============================================  ===================================================================
 Names may hold dots and signs: the longest name of the file that fits is meant. What comes out is read through the schema of files, with
 the same checks, and a message names the change that it is about.
 
@@ -29,8 +29,7 @@ fairopt.errors.InvalidInstance: lab.yaml with servers.nwe.count=2: there is no s
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
@@ -40,6 +39,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Quota
 from fairopt.formats.messages import Path, Source
 from fairopt.formats.syntax import Parsed
+from fairopt.formats.units import OPERATORS, calculated
 from fairopt.wording import brief, did_you_mean, found, joined
 
 __all__ = ["Changed", "Changes"]
@@ -47,7 +47,6 @@ __all__ = ["Changed", "Changes"]
 Changes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """``{"users.vision.weight": 3}``, or ``["users.vision.weight=3", "servers.new.count+=2"]``."""
 
-_OPERATORS: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _MAPPINGS = ("capacity", "attributes", "demand", "rates", "guarantee", "limit", "lending_limit", "weight")
 _OF_RESOURCES = ("capacity", "demand", "guarantee", "limit", "lending_limit", "weight")
 
@@ -132,12 +131,12 @@ class Changed:
             if not rest.startswith("."):
                 refuse(f"say which of the {kind}, and what of it, such as {kind}.{_example(self.data, kind)}")
             rest = self._in_list(refuse, rest[1:], path)
-        sign = rest[0] if rest[:1] in _OPERATORS else ""
+        sign = rest[0] if rest[:1] in OPERATORS else ""
         if not _ends(rest):
             refuse(f"{path[-1]} is a single value; write {'.'.join(path)}=VALUE")
         written = rest[len(sign) + 1 :]
         plain = value if value is not ... else _value(refuse, written)
-        if sign and (isinstance(plain, bool) or not isinstance(plain, int | float)):
+        if sign and calculated("+", plain, plain) is None:
             refuse(f"{sign}= needs a number, found {found(plain)}")
         return _Change(shown, tuple(path), sign, plain)
 
@@ -274,7 +273,7 @@ def _first(text: str, known: Collection[str], *, dots: bool = False) -> tuple[st
         name = max(fitting, key=len)
         return name, text[len(name) :]
     end = text.index("=")
-    end -= text[end - 1 : end] in _OPERATORS
+    end -= text[end - 1 : end] in OPERATORS
     dot = text.find(".", 0, end)
     end = end if dot < 0 or dots else dot
     return text[:end], text[end:]
@@ -282,7 +281,7 @@ def _first(text: str, known: Collection[str], *, dots: bool = False) -> tuple[st
 
 def _ends(rest: str) -> bool:
     """Return whether a path is at its end: what follows is = or += and the like."""
-    return rest[:1] == "=" or (rest[:1] in _OPERATORS and rest[1:2] == "=")
+    return rest[:1] == "=" or (rest[:1] in OPERATORS and rest[1:2] == "=")
 
 
 def _value(refuse: _Refusal, text: str) -> object:
@@ -303,9 +302,12 @@ def _put(refuse: _Refusal, mapping: dict[str, Any], key: str, model: type[BaseMo
     if change.sign:
         default = missing if model is None else model.model_fields[key].default
         present = mapping.get(key, default)
-        if isinstance(present, bool) or not isinstance(present, int | float):
+        try:
+            mapping[key] = calculated(change.sign, present, change.value)
+        except ValueError as error:
+            refuse(str(error))
+        if mapping[key] is None:
             refuse(f"{change.sign}= needs a number to begin with, and {key} is {found(present)}")
-        mapping[key] = _OPERATORS[change.sign](present, change.value)  # type: ignore[arg-type]  # a number: _parsed has checked it
     elif change.value is None:
         mapping.pop(key, None)
     else:

@@ -31,8 +31,11 @@
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
 
+Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.formats.quantities` lists the units). A byte unit
+means bytes, and if one amount of a resource has one, then all of its amounts but 0 must have one.
+
 Nothing is converted by guess: numbers must be numbers, and names must be text. An unknown key, resource, server or attribute is an error.
-JSON and the CSV tables are read through the same schema.
+JSON, tables and frames are read through the same schema.
 
 >>> from fairopt.formats.syntax import Parsed
 >>> text = '''
@@ -64,6 +67,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
 from fairopt.formats.requirements import Attributes
+from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.queues import circle, circular, misfits
 from fairopt.wording import brief, contrast, did_you_mean, joined
@@ -87,7 +91,7 @@ def instance_from(source: Source) -> Instance:
     ------
     InvalidInstance
     """
-    data, left_out = _few_unknown(source.data)
+    data, left_out = _few_unknown(with_plain_numbers(source))
     try:
         document = Document.model_validate(data)
     except ValidationError as error:

@@ -29,6 +29,7 @@ from pydantic import (
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticCustomError
 
+from fairopt.formats.quantities import BYTES_PATTERN, PATTERN
 from fairopt.formats.requirements import Value
 
 __all__ = ["ENTRIES", "Document", "Queue", "Quota", "Server", "User", "schema"]
@@ -52,15 +53,30 @@ def _attribute(value: object) -> Value:
     return value
 
 
+def _or_quantity(number: dict[str, Any], pattern: str = PATTERN) -> WithJsonSchema:
+    """Return the JSON Schema of a number, or of a quantity in its place: :mod:`fairopt.formats.units` makes numbers of them first."""
+    words = "A number with a unit, such as 500m or 1/3."
+    if pattern == BYTES_PATTERN:
+        words = "A number with a unit, such as 500m, 1/3 or 256GiB. A byte unit means bytes, for all amounts of a resource or for none."
+    quantity = {"type": "string", "format": "quantity", "pattern": pattern, "description": words}
+    return WithJsonSchema({"anyOf": [number, quantity]})
+
+
+_AT_LEAST_0: dict[str, Any] = {"type": "number", "minimum": 0}
+_ABOVE_0: dict[str, Any] = {"type": "number", "exclusiveMinimum": 0}
+
 Name: TypeAlias = Annotated[str, StringConstraints(pattern=r"\S")]
-Amount: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Count: TypeAlias = Annotated[Amount, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
-Endless: TypeAlias = Annotated[float, Field(ge=0)]
+Finite: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Number: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0)]
+Amount: TypeAlias = Annotated[Finite, _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]  # of a resource
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False), _or_quantity(_ABOVE_0)]
+Count: TypeAlias = Annotated[Finite, AfterValidator(_whole), WithJsonSchema({"type": "integer", "minimum": 0})]
+Limit: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0, BYTES_PATTERN)]
+Endless: TypeAlias = Annotated[float, Field(ge=0), _or_quantity(_AT_LEAST_0)]
 Tier: TypeAlias = Annotated[int, BeforeValidator(_integer)]
 Attribute: TypeAlias = Annotated[Value, PlainValidator(_attribute), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Weight: TypeAlias = Annotated[
-    Annotated[Amount, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
+    Annotated[Number, Tag("number")] | Annotated[dict[Name, Positive], Tag("mapping")],
     Discriminator(lambda value: "mapping" if isinstance(value, dict) else "number"),
 ]
 
@@ -93,17 +109,17 @@ class User(_Entry):
     """Priority among the users of its queue, 0: nothing beyond its guarantee. A mapping gives one per resource, then for every user."""
     queue: Name | None = None
     """The queue that it is in; left out: the root."""
-    guarantee: Amount = 0.0
+    guarantee: Number = 0.0
     """How many tasks it is guaranteed."""
     tasks: Endless = math.inf
     """How many tasks it has; left out: no limit."""
-    parallelism: Annotated[float, Field(gt=0)] = math.inf
+    parallelism: Annotated[float, Field(gt=0), _or_quantity(_ABOVE_0)] = math.inf
     """How many servers it can use at once (parts of servers, or of their time, add up); left out: no limit."""
     servers: list[str] | None = None
     """The only servers that it may use; left out: all that have what it needs."""
     requires: str | None = None
     """Conditions on the attributes of its servers, such as "gpu_model in V100|T4; cores >= 4"."""
-    rates: dict[Name, Amount] | None = None
+    rates: dict[Name, Number] | None = None
     """How many of its tasks one server of each entry runs if it has the server to itself; all users or none; a server left out is 0."""
 
 
@@ -120,7 +136,7 @@ class Quota(_Entry):
     """A word for the group in messages and tables; left out: what "on" says, or the servers."""
     guarantee: dict[Name, Amount] = {}
     """As of a queue, on these servers."""
-    limit: dict[Name, Endless] = {}
+    limit: dict[Name, Limit] = {}
     """As of a queue, on these servers."""
     lending_limit: dict[Name, Amount] = {}
     """As of a queue, on these servers."""
@@ -133,11 +149,11 @@ class Queue(_Entry):
     """Its label, unique among the queues."""
     parent: Name | None = None
     """The queue that this one is in; left out: the root."""
-    weight: Amount = 1.0
+    weight: Number = 1.0
     """Priority among its siblings; 0: nothing beyond its guarantee."""
     guarantee: dict[Name, Amount] = {}
     """What it gets of each resource before anybody gets more than a guarantee, as far as its users ask for it."""
-    limit: dict[Name, Endless] = {}
+    limit: dict[Name, Limit] = {}
     """What the users below it hold of each resource at most, together; a resource left out is not limited."""
     lending_limit: dict[Name, Amount] = {}
     """How much of its guarantee others may use while it does not; a resource left out: all of it."""

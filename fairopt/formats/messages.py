@@ -17,9 +17,10 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
+from fairopt.formats.quantities import advice
 from fairopt.wording import brief, did_you_mean, found, joined, plural
 
-__all__ = ["Path", "Source", "check_known", "check_unique", "refuse", "refuse_invalid"]
+__all__ = ["Path", "Source", "check_known", "check_unique", "in_words", "refuse", "refuse_invalid"]
 
 Path: TypeAlias = tuple[Any, ...]
 """Keys and positions that lead to a part of a document: ("users", 3, "demand", "cpu"); "[key]" at the end: the key itself."""
@@ -38,6 +39,7 @@ EXAMPLES = {
     "resources": "[cpu, memory]",
     "servers": "[A, B]",
 }
+_AMOUNTS = ("capacity", "demand", "guarantee", "limit", "lending_limit")  # of resources
 
 
 class Source(Protocol):
@@ -54,7 +56,7 @@ class Source(Protocol):
 
 def refuse(source: Source, path: Path, message: str) -> NoReturn:
     """Raise InvalidInstance for this part of the document."""
-    words = _words(source.data, path)
+    words = in_words(source.data, path)
     raise InvalidInstance(f"{source.place(path)}: {words}{': ' if words else ''}{message}") from None
 
 
@@ -102,16 +104,17 @@ def refuse_invalid(source: Source, error: ValidationError, models: Mapping[str, 
     elif kind == "too_short":
         message = f"the list is empty; there must be at least one of the {path[-1]}"
     else:
-        need, advice = _need(kind, first.get("ctx", {}), str(path[-1]), first["input"])
+        need, instead = _need(kind, first.get("ctx", {}), path, first["input"])
         if kind == "string_type" and isinstance(first["input"], (bool, int, float)):
-            advice = f'write it in quotes: "{source.literal(path) or first["input"]}"'
-        message = f"expected {need}, found {found(first['input'])}" + (f"; {advice}" if advice else "")
+            instead = f'write it in quotes: "{source.literal(path) or first["input"]}"'
+        message = f"expected {need}, found {found(first['input'])}" + (f"; {instead}" if instead else "")
     more = len(errors) + left_out - 1
     refuse(source, path, message + (f" (and {plural(more, 'more error')} in the file)" if more else ""))
 
 
-def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tuple[str, str]:
+def _need(kind: str, context: Mapping[str, Any], path: Path, value: object) -> tuple[str, str]:
     """Return what is needed instead of ``value``, and what to do."""
+    key = str(path[-1])
     if kind in ("dict_type", "model_type"):
         return "a mapping" + (f" such as {EXAMPLES[key]}" if key in EXAMPLES else " of keys to values"), ""
     if kind == "list_type":
@@ -133,13 +136,24 @@ def _need(kind: str, context: Mapping[str, Any], key: str, value: object) -> tup
     if kind == "finite_number":
         return "a finite number", ""
     if isinstance(value, str):
-        return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else "write digits without quotes or unit"
+        return "a number", "leave it out for no limit" if key in ("tasks", "parallelism") else _advice(
+            value, of_resource=path[-2] in _AMOUNTS
+        )
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that floating point can hold", "give a smaller one"
     return "a number", "give it a value or leave the key out" if value is None else ""
 
 
-def _words(data: object, path: Path) -> str:
+def _advice(text: str, *, of_resource: bool) -> str:
+    """Return what to write instead of a text that should be a number."""
+    try:
+        float(text)
+    except ValueError:
+        return advice(text, of_resource=of_resource)
+    return "write digits without quotes or unit"
+
+
+def in_words(data: object, path: Path) -> str:
     """Return the path in words: user "alice", demand, cpu."""
     words = []
     for depth, step in enumerate(path):

@@ -117,13 +117,13 @@ class QueueTable:
                 self._table.refuse(f'a queue has no "{column}"{hint}', None, column)
         return found
 
-    def _given(self, row: int) -> dict[str, dict[str, float]]:
+    def _given(self, row: int) -> dict[str, dict[str, float | str]]:
         """Return the amounts of a row."""
-        amounts: dict[str, dict[str, float]] = {}
+        amounts: dict[str, dict[str, float | str]] = {}
         for column, (word, resource) in self._amounts.items():
             cell = self._table.rows[row][self._table.columns.index(column)]
             if cell.strip():
-                amounts.setdefault(word, {})[resource] = self._table.number(cell, row, column)
+                amounts.setdefault(word, {})[resource] = self._table.amount(cell, row, column)
         return amounts
 
 

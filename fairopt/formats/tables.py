@@ -100,7 +100,7 @@ class _Folder:
 
     def _server_entries(self, names: list[str]) -> list[dict[str, Any]]:
         table = self._servers
-        capacities = zip(*(table.numbers(r) for r in self._resources), strict=True)
+        capacities = zip(*(table.amounts(r) for r in self._resources), strict=True)
         counts = table.numbers("count", empty=1.0)
         attributes = [column for column in table.columns if column not in OF_SERVERS and column not in self._resources]
         values = zip(*(table.cells(a) for a in attributes), strict=True) if attributes else [()] * len(names)
@@ -117,7 +117,7 @@ class _Folder:
     def _user_entries(self, servers: list[str]) -> list[dict[str, Any]]:
         table = self._users
         names = raw(table, "name")
-        demands = zip(*(table.numbers(r) for r in self._resources), strict=True)
+        demands = zip(*(table.amounts(r) for r in self._resources), strict=True)
         weights, endless = table.numbers("weight", empty=1.0), float("inf")
         tasks, at_once = table.numbers("tasks", empty=endless), table.numbers("parallelism", empty=endless)
         guarantees = table.numbers("guarantee", empty=0.0)

@@ -11,7 +11,7 @@ Jobs, in order of submission:
 ``queue``, optional             the queue that the job is submitted to, the same for all jobs of a user; an empty cell is the root
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``
-any other column                a resource: the demand of one task, in the units of the cluster; an empty cell is 0
+any other column                a resource: the demand of one task, in the units of the cluster (``4GiB`` is bytes); an empty cell is 0
 ==============================  ======================================================================================================
 
 Events, in order of time: ``time_s``; ``event``, one of join, leave, add, remove; ``name`` of the user, or of the row of servers; and,
@@ -36,6 +36,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance
 from fairopt.formats.cells import read_table
 from fairopt.formats.messages import Source
+from fairopt.formats.quantities import plain
 from fairopt.formats.requirements import Attributes, Value
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.trace import Event, Trace, backwards, problems, two_queues
@@ -68,19 +69,30 @@ class _Rows:
         for row in np.flatnonzero(wrong).tolist():
             self.bad.setdefault(row, message)
 
-    def numbers(self, column: str, empty: float) -> FloatArray:
-        """Return a column as numbers; a cell that is not a number makes its row bad."""
+    def numbers(self, column: str, empty: float, *, of_resource: bool = False) -> FloatArray:
+        """Return a column as numbers; a cell that is not a number, also with a unit, makes its row bad.
+
+        If one amount of a resource has a byte unit, then all but 0 must have one.
+        """
         cells = [cell or str(empty) for cell in self.columns[column]]
         try:
             return np.array(cells, float)
         except ValueError:
-            values = np.full(self.number, np.nan)
-            for row, cell in enumerate(cells):
-                try:
-                    values[row] = float(cell)
-                except ValueError:
+            pass
+        values, in_bytes, unit = np.full(self.number, np.nan), np.zeros(self.number, bool), ""
+        for row, cell in enumerate(cells):
+            try:
+                values[row] = float(cell)
+            except ValueError:
+                number = plain(cell, of_resource=of_resource)
+                if number is None:
                     self.bad.setdefault(row, f'{column}: expected a number, found the text "{cell}"')
-            return values
+                else:
+                    values[row], in_bytes[row] = number, plain(cell, of_resource=False) is None
+                    unit = unit or (cell if in_bytes[row] else "")
+        for row in np.flatnonzero(~in_bytes & (values > 0)).tolist() if unit else ():
+            self.bad.setdefault(row, f"{column}: {cells[row]} has no byte unit, but {unit} in another row has; give all of them one")
+        return values
 
 
 def read(
@@ -106,7 +118,7 @@ def read(
     names = rows.columns.get("job") or [str(row + 1) for row in range(rows.number)]
     submit, run = rows.numbers("submit_s", np.nan), rows.numbers("run_s", np.nan)
     tasks = rows.numbers("tasks", np.nan) if "tasks" in rows.columns else np.ones(rows.number)
-    demands = np.column_stack([rows.numbers(resource, 0.0) for resource in resources])
+    demands = np.column_stack([rows.numbers(resource, 0.0, of_resource=True) for resource in resources])
     rows.mark([not user for user in users], "the user is empty; every job needs one")
     rows.mark([not name for name in names], "the name of the job is empty; give it one, or leave the column out")
     with np.errstate(invalid="ignore"):

@@ -32,13 +32,13 @@ from typing import Literal
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.formats.quantities import NANO
 from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_placement import Constraints, Labels
 from fairopt.imports.kubernetes_queues import queues_of
 from fairopt.imports.kubernetes_records import ALWAYS, Node, Pod, add, in_units, owner_of, read_node, read_objects, read_pod, unit_of
-from fairopt.imports.quantities import NANO
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import Tasks
 from fairopt.wording import plural

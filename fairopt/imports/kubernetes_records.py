@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fairopt.errors import InvalidInstance
+from fairopt.formats.quantities import NANO, nano
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.kubernetes_placement import Constraints, Expression, read_affinity, read_toleration
-from fairopt.imports.quantities import NANO, nano
 
 __all__ = [
     "ALWAYS",

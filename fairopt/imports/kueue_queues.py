@@ -19,10 +19,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fairopt.formats.quantities import NANO
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_records import in_units, quantity
-from fairopt.imports.quantities import NANO
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
 from fairopt.queues import Queue, Quota
 from fairopt.wording import joined

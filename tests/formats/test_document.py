@@ -242,7 +242,7 @@ USERS = [
     ("{name: a, demand: {cpu: 1e999}}", 'user "a", demand, cpu: expected a finite number, found inf'),
     (
         "{name: a, demand: {cpu: 2 GB}}",
-        'user "a", demand, cpu: expected a number, found the text "2 GB"; write digits without quotes or unit',
+        'user "a", demand, cpu: expected a number, found the text "2 GB"; write 2GB',
     ),
     ("{name: a, demand: {cpu: '2'}}", 'user "a", demand, cpu: expected a number, found the text "2"; write digits without quotes or unit'),
     ("{name: a, demand: {cpu: true}}", 'user "a", demand, cpu: expected a number, found true'),

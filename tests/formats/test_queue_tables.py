@@ -99,7 +99,7 @@ REFUSED = [
     (
         COLUMNS + REST + "q,,,,,,,two,\n",
         'lab/queues.csv, line 4, column "limit:gpu": expected a number, found the text "two"; '
-        "write digits, with a decimal point and without a unit",
+        "write digits, or a quantity such as 500m, 1/3 or 256GiB",
     ),
     (
         COLUMNS + REST + "q,,,,,,,-1,\n",

@@ -85,7 +85,7 @@ QUEUES = [
     ("{name: q, guarantee: 8}", 'queue "q", guarantee: expected a mapping such as {cpu: 4}, found 8'),
     (
         "{name: q, guarantee: {gpu: 8 GB}}",
-        'queue "q", guarantee, gpu: expected a number, found the text "8 GB"; write digits without quotes or unit',
+        'queue "q", guarantee, gpu: expected a number, found the text "8 GB"; write 8GB',
     ),
     # Names
     ("{weight: 1}", 'queue 2: "name" is missing; add name: A'),

@@ -139,12 +139,12 @@ REFUSED = [
     (
         {"users.csv": USER + "alice,1,two,,,,\n"},
         'lab/users.csv, line 2, column "memory": ' + 'expected a number, found the text "two"; '
-        "write digits, with a decimal point and without a unit",
+        "write digits, or a quantity such as 500m, 1/3 or 256GiB",
     ),
     (
         {"users.csv": USER + '"a\nb",1,2,,,,\nbob,1_0,2,,,,\n'},
         'lab/users.csv, line 4, column "cpu": expected a number, found the text "1_0"; '
-        "write digits, with a decimal point and without a unit",
+        "write digits, or a quantity such as 500m, 1/3 or 256GiB",
     ),
     ({"users.csv": USER + "alice,1,,,,,\n"}, 'lab/users.csv, line 2, column "memory": the cell is empty; write 0 if you mean 0'),
     (
@@ -219,8 +219,7 @@ REFUSED = [
     ),
     (
         {"eligibility.csv": "user,A,B\nalice,1,1\nbob,yes,0\n"},
-        'lab/eligibility.csv, line 3, column "A": expected a number, found the text "yes"; '
-        "write digits, with a decimal point and without a unit",
+        'lab/eligibility.csv, line 3, column "A": expected a number, found the text "yes"; write digits, or a quantity such as 500m or 1/3',
     ),
     ({"rates.csv": "user,A,B\nalice,1,\nbob,1,1\n"}, 'lab/rates.csv, line 2, column "B": the cell is empty; write 0 if you mean 0'),
     (

@@ -1,66 +1,14 @@
-"""Quantities of Kubernetes against Decimal arithmetic; the small languages of Slurm against their manual pages."""
+"""The small languages of Slurm against their manual pages."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Context, Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairopt.imports.json_export import Part
-from fairopt.imports.quantities import NANO, nano
 from fairopt.imports.slurm_syntax import array_size, features, gres, hosts, mebibytes, number, tres
-
-SUFFIXES = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9}
-BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
-EXACT = Context(prec=100)
-
-
-@given(st.decimals(0, 10**6, places=5), st.sampled_from([*SUFFIXES, *BINARY, "e3", "E2", "e-4"]))
-def test_quantities_are_decimal_arithmetic_rounded_up(value: Decimal, suffix: str) -> None:
-    """Value times a power of ten or of 1024, to nine decimals, up."""
-    if suffix in BINARY:
-        scale = Decimal(1024) ** BINARY[suffix]
-    else:
-        scale = Decimal(10) ** (int(suffix[1:]) if suffix[:1] in ("e", "E") else SUFFIXES[suffix])
-    expected = EXACT.multiply(EXACT.multiply(value, scale), Decimal(NANO)).to_integral_value(ROUND_CEILING)
-    assert nano(f"{value:f}{suffix}") == int(expected)
-
-
-@given(st.integers(0, 2**62))
-def test_numbers_need_no_quotes(value: int) -> None:
-    """Some exporters write whole numbers without them."""
-    assert nano(value) == nano(str(value)) == value * NANO
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("-1", "negative"),
-        ("1Gb", "unknown unit"),
-        ("2 cores", "not a quantity"),
-        ("", "not a quantity"),
-        ("1_000", "not a quantity"),
-        ("1e999", "more than Kubernetes can hold"),
-        ("1e400", "more than Kubernetes can hold"),
-        ("1" * 5000, "5,000 characters"),
-        ("0." + "1" * 5000, "5,002 characters"),
-        ("9" * 500, "more than Kubernetes can hold"),
-    ],
-)
-def test_what_is_no_quantity(text: str, message: str) -> None:
-    """Each says why."""
-    with pytest.raises(ValueError, match=message):
-        nano(text)
-
-
-def test_an_infinite_number_is_no_quantity() -> None:
-    """JSON may say 1e400, which Python reads as inf."""
-    with pytest.raises(ValueError, match="not a quantity"):
-        nano(float("1e400"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,175 @@
+"""Quantities in a document become numbers: ``demand: {cpu: 500m, memory: 64GiB}`` means cpu 0.5 and memory 68719476736.
+
+Amounts of resources may have any unit of :mod:`fairopt.formats.quantities`; numbers of anything else (weights, tasks, rates) may be
+fractions and have units from n to k. A byte unit means bytes. If one amount of a resource has a byte unit, then all of its amounts
+must have one, but for 0: 64 beside 256GiB could mean either 64 bytes or 64 GiB, and nothing is guessed.
+
+>>> class Lab:
+...     data = {"servers": [{"name": "A", "capacity": {"cpu": 64, "memory": "256GiB"}}], "users": [{"name": "a", "demand": {"cpu": "1/2"}}]}
+>>> with_plain_numbers(Lab())["servers"], with_plain_numbers(Lab())["users"]
+([{'name': 'A', 'capacity': {'cpu': 64, 'memory': 274877906944.0}}], [{'name': 'a', 'demand': {'cpu': 0.5}}])
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fairopt.formats.messages import Path, Source, in_words, refuse
+from fairopt.formats.quantities import plain, read
+from fairopt.wording import exactly
+
+__all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
+
+OPERATORS: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_OF_RESOURCES = {"servers": ("capacity",), "queues": ("guarantee", "limit", "lending_limit"), "users": ("demand",)}
+"""The keys of entries that hold amounts of resources."""
+_NUMBERS: dict[str, tuple[str, ...]] = {
+    "servers": (),
+    "queues": ("weight",),
+    "users": ("weight", "guarantee", "tasks", "parallelism", "rates"),
+}
+"""Those that hold other numbers, or mappings to them."""
+
+
+def with_plain_numbers(source: Source) -> object:
+    """Return the data of a document with numbers in the place of quantities; what is no quantity stays as it is.
+
+    Raises
+    ------
+    InvalidInstance
+        Some amounts of a resource have a byte unit, and one has not.
+    """
+    data = source.data
+    if not isinstance(data, dict):
+        return data
+    changed: dict[str, Any] = {}
+    in_bytes: dict[object, tuple[Path, str]] = {}  # of each resource, the first amount with a byte unit
+    for kind in _OF_RESOURCES:
+        entries = data.get(kind)
+        if isinstance(entries, list):
+            new = [_entry(kind, each, (kind, j), in_bytes) for j, each in enumerate(entries)]
+            if any(a is not b for a, b in zip(new, entries, strict=True)):
+                changed[kind] = new
+    if in_bytes:
+        _check(source, in_bytes)
+    return {**data, **changed} if changed else data
+
+
+def calculated(sign: str, present: object, value: object) -> object:
+    """Return ``present + value`` and the like of numbers and quantities, in bytes where these are; None where one is neither.
+
+    Raises
+    ------
+    ValueError
+        One has a byte unit, and the other has not.
+
+    >>> calculated("+", "1GiB", "512MiB"), calculated("*", "500m", 3), calculated("-", 2, "1/2"), calculated("+", 2, "two")
+    ('1610612736B', 1.5, 1.5, None)
+    """
+    numbers: list[float] = []
+    in_bytes = []
+    for each in (present, value):
+        if isinstance(each, str):
+            try:
+                quantity = read(each)
+            except ValueError:
+                return None
+            numbers.append(float(quantity.value))
+            in_bytes.append(quantity.in_bytes)
+        elif isinstance(each, int | float) and not isinstance(each, bool):
+            numbers.append(each)
+            in_bytes.append(False)
+        else:
+            return None
+    if sign == "*" and in_bytes[1]:
+        raise ValueError(f"{value} has a byte unit; give a plain number of times")
+    if sign != "*" and in_bytes[0] != in_bytes[1] and all(numbers):
+        with_unit, without = (present, value) if in_bytes[0] else (value, present)
+        raise ValueError(f"{with_unit} has a byte unit, and {without} has none; give both one")
+    result = OPERATORS[sign](*numbers)
+    return f"{exactly(result)}B" if any(in_bytes) and result >= 0 else result
+
+
+def _entry(kind: str, entry: object, path: Path, in_bytes: dict[object, tuple[Path, str]]) -> object:
+    """Return a server, a queue, a quota or a user with plain numbers: the same object if nothing changes."""
+    if not isinstance(entry, dict):
+        return entry
+    new: dict[object, object] = {}
+    for key in _OF_RESOURCES[kind]:
+        amounts = entry.get(key)
+        if isinstance(amounts, dict) and str in map(type, amounts.values()):
+            new[key] = {name: _amount(each, name, (*path, key, name), in_bytes) for name, each in amounts.items()}
+    for key in _NUMBERS[kind]:
+        value = entry.get(key)
+        if isinstance(value, str):
+            new[key] = _number(value)
+        elif isinstance(value, dict) and str in map(type, value.values()):
+            new[key] = {name: _number(each) for name, each in value.items()}
+    quotas = entry.get("quotas") if kind == "queues" else None
+    if isinstance(quotas, list):
+        plain_quotas = [_entry(kind, each, (*path, "quotas", j), in_bytes) for j, each in enumerate(quotas)]
+        if any(a is not b for a, b in zip(plain_quotas, quotas, strict=True)):
+            new["quotas"] = plain_quotas
+    return {**entry, **new} if new else entry
+
+
+def _number(value: object) -> object:
+    number = plain(value, of_resource=False) if isinstance(value, str) else None
+    return value if number is None else number
+
+
+def _amount(value: object, resource: object, path: Path, in_bytes: dict[object, tuple[Path, str]]) -> object:
+    try:
+        quantity = read(value) if isinstance(value, str) else None
+    except ValueError:
+        quantity = None  # reading the document says what is wrong with it
+    if quantity is None:
+        return value
+    if quantity.in_bytes:
+        in_bytes.setdefault(resource, (path, str(value)))
+    return float(quantity.value)
+
+
+def _check(source: Source, in_bytes: dict[object, tuple[Path, str]]) -> None:
+    """Refuse the first amount without a byte unit of a resource that has one elsewhere."""
+    for path, value in _amounts(source.data):
+        first = in_bytes.get(path[-1])
+        if first is None:
+            continue
+        if isinstance(value, str):
+            try:
+                quantity = read(value)
+            except ValueError:
+                continue
+            if quantity.in_bytes or not quantity.value:
+                continue
+            shown = value.strip()
+        elif isinstance(value, int | float) and not isinstance(value, bool) and value and math.isfinite(value):
+            shown = exactly(float(value))
+        else:
+            continue
+        where, text = first
+        unit = read(text).unit
+        instead = f"give it one, such as {unit}" if shown[-1] in "numk" else f"write {shown}{unit}, or {shown}B if it is bytes"
+        refuse(source, path, f"{shown} has no byte unit, but {in_words(source.data, where)} has: {text.strip()}; {instead}")
+
+
+def _amounts(data: Any) -> Iterator[tuple[Path, object]]:
+    """Yield every amount of a resource, with its path."""
+    for kind, keys in _OF_RESOURCES.items():
+        for j, entry in enumerate(_list(data.get(kind))):
+            parts: list[tuple[Path, Any]] = [((kind, j), entry)]
+            if kind == "queues" and isinstance(entry, dict):
+                parts += [((kind, j, "quotas", q), quota) for q, quota in enumerate(_list(entry.get("quotas")))]
+            for path, part in parts:
+                for key in keys:
+                    amounts = part.get(key) if isinstance(part, dict) else None
+                    if isinstance(amounts, dict):
+                        yield from (((*path, key, name), value) for name, value in amounts.items())
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
