@@ -9,7 +9,8 @@
 ``users.vision.tasks=``                         nothing: the key is left out, and its default holds
 ``servers.big={capacity: {gpu: 8}}``            a new entry, or another one in the place of the present one
 ``users.vision=``                               the entry is left out
-==============================================  ===================================================================
+==============================================  ==========================================================================
+
 Names may hold dots and signs: the longest name of the file that fits is meant. What comes out is read through the schema of files, with
 the same checks, and a message names the change that it is about.
 
