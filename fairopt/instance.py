@@ -354,8 +354,14 @@ class Instance:
         try:
             return self.users.index(user)
         except ValueError:
-            hint = did_you_mean(user, self.users) if isinstance(user, str) else ""
-            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}') from None
+            queues = [queue.name for queue in self.queues]
+            if user in queues:
+                below = np.flatnonzero(self.tree.below[self.tree.index(user)])
+                inside = f"users in it are {joined([self.users[n] for n in below], 5)}" if below.size else "no user is in it"
+                raise InvalidInstance(f'there is no user "{user}", but a queue; {inside}') from None
+            hint = did_you_mean(user, [*self.users, *queues]) if isinstance(user, str) else ""
+            beside = f", and the queues {joined(queues, 5)}" if queues else ""
+            raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}{beside}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
 

@@ -111,6 +111,8 @@ def _objects(path: str | os.PathLike[str]) -> list[Part]:
     objects = []
     for value, where in documents:
         whole = Part(value, where)
+        if isinstance(value, dict) and "kind" not in value and "partitions" in value:
+            raise InvalidInstance(f"{where}: these are queues of YuniKorn, which cannot be imported; write them as queues of the instance")
         items = whole.get("items").items() if "items" in whole else [whole]
         for item in items:
             kind, name = item["kind"].text(), item["metadata"]["name"].text()

@@ -275,6 +275,15 @@ def test_command_writes_json(tmp_path: Path) -> None:
     assert "pareto" in (tmp_path / "audit.txt").read_text()
 
 
+def test_a_slice_that_could_run_more_than_is_asked_for() -> None:
+    """Half of the server could run four tasks, and the user asks for one, which it lacks."""
+    instance = fo.Instance([[8]], [[1], [1]], tasks=[1, np.inf], users=["a", "b"], servers=["s"])
+    verdict = fo.audit(rerun.given(instance, np.array([[0.0], [8.0]]), "rdm"), "sharing-incentive")["sharing-incentive"]
+    assert verdict.violation == 1
+    assert verdict.witness is not None
+    assert verdict.witness.text.endswith("of every server would run 4, and it asks for 1: 4 on s.")
+
+
 def test_command_audits_an_allocation_of_ones_own(tmp_path: Path) -> None:
     """Of a CSV file, also where it does not fit."""
     own = tmp_path / "mine.csv"

@@ -355,6 +355,7 @@ def test_a_kai_queue_without_resources_gets_nothing(folder: Path) -> None:
         ("- a\n- b\n", r"queues.yaml, line 1: expected an object of Kubernetes"),
         ("kind: Queue\nmetadata: {name: a\n", r"queues.yaml, line 3: not valid YAML"),
         ("# nothing\n---\n", r"there is no queue and no ResourceQuota, but nothing"),
+        ("# x\npartitions: [{name: default}]\n", r"line 2: these are queues of YuniKorn, which cannot be imported"),
         ("", r"queues.yaml: the file is empty"),
     ],
 )

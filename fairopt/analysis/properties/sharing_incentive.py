@@ -56,7 +56,7 @@ def check(case: Case) -> Verdict:
     whose = "by its weights" if weights.ndim == 2 else f"{figure(weights[n], 6)}/{figure(weights.sum(), 6)}, by weight,"
     most = np.argsort(-slices[n], kind="stable")[: int((slices[n] > 0).sum())]
     where = joined([f"{figure(slices[n, i], 6)} on {instance.servers[i]}" for i in most], 3)
-    limited = f", of which it has {figure(instance.tasks[n], 6)}" if slices[n].sum() > instance.tasks[n] else ""
+    limited = f", and it asks for {figure(instance.tasks[n], 6)}" if slices[n].sum() > instance.tasks[n] else ""
     if instance.limited[n] and owed[n] < min(slices[n].sum(), instance.tasks[n]):
         limited = f", of which it runs {figure(owed[n], 6)} on {figure(instance.parallelism[n], 6)} servers at once"
     counted = "" if case.worth is None else f", worth {figure(owed[n], 6)}"

@@ -210,6 +210,12 @@ def test_the_name_of_a_queue_finds_the_queue() -> None:
         fo.explain(allocation, queue="labs")
     with pytest.raises(fo.InvalidInstance, match='there is no user "nobody"'):
         fo.explain(allocation, "nobody")
+    with pytest.raises(
+        fo.InvalidInstance, match=r'there is no user "student" \(did you mean "students"\?\); there are .*, and the queues '
+    ):
+        fo.explain(allocation, "student")
+    with pytest.raises(fo.InvalidInstance, match='there is no user "students", but a queue; users in it are '):
+        fo.explain(allocation, allocation.instance.users[0], against="students")
     for user, queue in ((None, None), ("sam", "lab")):
         with pytest.raises(fo.InvalidInstance, match="give the name of a user, or queue= the name of a queue, and not both"):
             fo.explain(allocation, user, queue=queue)
