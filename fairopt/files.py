@@ -1,7 +1,7 @@
 """Read text files with clear error messages, and replace files atomically.
 
 A file is written under a temporary name in the same folder and then renamed, so a reader never sees half of it. Of several files, all are
-written before the first is renamed.
+written before the first is renamed. A pipe or a device is written to, and never replaced.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -24,7 +24,7 @@ from pathlib import Path
 from fairopt.errors import InvalidInstance
 from fairopt.wording import did_you_mean
 
-__all__ = ["read_text", "refuse_existing", "write_files"]
+__all__ = ["is_device", "read_text", "refuse_existing", "write_files"]
 
 
 def read_text(path: Path) -> str:
@@ -68,16 +68,22 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         If a folder is missing, or a file cannot be written.
     """
     written: dict[Path, tuple[Path, Path]] = {}
+    data = {path: content.encode() if isinstance(content, str) else content for path, content in contents.items()}
+    devices = [path for path in contents if is_device(path)]
     path = Path()
     try:
-        for path, content in contents.items():
+        for path in contents:
+            if path in devices:
+                continue
             target = Path(os.path.realpath(path))  # replace the target of a link, not the link
             temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
             written[path] = (temporary, target)
-            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+            temporary.write_bytes(data[path])
             if target.exists():
                 shutil.copymode(target, temporary)
-        for path in contents:
+        for path in devices:
+            path.write_bytes(data[path])
+        for path in written:
             temporary, target = written[path]
             temporary.replace(target)
     except (OSError, ValueError) as error:
@@ -87,6 +93,11 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         for temporary, _ in written.values():
             with contextlib.suppress(OSError):  # renamed before, unless something failed
                 temporary.unlink()
+
+
+def is_device(path: Path) -> bool:
+    """Return whether the path is a pipe or a device, which a file cannot replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.commands.allocation_table import print_allocation
-from fairopt.files import write_files
+from fairopt.files import is_device, write_files
 from fairopt.formats import DOCUMENTS, spreadsheets
 from fairopt.wording import printable
 
@@ -64,7 +64,7 @@ def choose_form(
     check_file(output, "--output")
     check_picture(plot, "--plot")
     asked: Form | None = "json" if as_json else "csv" if as_csv else None
-    suffix = "" if output is None or _is_device(output) else output.suffix.lower()
+    suffix = "" if output is None or is_device(output) else output.suffix.lower()
     endings: dict[str, Form] = {**{f".{kind}": kind for kind in kinds}, ".txt": "page"}
     if asked is not None and endings.get(suffix, asked) != asked:
         raise typer.BadParameter(f"{output} ends in {suffix}; leave --{asked} out, or end the name in .{asked}", param_hint="--output")
@@ -75,11 +75,14 @@ def choose_form(
 
 
 def check_folder(path: Path | None, option: str) -> None:
-    """Refuse a file in a folder that is not there."""
-    if path is not None and not path.resolve().parent.is_dir():  # said before an hour of solving, not after
-        raise typer.BadParameter(f"there is no folder {path.parent}; make it first", param_hint=option)
-    if path is not None and not os.access(path.resolve().parent, os.W_OK):
-        raise typer.BadParameter(f"the folder {path.parent} is not writable", param_hint=option)
+    """Refuse a file in a folder that is not there. A pipe or a device needs no folder."""
+    if path is None or is_device(path):
+        return
+    folder, shown = path.resolve().parent, path.resolve().parent if path.is_symlink() else path.parent
+    if not folder.is_dir():  # said before an hour of solving, not after
+        raise typer.BadParameter(f"there is no folder {shown}; make it first", param_hint=option)
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"the folder {shown} is not writable", param_hint=option)
 
 
 def check_file(path: Path | None, option: str) -> None:
@@ -101,7 +104,7 @@ def check_picture(path: Path | None, option: str) -> None:
 def check_csv(path: Path | None, option: str) -> None:
     """Refuse a table in a file whose name says that it is something else."""
     check_file(path, option)
-    if path is not None and path.suffix.lower() not in ("", ".csv") and not _is_device(path):
+    if path is not None and path.suffix.lower() not in ("", ".csv") and not is_device(path):
         raise typer.BadParameter(f"{path} would hold CSV; end its name in .csv", param_hint=option)
 
 
@@ -110,11 +113,6 @@ def check_instance(path: Path | None, option: str) -> None:
     check_folder(path, option)
     if path is not None and path.suffix.lower() not in ("", *DOCUMENTS) and not path.is_dir():
         raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json, or a folder", param_hint=option)
-
-
-def _is_device(path: Path) -> bool:
-    """Return whether the path is a pipe or a device, which cannot be replaced by a file."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def present(
@@ -263,8 +261,6 @@ def deliver(text: str, output: Path | None) -> None:
     """Print, or write a file: completely, or not at all."""
     if output is None:
         typer.echo(text, nl=False)
-    elif _is_device(output):
-        output.write_text(text, encoding="utf-8")
     else:
         write_files({output: text})
 

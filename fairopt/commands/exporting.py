@@ -327,7 +327,7 @@ def _run(
     if as_json:
         typer.echo(as_text(found.to_dict()), nl=False)
         return
-    if not paths:
+    if next(iter(outputs)) not in paths:
         typer.echo(found.text, nl=False)
         for note in found.notes:
             say("note", note)

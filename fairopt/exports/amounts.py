@@ -13,6 +13,7 @@ it is rounded by the largest remainder instead, and the sum is what the servers 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,7 @@ from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Measure", "Measures", "check_headroom", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
 
+_MOST_HEADROOM = 1000
 _SAME = 1e-9  # relative: an amount that misses a whole unit by a smaller part is rounding
 _BYTES = {
     "B": 1,
@@ -74,6 +76,7 @@ def measures(
     key_of: Callable[[str], str | None],
     smallest: Mapping[str, Fraction | int],
     *,
+    grammar: re.Pattern[str] | None = None,
     keys: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     system: str = "",
@@ -86,13 +89,15 @@ def measures(
         The scheduler's name of a resource; None where it has none.
     smallest : mapping
         The smallest unit by kind: "cpu" in cores, "memory" in bytes, "gpu" and "" in pieces.
+    grammar : pattern, optional
+        What a name of a resource may be there, as a whole.
     keys, units : mappings, optional
         Names and units of resources that the caller gives.
 
     Raises
     ------
     InvalidInstance
-        An unknown resource or unit, and two resources of one name.
+        An unknown resource or unit, a name that the scheduler's grammar forbids, and two resources of one name.
     """
     given, of_unit = dict(keys or {}), dict(units or {})
     for resource in (*given, *of_unit):
@@ -103,6 +108,10 @@ def measures(
         key, kind = given.get(resource) or key_of(resource), kind_of(resource)
         if key is None:
             continue
+        if grammar is not None and grammar.fullmatch(key) is None:
+            raise InvalidInstance(
+                f"{named(key)} cannot be the name of a resource in {system}; give another: --resource {named(resource)}=NAME"
+            )
         same = [name for name, measure in result.items() if measure.key == key]
         if same:
             raise InvalidInstance(f'"{same[0]}" and "{resource}" would both be "{key}" in {system}; name one: --resource {resource}=NAME')
@@ -160,14 +169,16 @@ def enlarged(amount: int, factor: float) -> int:
 
 
 def check_headroom(headroom: float | None) -> None:
-    """Refuse a factor that is not a finite number >= 1.
+    """Refuse a factor that is not a number from 1 to 1000.
 
     Raises
     ------
     InvalidInstance
     """
-    if headroom is not None and not (math.isfinite(headroom) and headroom >= 1):
+    if headroom is not None and not headroom >= 1:
         raise InvalidInstance(f"headroom is {headroom:g}; it is a factor >= 1, such as 1.1 for a tenth more than the exact amounts")
+    if headroom is not None and headroom > _MOST_HEADROOM:
+        raise InvalidInstance(f"headroom is {headroom:g}; it is a factor of at most {_MOST_HEADROOM}, such as 1.1")
 
 
 def _snapped(amount: float) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.exports.amounts import check_headroom, kind_of, measures
-from fairopt.exports.kubernetes_objects import documents
+from fairopt.exports.kubernetes_objects import QUALIFIED_NAME, documents
 from fairopt.exports.names import LABEL_VALUE, Names, changed
 from fairopt.exports.result import Export
 from fairopt.exports.rounding import whole_tasks
@@ -66,7 +66,7 @@ def export_kai(
     """
     check_headroom(headroom)
     whole = whole_tasks(allocation)
-    known = measures(whole.instance.resources, _key, _SMALLEST, keys=resources, units=units, system="KAI")
+    known = measures(whole.instance.resources, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=resources, units=units, system="KAI")
     known = {resource: measure for resource, measure in known.items() if measure.key in _KEYS}
     holdings = Holdings(whole, known)
     holders = holdings.holders

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -10,8 +11,10 @@ from fairopt.errors import InvalidInstance
 from fairopt.exports.amounts import Measure, Measures, kind_of, measures
 from fairopt.wording import named, printable
 
-__all__ = ["documents", "kubernetes_measures", "quantity"]
+__all__ = ["QUALIFIED_NAME", "documents", "kubernetes_measures", "quantity"]
 
+# Of resources and of labels: a domain and a slash, which may be left out, and up to 63 letters, digits, "-", "_" and ".".
+QUALIFIED_NAME = re.compile(r"([a-z0-9][-.a-z0-9]{0,251}[a-z0-9]/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _NATIVE = ("pods", "ephemeral-storage", "storage")
 _GPU = "nvidia.com/gpu"
 _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi")
@@ -26,7 +29,7 @@ def kubernetes_measures(resources: Sequence[str], keys: Mapping[str, str] | None
     InvalidInstance
         Also where Kubernetes has no resource of such a name.
     """
-    return measures(resources, _key, _SMALLEST, keys=keys, units=units, system=system)
+    return measures(resources, _key, _SMALLEST, grammar=QUALIFIED_NAME, keys=keys, units=units, system=system)
 
 
 def _key(resource: str) -> str:

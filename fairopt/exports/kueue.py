@@ -16,13 +16,14 @@ cohort.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance
 from fairopt.exports.amounts import check_headroom, enlarged, whole_units
-from fairopt.exports.kubernetes_objects import documents, kubernetes_measures, quantity
+from fairopt.exports.kubernetes_objects import QUALIFIED_NAME, documents, kubernetes_measures, quantity
 from fairopt.exports.names import DNS_LABEL, DNS_SUBDOMAIN, Names, changed
 from fairopt.exports.resource_quota import namespace_of
 from fairopt.exports.result import Export
@@ -37,6 +38,7 @@ _LABEL = "fairopt/servers"  # of nodes, where the caller names no labels
 _ROOT = "cluster"
 _LOCAL = "default"
 _MOST_FLAVORS = 64
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)  # of a label
 _MOST = 5
 _Amounts = dict[tuple[str, str], int]  # by flavor and resource
 
@@ -79,6 +81,12 @@ def export_kueue(
     for row, labels in given.items():
         if not labels:
             raise InvalidInstance(f"the flavor of {named(row)} has no label; give the labels of its nodes, such as model=A100")
+        for key, value in labels.items():
+            if not (QUALIFIED_NAME.fullmatch(key) and _VALUE.fullmatch(value)):
+                raise InvalidInstance(
+                    f"the flavor of {named(row)}: {named(f'{key}={value}')} is no label of a node; give KEY=VALUE of letters, digits, "
+                    '"-", "_" and ".", such as model=A100'
+                )
     whole = whole_tasks(
         allocation, {row: ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) for row, labels in given.items()}
     )

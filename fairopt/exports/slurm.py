@@ -23,6 +23,7 @@ group of servers before another where more of the tasks that could run on both a
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -52,6 +53,7 @@ _AS = ("tres", "billing")
 _KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
 _WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed
+_RESOURCE = re.compile(r"[^\s,=]+")  # what would end an amount is in no name of a resource
 _STEP = 10  # between weights of nodes
 _MOST = 5
 
@@ -103,7 +105,7 @@ def export_slurm(
     """
     _check(level, as_, headroom)
     whole = whole_tasks(allocation, partitions)
-    of_resource = measures(whole.instance.resources, _key, _SMALLEST, keys=resources, units=units, system="Slurm")
+    of_resource = measures(whole.instance.resources, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="Slurm")
     tree = Accounts(whole.instance, dict(users or {}))
     holdings = Holdings(whole, of_resource, tree.holders)
     known = None if associations is None else read_associations(associations)

@@ -15,6 +15,7 @@ Source: Apache Hadoop, YARN: Capacity Scheduler (absolute resources, node labels
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal
@@ -37,6 +38,7 @@ _KINDS = ("capacity", "fair")
 _KEYS = {"cpu": "vcores", "memory": "memory", "gpu": "yarn.io/gpu"}
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
 _PREFIX = "yarn.scheduler.capacity"
+_RESOURCE = re.compile(r"[^\s,=\[\]]+")  # what would end an amount is in no name of a resource
 _MOST = 5
 
 
@@ -82,7 +84,7 @@ def export_yarn(
     if scheduler == "fair" and labels:
         raise InvalidInstance("the Fair Scheduler has no node labels; leave them out, or export for the Capacity Scheduler")
     whole = whole_tasks(allocation, labels)
-    known = measures(whole.instance.resources, _key, _SMALLEST, keys=resources, units=units, system="YARN")
+    known = measures(whole.instance.resources, _key, _SMALLEST, grammar=_RESOURCE, keys=resources, units=units, system="YARN")
     return _File(whole, Holdings(whole, known), headroom, dict(labels or {})).export(scheduler)
 
 

@@ -85,6 +85,8 @@ def assemble(
 
     shapes = Shapes(tasks, rank, order)
     shapes.drop((shapes.demands == 0).all(axis=1), "asks for nothing", what, account)
+    nowhere = ~shapes.eligibility.any(axis=1) & (shapes.somewhere == 0)
+    shapes.drop(nowhere, "no server meets its constraints, so it can never start", what, account)
     shapes.drop(~shapes.fits(capacities), "larger than every server on which it may run, so it can never start", what, account)
     if not shapes.queue:
         raise InvalidInstance(f"no {what} of the {kind} export is left, so nothing asks for resources; {account.reasons()}")

@@ -36,7 +36,7 @@ from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
 from fairopt.imports.slurm_exports import read_records
 from fairopt.imports.slurm_jobs import Job, read_job
-from fairopt.imports.slurm_nodes import Partition, allowed_nodes, read_node, read_partitions
+from fairopt.imports.slurm_nodes import Node, Partition, allowed_nodes, read_node, read_partitions
 from fairopt.imports.slurm_queues import Associations
 from fairopt.imports.slurm_sacct import average_jobs
 from fairopt.imports.slurm_sizes import Size, Sizes
@@ -118,7 +118,7 @@ def import_slurm(
     account = Account(lenient)
     read = read_records(nodes, "nodes")
     listed = account.unique(account.read(read, read_node, "node"), "node")
-    offered = []
+    offered: list[Node] = []
     for node in listed:
         if node.closed:
             account.leave_out("node", f"{node.part.place} ({node.name})", f"{node.closed}: offers nothing")
@@ -155,7 +155,7 @@ def import_slurm(
             amount = part * sizes[j].tasks
             running += [(j, index[host], share * amount) for host, share in job.on.items() if host in index]
             running += [] if job.on else [(j, SOMEWHERE, amount)]
-    _note_relaxations(kept, sizes, index, account)
+    _note_relaxations(kept, sizes, offered, index, account)
 
     generic = sorted({name for size in sizes for name in size.demand} - {"cpu", "memory"})
     resources = ["cpu", "memory", *generic]
@@ -227,13 +227,21 @@ def _is_known(job: Job, known: set[str], member: Mapping[str, Partition], nodes:
     return False
 
 
-def _note_relaxations(kept: list[tuple[Job, float]], sizes: list[Size], index: Mapping[str, int], account: Account) -> None:
+def _note_relaxations(
+    kept: list[tuple[Job, float]], sizes: list[Size], offered: list[Node], index: Mapping[str, int], account: Account
+) -> None:
     several = sum(size.several for size in sizes)
     if several:
         account.note(f"{plural(several, 'job')} on several nodes, divided into tasks that need not start together: a relaxation")
     together = len({job.heterogeneous for job, _ in kept if job.heterogeneous})
     if together:
         account.note(f"{plural(together, 'heterogeneous job')}, whose components count as jobs that need not start together: a relaxation")
+    mixed = sum(len({kind.partition(":")[0] for kind in node.types}) < len(node.types) for node in offered)
+    if mixed and any(job.types for job, _ in kept):
+        account.note(
+            f"{plural(mixed, 'node')} with several types of one generic resource, which count together: a job of one type may seem to fit "
+            "where there is less of it"
+        )
     homeless = sum(bool(job.on) and not any(host in index for host in job.on) for job, _ in kept)
     if homeless:
         account.note(f"{plural(homeless, 'job')} on nodes that offer nothing: asked for, but not held")

@@ -31,6 +31,15 @@ def test_without_a_file_the_text_is_printed_and_nothing_else() -> None:
     assert "note: " not in result.stdout
 
 
+def test_with_the_other_script_alone_the_limits_are_printed(tmp_path: Path) -> None:
+    """Nothing is lost, and notes go to stderr."""
+    undo = tmp_path / "undo.sh"
+    result = run("export", "slurm", LAB, "--undo", undo)
+    assert result.stdout.startswith("#!/bin/sh\n# fairopt: limits of Slurm")
+    assert "note: limits are hard" in flat(result.stderr)
+    assert undo.read_text().startswith("#!/bin/sh\n# fairopt: takes back")
+
+
 def test_json_has_the_files_the_placement_and_the_notes() -> None:
     """For other programs."""
     found = json.loads(run("export", "kueue", LAB, "--json", "--headroom", "1", "--flavor", "dgx=model=A100,net=ib").stdout)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,3 +73,33 @@ def test_bad_units_and_names_are_refused(keys: dict[str, str], units: dict[str, 
     """Each with what to do."""
     with pytest.raises(fo.InvalidInstance, match=message):
         measures(["cpu", "memory", "gpu"], lambda resource: resource, {}, keys=keys, units=units, system="Slurm")
+
+
+@pytest.mark.parametrize(
+    ("export", "name"),
+    [
+        (fo.export_slurm, "gres/x,cpu=99"),
+        (fo.export_slurm, "gres/x\ntouch y"),
+        (fo.export_kueue, "a b/c"),
+        (fo.export_yarn, "x]y"),
+        (fo.export_kai, ""),
+    ],
+)
+def test_a_name_of_a_resource_that_would_end_an_amount_is_refused(export: Callable[..., fo.Export], name: str) -> None:
+    """Of the caller, and of the instance."""
+    instance = fo.Instance([[4, 4]], [[1, 1]], resources=["cpu", "gpu"])
+    allocation = fo.solve(instance, "drfh")
+    if name:
+        with pytest.raises(fo.InvalidInstance, match=r"cannot be the name of a resource in .*; give another: --resource gpu=NAME"):
+            export(allocation, resources={"gpu": name})
+    with pytest.raises(fo.InvalidInstance, match=r"at most 1000"):
+        export(allocation, headroom=1e308)
+
+
+def test_labels_of_flavors_are_labels() -> None:
+    """Keys and values."""
+    allocation = fo.solve(fo.Instance([[4]], [[1]], resources=["cpu"], servers=["s"]), "drfh")
+    for labels in ({"model": "A 100"}, {"bad key": "x"}, {"model": "x" * 64}):
+        with pytest.raises(fo.InvalidInstance, match=r'the flavor of s: ".*" is no label of a node|the flavor of s: .*x is no label'):
+            fo.export_kueue(allocation, flavors={"s": labels})
+    assert "model: ''" in fo.export_kueue(allocation, flavors={"s": {"model": ""}}).text

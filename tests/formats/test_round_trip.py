@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -263,6 +264,21 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
     """Windows editors put one there."""
     files.write_files({tmp_path / "a.txt": "\ufeffone"})
     assert files.read_text(tmp_path / "a.txt") == "one"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As /dev/null must not be, even by root; a file beside it is written too."""
+    pipe, file = tmp_path / "pipe", tmp_path / "file"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_files({pipe: "one", file: "two"})
+        assert os.read(reader, 99) == b"one"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert file.read_text() == "two"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe"]
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,22 @@ def test_the_type_of_gpu_that_a_job_asks_for_binds_it(tmp_path: Path, asked: dic
     }
 
 
+def test_several_types_on_a_node_count_together_which_is_said(tmp_path: Path) -> None:
+    """One whole GPU and seven parts of another: a job of two whole ones would never start."""
+    typed = job(1, "cpu=4,mem=24G,node=1,gres/gpu=2,gres/gpu:a100=2")
+    result = import_records(tmp_path, [node("m", 32, gres="gpu:a100:1,gpu:1g.5gb:7")], [typed])
+    assert only(result)["on"] == {"m"}
+    assert any("1 node with several types of one generic resource, which count together" in note for note in result.notes)
+    assert not any("several types" in note for note in import_records(tmp_path, GPUS, [typed]).notes)
+
+
+def test_a_job_that_no_node_may_run_is_not_called_large(tmp_path: Path) -> None:
+    """Nothing has the feature that it asks for."""
+    jobs = [job(1, "cpu=4,mem=24G,node=1"), job(2, "cpu=4,mem=24G,node=1", features="nosuch")]
+    (left,) = import_records(tmp_path, GPUS, jobs).left_out
+    assert left.why == "no server meets its constraints, so it can never start"
+
+
 def test_waiting_jobs_demand_what_others_with_the_same_request_were_given(tmp_path: Path) -> None:
     """One CPU asked for, two given, as cores have two threads: one shape, of whatever owner."""
     asked = "cpu=1,mem=2G,node=1"
