@@ -12,6 +12,7 @@ array([[1.        , 0.77777778]])
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,6 +28,7 @@ from fairopt.wording import figure
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.models import Notion
@@ -300,14 +302,23 @@ class Allocation:
             "details": dict(self.details),
         }
 
-    def plot(self, by: Literal["user", "queue"] = "user") -> Figure:
+    def plot(
+        self,
+        by: Literal["user", "queue"] = "user",
+        *,
+        ax: Axes | Sequence[Axes] | None = None,
+        figsize: tuple[float, float] | None = None,
+        title: str | None = None,
+    ) -> Figure:
         """Draw tasks per user and utilization per server, or what each queue holds; returns a matplotlib figure.
+
+        ``ax``: your axes (two; one by queue). ``figsize``: inches of a new figure. ``title``: instead of the default, "" for none.
 
         A trajectory is ``trace.plot()``.
         """
         if by not in ("user", "queue"):
             raise Unsupported(f'there is no picture by "{by}"; use by="user" or by="queue"')
-        return draw("allocation" if by == "user" else "queues", self)
+        return draw("allocation" if by == "user" else "queues", self, ax=ax, figsize=figsize, title=title)
 
     def __repr__(self) -> str:
         tasks = [f"{user} {figure(x, 6)}" for user, x in zip(self.instance.users, self.tasks_per_user, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +20,7 @@ from fairopt.wording import did_you_mean, figure, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["BEST_FOUND", "Comparison", "Row"]
@@ -197,12 +198,21 @@ class Comparison:
         short = {} if row.regret is None else row.regret.to_frame(by="queue")["shortfall"].to_dict()
         return [each.to_dict() | {"regret": short.get(each.name)} for each in row.allocation.queue_holdings()[1:]]
 
-    def plot(self, by: Literal["user", "queue"] = "user") -> Figure:
+    def plot(
+        self,
+        by: Literal["user", "queue"] = "user",
+        *,
+        ax: Sequence[Axes] | None = None,
+        figsize: tuple[float, float] | None = None,
+        title: str | None = None,
+    ) -> Figure:
         """Draw tasks per user, or the dominant share of what each queue holds, and utilization per server of every row.
 
         Returns a matplotlib figure.
+
+        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
         """
-        return draw("comparison", self, by=by)
+        return draw("comparison", self, by=by, ax=ax, figsize=figsize, title=title)
 
     def _plain(self, row: Row) -> dict[str, Any]:
         own = row.regret

@@ -70,6 +70,7 @@ from fairopt.wording import did_you_mean, exactly, figure, plural, written
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["ALPHAS", "FAMILIES", "Frontier", "FrontierPoint", "frontier"]
@@ -189,9 +190,12 @@ class Frontier:
         points = [point.to_dict() for point in self.points]
         return {"sharing": self.sharing, "of": self.of, "vertices": vertices, "gap": self.gap, "points": points}
 
-    def plot(self) -> Figure:
-        """Draw the frontier, the unattainable region, and the points; return a matplotlib figure."""
-        return draw("frontier", self)
+    def plot(self, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
+        """Draw the frontier, the unattainable region, and the points; return a matplotlib figure.
+
+        ``ax``: axes of yours to draw into. ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
+        """
+        return draw("frontier", self, ax=ax, figsize=figsize, title=title)
 
     def __repr__(self) -> str:
         import pandas as pd

@@ -5,13 +5,16 @@ Up to 30 users are bars, more are a curve of sorted shares with the levels marke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairopt.plots.shares import draw_users, rows_of_users
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import headline
 from fairopt.plots.utilization import draw_servers, rows_of_servers
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
@@ -19,12 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["plot_allocation"]
 
 
-def plot_allocation(allocation: Allocation) -> Figure:
+def plot_allocation(
+    allocation: Allocation, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw tasks (or sorted shares) per user and utilization per server.
 
     Parameters
     ----------
     allocation : Allocation
+    ax : sequence of two matplotlib Axes, optional
+        Draw into these axes: the users, and the servers.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -35,16 +46,15 @@ def plot_allocation(allocation: Allocation) -> Figure:
     >>> [axes.get_title(loc="left") for axes in plot_allocation(allocation).axes]
     ['Tasks of each user', 'Use of each server']
     """
-    from matplotlib.figure import Figure
-
     left, right = rows_of_users(allocation), rows_of_servers(allocation)
-    figure = Figure(figsize=(10.0, max(1.5 + 0.25 * max(left, right), 2.8)), layout="constrained")
-    users, servers = figure.subplots(1, 2, width_ratios=(1, 1.1))
+    size = (10.0, max(1.5 + 0.25 * max(left, right), 2.8))
+    page = sheet(ax, figsize, size, ("tasks of each user", "use of each server"), width_ratios=(1, 1.1))
+    users, servers = page.axes
     for axes, number, bars in (
         (users, left, draw_users(users, allocation)),
-        (servers, right, draw_servers(servers, allocation)),
+        (servers, right, draw_servers(page, servers, allocation)),
     ):
         if bars:  # bars at most twice as thick as on the other side
             axes.set_ylim(max(number, left / 2, right / 2) - 0.5, -0.6)
-    headline(figure, allocation)
-    return figure
+    page.headline(headline(allocation), title)
+    return page.figure

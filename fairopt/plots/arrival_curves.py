@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import GREY, looks, percent_labels, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.simulation.arrival_curves import Arrivals
@@ -19,10 +22,22 @@ __all__ = ["plot_arrivals"]
 _BAND = (0.1, 0.9)
 
 
-def plot_arrivals(found: Arrivals) -> Figure:
+def plot_arrivals(
+    found: Arrivals, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw the allocated part of the capacity and, below, its distance to the bound.
 
     Medians over the seeds, with bands from the first to the last decile; what is beyond the bound is grey.
+
+    Parameters
+    ----------
+    found : Arrivals
+    ax : sequence of two matplotlib Axes, optional
+        Draw into these axes: the curves, and the distance to the bound.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -34,11 +49,10 @@ def plot_arrivals(found: Arrivals) -> Figure:
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['fluid bound', 'first-fit', 'best-fit']
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(8.0, 7.0), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    page = sheet(ax, figsize, (8.0, 7.0), ("allocated", "below the bound"), down=True, sharex=True, height_ratios=[3, 2])
+    upper, lower = page.axes
     points, bound = found.points, np.median(found.bound, axis=0)
     upper.fill_between(points, bound, 2.0, color="#EEEEEE", linewidth=0, zorder=0)
     upper.plot(points, bound, color="black", linewidth=1.6, label="fluid bound", zorder=3)
@@ -64,10 +78,10 @@ def plot_arrivals(found: Arrivals) -> Figure:
     lower.set_ylabel("below the bound")
     lower.set_xlabel(f"demand for {name} that has arrived")
     upper.legend(frameon=False, loc="lower right")
-    cards = f", {short_label(found.cards)} in cards" if found.cards else ""
-    upper.set_title(f"Allocation ratio on {plural(found.instance.counts.sum(), 'server')}{cards}", loc="left", fontweight="bold")
+    cards = f", {found.cards} in cards" if found.cards else ""
+    page.headline(f"Allocation ratio on {plural(found.instance.counts.sum(), 'server')}{cards}", title)
     if len(found.seeds) > 1:
         low, high = _BAND
         text = f"median and {100 * low:g} to {100 * high:g} % of {len(found.seeds):,} orders of arrival"
         upper.annotate(text, (0.01, 0.97), xycoords="axes fraction", verticalalignment="top", fontsize=9, color=GREY)
-    return figure
+    return page.figure

@@ -9,6 +9,7 @@ Server rows go from dark to light.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
-from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +43,14 @@ _HATCH_OF_KIND = {
 }
 
 
-def plot_comparison(comparison: Comparison, by: Literal["user", "queue"] = "user") -> Figure:
+def plot_comparison(
+    comparison: Comparison,
+    by: Literal["user", "queue"] = "user",
+    *,
+    ax: Sequence[Axes] | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw tasks of each user (sorted shares, of many) and use of the cluster, for every row that has an allocation.
 
     With ``by="queue"``: the dominant share of what each queue holds, in place of tasks.
@@ -60,8 +69,6 @@ def plot_comparison(comparison: Comparison, by: Literal["user", "queue"] = "user
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['Tasks of each user', 'Use of the cluster']
     """
-    from matplotlib.figure import Figure
-
     instance = comparison.instance
     rows = [row for row in comparison.rows if row.allocation is not None]
     if by not in ("user", "queue"):
@@ -73,8 +80,9 @@ def plot_comparison(comparison: Comparison, by: Literal["user", "queue"] = "user
     layers, things = _layers(comparison, rows)
     bars = max(groups, len(things)) * (len(rows) + 1)
     legend = 0.22 * (-(-len(rows) // 2) + 1)
-    figure = Figure(figsize=(11.0, min(max(1.6 + 0.17 * bars, 3.4), 16.0) + legend), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.15, 1))
+    size = (11.0, min(max(1.6 + 0.17 * bars, 3.4), 16.0) + legend)
+    page = sheet(ax, figsize, size, ("users", "use of the cluster"), width_ratios=(1.15, 1))
+    left, right = page.axes
     if by == "queue":
         _queue_bars(left, rows, queues)
     elif groups:
@@ -87,13 +95,12 @@ def plot_comparison(comparison: Comparison, by: Literal["user", "queue"] = "user
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower left", ncols=2, frameon=False, fontsize=9)
+        page.legend(handles, labels, loc="outside lower left", ncols=2, fontsize=9)
     handles, labels = right.get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower right", ncols=3, frameon=False, fontsize=9, title="server rows")
-    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
-    figure.suptitle(f"{wording.plural(len(rows), 'allocation')} of {size}", fontweight="bold", x=0.01, horizontalalignment="left")
-    return figure
+        page.legend(handles, labels, loc="outside lower right", ncols=3, fontsize=9, title="server rows")
+    page.headline(f"{wording.plural(len(rows), 'allocation')} of {size_of(instance, comparison.sharing)}", title)
+    return page.figure
 
 
 def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[str, ...]]:

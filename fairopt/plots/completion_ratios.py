@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.plots.style import COLOURS, GREY, caption_below, looks, percent_axis
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import COLOURS, GREY, looks, percent_axis
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["plot_completion_ratios"]
@@ -20,7 +22,15 @@ _SAME = 1e-9
 _SIZE = 5.0  # radius of a bubble, in points for each power of ten of tasks, from 1 / 2 on
 
 
-def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLike, caption: str = "") -> Figure:
+def plot_completion_ratios(
+    ratios: Mapping[str, npt.ArrayLike],
+    tasks: npt.ArrayLike,
+    caption: str = "",
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw the ratios of two schedulers against each other; the radius of a bubble is logarithmic in the tasks of the user.
 
     Parameters
@@ -31,6 +41,12 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
         Tasks that users submitted.
     caption : str
         Printed below.
+    ax : matplotlib Axes, optional
+        Draw into these axes.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -40,10 +56,8 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['more, best-fit: 1 user', 'as many: 0 users', 'fewer: 1 user']
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 7.0), layout="constrained")
-    axes = figure.subplots()
+    page = sheet(ax, figsize, (6.4, 7.0))
+    (axes,) = page.axes
     (first, x), (second, y) = ((name, np.asarray(values, float)) for name, values in ratios.items())
     known = np.isfinite(x) & np.isfinite(y)
     x, y, number = x[known], y[known], np.asarray(tasks, float)[known]
@@ -78,6 +92,6 @@ def plot_completion_ratios(ratios: Mapping[str, npt.ArrayLike], tasks: npt.Array
     )
     for handle in legend.legend_handles:
         handle.set_sizes([60.0])  # type: ignore[union-attr]
-    figure.suptitle(f"Task completion of {plural(x.size, 'user')}", fontweight="bold", x=0.01, horizontalalignment="left")
-    caption_below(figure, caption)
-    return figure
+    page.headline(f"Task completion of {plural(x.size, 'user')}", title)
+    page.caption(caption)
+    return page.figure

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.instance import FloatArray
-from fairopt.plots.style import GREY, caption_below, looks, percent_axis, percent_labels
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import GREY, looks, percent_axis, percent_labels
 from fairopt.simulation.completion import reduction_by_size
 
 if TYPE_CHECKING:
@@ -21,7 +22,16 @@ __all__ = ["plot_completion_times"]
 _LEAST = 1.0  # seconds; shorter times are drawn here on the logarithmic axis
 
 
-def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLike, bounds: Sequence[int], caption: str = "") -> Figure:
+def plot_completion_times(
+    times: Mapping[str, npt.ArrayLike],
+    tasks: npt.ArrayLike,
+    bounds: Sequence[int],
+    caption: str = "",
+    *,
+    ax: Sequence[Axes] | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw the distributions on the left, and the reductions of `fairopt.simulation.completion.reduction_by_size` on the right.
 
     Parameters
@@ -34,6 +44,12 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
         Of the classes by number of tasks, ascending.
     caption : str
         Printed below.
+    ax : sequence of two matplotlib Axes, optional
+        Draw into these axes: the distributions, and the reductions.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -43,10 +59,8 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
     >>> [label.get_text() for label in figure.axes[1].get_xticklabels()]
     ['1 to 4', '5 to 50', '> 50']
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    page = sheet(ax, figsize, (10.0, 4.6), ("completion times", "reduction of the mean"))
+    left, right = page.axes
     values = {name: np.asarray(seconds, float) for name, seconds in times.items()}
     both = np.all([np.isfinite(seconds) for seconds in values.values()], axis=0)
     _distributions(left, {name: seconds[both] for name, seconds in values.items()})
@@ -57,9 +71,9 @@ def plot_completion_times(times: Mapping[str, npt.ArrayLike], tasks: npt.ArrayLi
     right.set_title(f"Reduction of the mean, {second} against {first}", loc="left")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"{both.sum():,} jobs that ended under both", fontweight="bold", x=0.01, horizontalalignment="left")
-    caption_below(figure, caption)
-    return figure
+    page.headline(f"{both.sum():,} jobs that ended under both", title)
+    page.caption(caption)
+    return page.figure
 
 
 def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:

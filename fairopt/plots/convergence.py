@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, STYLES, short_label
 from fairopt.wording import plural
 
@@ -22,8 +24,20 @@ _LOG_SWEEPS = 50  # more sweeps than this are on a logarithmic axis
 _MARKED = 60  # up to so many sweeps have a mark each
 
 
-def plot_convergence(trace: Sweeps) -> Figure:
+def plot_convergence(
+    trace: Sweeps, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw ``allocation.trace`` of the engine "best-response": change and violation of each sweep, and tasks of each user.
+
+    Parameters
+    ----------
+    trace : Sweeps
+    ax : sequence of two matplotlib Axes, optional
+        Draw into these axes: the distance, and the tasks.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     >>> import fairopt as fo
     >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
@@ -31,10 +45,10 @@ def plot_convergence(trace: Sweeps) -> Figure:
     >>> [(axes.get_title(loc="left"), axes.get_yscale()) for axes in figure.axes]
     [('Distance to the equilibrium', 'log'), ('Tasks of each user', 'linear')]
     """
-    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(10.0, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    page = sheet(ax, figsize, (10.0, 4.0), ("distance to the equilibrium", "tasks of each user"))
+    left, right = page.axes
     _residuals(left, trace)
     _tasks(right, trace)
     for axes in (left, right):
@@ -43,8 +57,9 @@ def plot_convergence(trace: Sweeps) -> Figure:
         if trace.changes.size > _LOG_SWEEPS:
             axes.set_xscale("log")
         else:
-            axes.xaxis.get_major_locator().set_params(integer=True)
-    return figure
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    page.headline("", title)
+    return page.figure
 
 
 def _residuals(axes: Axes, trace: Sweeps) -> None:

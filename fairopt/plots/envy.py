@@ -9,9 +9,11 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import GREY, WHITE_TO_DARK, short_label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["plot_envy"]
@@ -21,7 +23,14 @@ _NUMBERS = 12  # users up to which each cell has its number
 _LABEL = 16
 
 
-def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure:
+def plot_envy(
+    envy: FloatArray,
+    users: Sequence[str],
+    title: str = "",
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Figure:
     """Draw envy in tasks, white where there is none; of more than 40 users, the 40 with the largest envy, as envying or envied.
 
     Parameters
@@ -31,6 +40,10 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     users : sequence of str
     title : str, optional
         Which allocation it is of.
+    ax : matplotlib Axes, optional
+        Draw into these axes.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
 
     Returns
     -------
@@ -47,7 +60,6 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     'user who is envied'
     """
     from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.figure import Figure
 
     number = len(users)
     shown = np.arange(number)
@@ -57,8 +69,8 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     cells = envy[np.ix_(shown, shown)]
     largest = float(cells.max(initial=0.0))
     side = max(3.2, 0.24 * shown.size + 2.2)
-    figure = Figure(figsize=(side + 1.4, side + 0.6), layout="constrained")
-    axes = figure.subplots()
+    page = sheet(ax, figsize, (side + 1.4, side + 0.6))
+    (axes,) = page.axes
     ramp = LinearSegmentedColormap.from_list("envy", WHITE_TO_DARK)
     picture = axes.imshow(cells, cmap=ramp, vmin=0.0, vmax=largest or 1.0, interpolation="nearest")
     axes.set_xticks(np.arange(-0.5, shown.size), minor=True)
@@ -85,7 +97,7 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     axes.set_ylabel("user who envies")
     axes.set_xlabel("user who is envied")
     if largest > 0:
-        figure.colorbar(picture, ax=axes, label="envy, in tasks", shrink=0.8)
+        page.figure.colorbar(picture, ax=axes, label="envy, in tasks", shrink=0.8)
     note = "" if largest > 0 else "nobody envies anybody"
     if number > shown.size:
         note = (
@@ -96,5 +108,5 @@ def plot_envy(envy: FloatArray, users: Sequence[str], title: str = "") -> Figure
     if note:
         axes.set_title(note, loc="left", fontsize=9, color=GREY)
     heading = f"Envy: {title}" if title else "Envy"
-    figure.suptitle(short_label(heading, len(heading)), fontweight="bold", x=0.01, horizontalalignment="left")
-    return figure
+    page.headline(heading, None)
+    return page.figure

@@ -15,7 +15,8 @@ import numpy as np
 from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.labels import label_points
-from fairopt.plots.style import COLOURS, GREY, short_label
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import COLOURS, GREY, short_label, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +38,20 @@ _SAME = 0.016  # parts of the width and height within which points are one mark
 _WRAP = 34  # characters of a line of a label
 
 
-def plot_frontier(frontier: Frontier) -> Figure:
+def plot_frontier(
+    frontier: Frontier, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw total against smallest share: the frontier, the side that cannot be reached in grey, and every point.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    ax : matplotlib Axes, optional
+        Draw into these axes. Labels find their places for the size that the axes have then: draw last.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -49,11 +62,9 @@ def plot_frontier(frontier: Frontier) -> Figure:
     >>> figure.axes[0].get_xlabel()
     'tasks in all'
     """
-    from matplotlib.figure import Figure
-
     points = [point for point in frontier.points if point.allocation is not None]
-    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
-    axes = figure.subplots()
+    page = sheet(ax, figsize, (9.0, 6.0))
+    (axes,) = page.axes
     places = np.array([(point.total, point.smallest_share) for point in points]).reshape(-1, 2)
     left, right, top = _limits(frontier, places)
     axes.set_xlim(left, right)
@@ -96,13 +107,12 @@ def plot_frontier(frontier: Frontier) -> Figure:
     axes.set_ylabel("smallest weighted dominant share")
     axes.xaxis.set_major_formatter(lambda value, _: wording.figure(value, 6))
     axes.yaxis.set_major_formatter(lambda value, _: wording.figure(value))  # no common factor above the axis: the prices are there
-    instance = frontier.instance
-    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}, sharing {frontier.sharing}"
-    axes.set_title(f"Efficiency against fairness: {size}", loc="left", fontweight="bold")
+    page.headline(f"Efficiency against fairness: {size_of(frontier.instance, frontier.sharing)}", title)
     _price_axes(axes, frontier)
-    figure.legend(loc="outside lower center", ncols=6, frameon=False, fontsize=9)
-    figure.draw_without_rendering()  # settles the layout
-    figure.set_layout_engine("none")
+    page.legend(loc="outside lower center", ncols=6, fontsize=9)
+    page.figure.draw_without_rendering()  # settles the layout
+    if page.own:
+        page.figure.set_layout_engine("none")
     groups = _groups(places, axes)
     label_points(
         axes,
@@ -110,7 +120,7 @@ def plot_frontier(frontier: Frontier) -> Figure:
         [_label([points[j] for j in group]) for group in groups],
         lines,
     )
-    return figure
+    return page.figure
 
 
 def _limits(frontier: Frontier, places: FloatArray) -> tuple[float, float, float]:

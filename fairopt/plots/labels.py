@@ -31,7 +31,6 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
     The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.patheffects import withStroke
 
     figure = axes.get_figure(root=True)
     assert figure is not None
@@ -45,7 +44,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
     taken: list[FloatArray] = []
     for text, point, mark in zip(labels, points, own, strict=True):
         note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
-        note.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # readable across a line
+        note.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.8, "linewidth": 0})  # readable across a line
         extent = note.get_window_extent(renderer)
         half = np.array([extent.width, extent.height]) / scale / 2
         best = np.inf

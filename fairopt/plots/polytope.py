@@ -7,7 +7,7 @@ it has at the end of the path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, STYLES, short_label
 
 if TYPE_CHECKING:
@@ -32,7 +33,14 @@ _LABEL = 24  # characters, so that two columns of the legend and the titles of t
 _MARKERS = ("s", "^", "v", "P", "X")
 
 
-def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = None) -> Figure:
+def plot_polytope(
+    trace: Trace,
+    points: Mapping[str, npt.ArrayLike] | None = None,
+    *,
+    ax: Axes | Sequence[Axes] | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw the path of ``allocation.trace`` inside the polytope { x >= 0 : A x <= 1 } of two or three pairs of user and server.
 
     Parameters
@@ -41,6 +49,12 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
         Of the engine "trajectory".
     points : mapping of str to array (pairs,), optional
         Other allocations to mark, by name, in tasks of each pair of ``trace.pairs``.
+    ax : matplotlib Axes, or a sequence of three, optional
+        Draw into these axes: one for two pairs, three for three pairs.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -57,8 +71,6 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
     >>> [text.get_text() for text in figure.legends[0].texts]
     ['feasible', 'path', 'its end', 'equal', 'cpu @ pool (full)', 'tasks of B (full)']
     """
-    from matplotlib.figure import Figure
-
     pairs = np.flatnonzero(trace.x[-1] > 0)
     if pairs.size not in (2, 3):
         raise Unsupported(
@@ -66,24 +78,23 @@ def plot_polytope(trace: Trace, points: Mapping[str, npt.ArrayLike] | None = Non
             "trace.plot() draws any number of them over t, fairopt solve --plot-path too"
         )
     planes = list(combinations(pairs, 2))
-    figure = Figure(figsize=(5.6 if len(planes) == 1 else 4.0 * len(planes), 5.4), layout="constrained")
+    panels = [" and ".join(trace.pairs[pair][0] for pair in plane) for plane in planes]
+    page = sheet(ax, figsize, (5.6 if len(planes) == 1 else 4.0 * len(planes), 5.4), panels)
     several = len({server for _, server in trace.pairs}) > 1
     names = [short_label(f"{user} on {server}" if several else user, _LABEL) for user, server in trace.pairs]
     marked = {name: np.asarray(x, float) for name, x in (points or {}).items()}
-    for axes, plane in zip(np.ravel(figure.subplots(1, len(planes))), planes, strict=True):
+    for axes, plane in zip(page.axes, planes, strict=True):
         third = [int(pair) for pair in pairs if pair not in plane]
         _plane(axes, trace, list(map(int, plane)), third, marked)
         axes.set_xlabel(f"tasks of {names[plane[0]]}")
         axes.set_ylabel(f"tasks of {names[plane[1]]}")
         if third:
             axes.set_title(f"{names[third[0]]} has {wording.figure(trace.x[-1, third[0]], 4)}", loc="left", fontsize=10)
-    handles = {label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=2 if len(planes) == 1 else 4, frameon=False, fontsize=9
-    )
+    handles = {label: handle for axes in page.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    page.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=2 if len(planes) == 1 else 4, fontsize=9)
     users = len({user for user, _ in trace.pairs})
-    figure.suptitle(f"Trajectory of {wording.plural(users, 'user')}", fontweight="bold", x=0.01, horizontalalignment="left")
-    return figure
+    page.headline(f"Trajectory of {wording.plural(users, 'user')}", title)
+    return page.figure
 
 
 def _plane(axes: Axes, trace: Trace, plane: list[int], third: list[int], points: Mapping[str, FloatArray]) -> None:

@@ -12,9 +12,11 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.errors import InvalidInstance
-from fairopt.plots.style import COLOURS, GREY, LABEL, caption_below, headline, percent_axis, short_label
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import COLOURS, GREY, LABEL, headline, percent_axis, short_label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
@@ -25,7 +27,14 @@ _MOST = 60  # queues; with more, the deepest are left out
 _MISSING = "#D55E00"
 
 
-def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
+def plot_queues(
+    allocation: Allocation,
+    resource: str | None = None,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw what each queue holds of a resource, and its guarantee and limit of it, as parts of the cluster.
 
     Of more than 60 queues the deepest are left out, and the caption says so. Guarantees and limits on groups of servers have no mark.
@@ -34,6 +43,12 @@ def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
     ----------
     resource : str, optional
         Default: the resource of most guarantees and limits. If there are none, the dominant share of each queue is drawn.
+    ax : matplotlib Axes, optional
+        Draw into these axes.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Raises
     ------
@@ -45,8 +60,6 @@ def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
     >>> [text.get_text() for text in plot_queues(fo.solve(lab, "drfh")).axes[0].texts]
     ['80 % of gpu', '20 % of gpu']
     """
-    from matplotlib.figure import Figure
-
     every = allocation.queue_holdings()[1:]
     depth = max((each.depth for each in every), default=1)
     while depth > 1 and sum(each.depth <= depth for each in every) > _MOST:
@@ -61,8 +74,8 @@ def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
     elif not capacity.get(resource):
         known = ", ".join(allocation.instance.resources)
         raise InvalidInstance(f'there is no resource "{resource}"{wording.did_you_mean(resource, capacity)}; there are {known}')
-    figure = Figure(figsize=(8.0, max(1.7 + 0.28 * len(shown), 2.6)), layout="constrained")
-    axes = figure.subplots()
+    page = sheet(ax, figsize, (8.0, max(1.7 + 0.28 * len(shown), 2.6)))
+    (axes,) = page.axes
     y = np.arange(len(shown))
     held = np.array([each.dominant_share if resource is None else each.used[resource] / capacity[resource] for each in shown])
     colours = [COLOURS[(each.depth - 1) % len(COLOURS)] for each in shown]
@@ -106,8 +119,6 @@ def plot_queues(allocation: Allocation, resource: str | None = None) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=GREY)
-    headline(figure, allocation)
-    caption_below(
-        figure, f"{wording.plural(len(every) - len(shown), 'queue')} below level {depth} not shown" if len(shown) < len(every) else ""
-    )
-    return figure
+    page.headline(headline(allocation), title)
+    page.caption(f"{wording.plural(len(every) - len(shown), 'queue')} below level {depth} not shown" if len(shown) < len(every) else "")
+    return page.figure

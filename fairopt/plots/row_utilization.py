@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairopt.plots.style import caption_below, looks, percent_axis, short_label
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import looks, percent_axis, short_label
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.simulation import Simulation
@@ -19,7 +21,15 @@ __all__ = ["plot_row_utilization"]
 
 
 def plot_row_utilization(
-    found: Mapping[str, Simulation], rows: Sequence[int], resource: int, *, titles: Sequence[str] | None = None, caption: str = ""
+    found: Mapping[str, Simulation],
+    rows: Sequence[int],
+    resource: int,
+    *,
+    titles: Sequence[str] | None = None,
+    caption: str = "",
+    ax: Sequence[Axes] | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
 ) -> Figure:
     """Draw the part of a resource in use on these rows of servers, a line for each simulation by its name, the first one broadest.
 
@@ -35,6 +45,12 @@ def plot_row_utilization(
         Of the panels; default: the names of resource and servers.
     caption : str
         Is written below.
+    ax : sequence of matplotlib Axes, optional
+        Draw into these axes, one for each row.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        Above all panels; default: none.
 
     Returns
     -------
@@ -47,11 +63,9 @@ def plot_row_utilization(
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['cpu of server-1', 'cpu of server-2']
     """
-    from matplotlib.figure import Figure
-
     cluster = next(iter(found.values())).cluster
-    figure = Figure(figsize=(10.0, 2.0 + 2.2 * len(rows)), layout="constrained")
-    panels = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+    page = sheet(ax, figsize, (10.0, 2.0 + 2.2 * len(rows)), [cluster.servers[i] for i in rows], down=True, sharex=True)
+    panels = page.axes
     for k, (axes, i) in enumerate(zip(panels, rows, strict=True)):
         for j, (name, (colour, style)) in enumerate(looks(found).items()):
             simulation, series = found[name], found[name].series
@@ -61,15 +75,16 @@ def plot_row_utilization(
             values = np.append(part, part[-1:]) if times.size > part.size else part
             width = 1.4 + 1.2 * (len(found) - 1 - j)  # all lines show even if they coincide
             axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=width, label=short_label(name, 60))
-        title = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]
+        heading = f"{cluster.resources[resource]} of {cluster.servers[i]}" if titles is None else titles[k]
         number = cluster.counts[i]
-        axes.set_title(short_label(title, 60) + (f" ({plural(number, 'server')})" if number != 1 else ""), loc="left")
+        axes.set_title(short_label(heading, 60) + (f" ({plural(number, 'server')})" if number != 1 else ""), loc="left")
         axes.set_ylim(0, 1.05)
         percent_axis(axes.yaxis)
         axes.margins(x=0.0)
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("seconds")
     handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper left", ncols=2, frameon=False, fontsize=9)
-    caption_below(figure, caption)
-    return figure
+    page.legend(handles, names, loc="outside upper left", ncols=2, fontsize=9)
+    page.headline("", title)
+    page.caption(caption)
+    return page.figure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt import wording
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, short_label
 
 if TYPE_CHECKING:
@@ -22,10 +23,22 @@ _CURVE_HEIGHT = 12  # height of a curve, in bars
 _LEVELS = 6  # levels that are marked
 
 
-def plot_shares(allocation: Allocation) -> Figure:
+def plot_shares(
+    allocation: Allocation, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw the share of each user, U[n] / phi[n] of the notion, with its tasks beside; only tasks if the notion has no such share.
 
     Up to 30 users are bars, in the order of the instance; more are a curve of sorted shares with the levels at which most users stop.
+
+    Parameters
+    ----------
+    allocation : Allocation
+    ax : matplotlib Axes, optional
+        Draw into these axes.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -36,15 +49,13 @@ def plot_shares(allocation: Allocation) -> Figure:
     >>> [text.get_text() for text in axes.texts]
     ['0.6667  (3 tasks)', '0.6667  (2 tasks)']
     """
-    from matplotlib.figure import Figure
-
     rows = rows_of_users(allocation)
-    figure = Figure(figsize=(7.0, max(1.4 + 0.25 * rows, 2.4)), layout="constrained")
-    axes = figure.subplots()
+    page = sheet(ax, figsize, (7.0, max(1.4 + 0.25 * rows, 2.4)))
+    (axes,) = page.axes
     if draw_users(axes, allocation, first="share"):
         axes.set_ylim(rows - 0.5, -0.6)
-    headline(figure, allocation)
-    return figure
+    page.headline(headline(allocation), title)
+    return page.figure
 
 
 def rows_of_users(allocation: Allocation) -> int:

@@ -5,12 +5,13 @@ Of servers that act by themselves also the exact shares, broad and pale behind t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.instance import FloatArray
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, percent_labels, short_label
 from fairopt.wording import plural
 
@@ -27,10 +28,22 @@ _ROUNDING = 1e-12  # drawn instead of anything smaller
 _UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
 
 
-def plot_simulation(simulation: Simulation) -> Figure:
+def plot_simulation(
+    simulation: Simulation, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw utilization, dominant shares and waiting tasks over time, one below the other; for many users, those that hold most.
 
     Of asynchronous servers, the exact shares behind those of the users, and the distance and condition of ``simulation.regret``.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    ax : sequence of matplotlib Axes, optional
+        Draw into these axes, one for each panel.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -43,12 +56,12 @@ def plot_simulation(simulation: Simulation) -> Figure:
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['Utilization', 'Dominant share of each user', 'Tasks that wait']
     """
-    from matplotlib.figure import Figure
-
     series = simulation.series
     approaches = series.exact_shares is not None
-    figure = Figure(figsize=(10.0, 9.5 if approaches else 7.5), layout="constrained")
-    top, middle, *others, bottom = figure.subplots(3 + approaches, 1, sharex=True, height_ratios=[3, 4, *([3] if approaches else []), 2])
+    panels = ("utilization", "dominant shares", *(("distance from the exact",) if approaches else ()), "tasks that wait")
+    heights = [3, 4, *([3] if approaches else []), 2]
+    page = sheet(ax, figsize, (10.0, 9.5 if approaches else 7.5), panels, down=True, sharex=True, height_ratios=heights)
+    top, middle, *others, bottom = page.axes
     length = float(np.ptp(series.times)) if series.times.size else 0.0
     _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
     times = series.times / unit
@@ -63,9 +76,9 @@ def plot_simulation(simulation: Simulation) -> Figure:
     bottom.fill_between(times, waiting, step="post", color="#DDDDDD", linewidth=0)
     bottom.step(times, waiting, where="post", color=GREY, linewidth=1.2)
     shares = "Dominant share of each user" + (", exact: broad and pale" if approaches else "")
-    titles = ["Utilization", shares, *(["How far from the exact allocation"] if approaches else []), "Tasks that wait"]
-    for axes, title in zip((top, middle, *others, bottom), titles, strict=True):
-        axes.set_title(title, loc="left")
+    headings = ["Utilization", shares, *(["How far from the exact allocation"] if approaches else []), "Tasks that wait"]
+    for axes, heading in zip((top, middle, *others, bottom), headings, strict=True):
+        axes.set_title(heading, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.0)
     top.set_ylim(0, max(1.05, 1.05 * float(series.utilization.max(initial=0.0))))
@@ -82,8 +95,8 @@ def plot_simulation(simulation: Simulation) -> Figure:
     bottom.set_xlabel(word)
     where = f"{plural(len(simulation.users), 'user')} on {plural(simulation.cluster.counts.sum(), 'server')}"
     text = f"{simulation.scheduler} ({simulation.kind}): {where}, {plural(simulation.trace.n_jobs, 'job')}"
-    figure.suptitle(short_label(text, len(text)), fontweight="bold", x=0.01, horizontalalignment="left")
-    return figure
+    page.headline(text, title)
+    return page.figure
 
 
 def _colour(j: int, name: str) -> str:

@@ -10,11 +10,11 @@ import itertools
 import logging
 import os
 import re
-import textwrap
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairopt import wording
 from fairopt.errors import Unsupported
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
+    from fairopt.instance import Instance
 
 __all__ = [
     "COLOURS",
@@ -34,7 +35,6 @@ __all__ = [
     "LOG_FROM",
     "STYLES",
     "WHITE_TO_DARK",
-    "caption_below",
     "figure_format",
     "headline",
     "looks",
@@ -42,6 +42,8 @@ __all__ = [
     "percent_labels",
     "save_figure",
     "short_label",
+    "size_of",
+    "style",
 ]
 
 log = logging.getLogger(__name__)
@@ -55,9 +57,33 @@ WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from 
 LABEL = 22  # longest label, in characters
 LOG_FROM = 50  # with a larger ratio of the largest share to the smallest, an axis is logarithmic
 _FORMATS = ("svg", "png", "pdf")
+_FILES: Any = {  # fonts that a journal accepts, words that a reader of an .svg can search, and the same ids each time
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "fairopt",
+}
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
 _ROUNDING = 1e-12  # a mark closer to 0 is 0
 _FAR_BEYOND = 1.5  # beyond this part of the whole, marks at every quarter would overlap
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Embed fonts as TrueType and keep text as text in the files that are written inside; the settings are as before after it.
+
+    >>> import matplotlib
+    >>> before = matplotlib.rcParams["pdf.fonttype"]
+    >>> with style():
+    ...     print(matplotlib.rcParams["pdf.fonttype"])
+    42
+    >>> matplotlib.rcParams["pdf.fonttype"] == before
+    True
+    """
+    import matplotlib
+
+    with matplotlib.rc_context(_FILES):
+        yield
 
 
 def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -104,14 +130,9 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     InvalidInstance
         Where the file cannot be written.
     """
-    import matplotlib
-
     kind = figure_format(path)
     page = io.BytesIO()
-    with (
-        matplotlib.rc_context({"svg.hashsalt": "fairopt"}),
-        warnings.catch_warnings(record=True) as caught,
-    ):  # makes the ids in an .svg reproducible
+    with style(), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing")
         figure.savefig(page, format=kind, dpi=150, metadata={} if kind == "png" else {_DATE[kind]: None})
     lacking = [warning for warning in caught if "missing from font" in str(warning.message)]
@@ -129,20 +150,21 @@ def short_label(label: str, length: int = LABEL) -> str:
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
 
 
-def headline(figure: Figure, allocation: Allocation) -> None:
-    """Write a title with the allocation and its instance."""
-    instance = allocation.instance
-    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}"
+def headline(allocation: Allocation) -> str:
+    """Return the title of a picture of an allocation and its instance."""
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
-    title = f"{allocation.notion}{how}: {size}, sharing {allocation.sharing}"
-    figure.suptitle(short_label(title, len(title)), fontweight="bold", x=0.01, horizontalalignment="left")
+    return f"{allocation.notion}{how}: {size_of(allocation.instance, allocation.sharing)}"
 
 
-def caption_below(figure: Figure, text: str) -> None:
-    """Write a caption below a picture, wrapped to its width."""
-    if text:
-        lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * figure.get_figwidth()))]
-        figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
+def size_of(instance: Instance, sharing: str = "rdm") -> str:
+    """Return how many users and servers there are, and how servers are shared if their resources are not divided.
+
+    >>> import fairopt as fo
+    >>> size_of(fo.Instance([[9, 18]], [[1, 4], [3, 1]]), "tdm")
+    '2 users on 1 server, by time division'
+    """
+    size = f"{wording.plural(instance.n_users, 'user')} on {wording.plural(instance.counts.sum(), 'server')}"
+    return f"{size}, by time division" if sharing == "tdm" else size
 
 
 def percent_axis(axis: Axis) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.solvers.trajectory.engine import Path as Trace
@@ -16,8 +19,21 @@ if TYPE_CHECKING:
 __all__ = ["plot_trajectory"]
 
 
-def plot_trajectory(trace: Trace) -> Figure:
+def plot_trajectory(
+    trace: Trace, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw the path of ``allocation.trace``: tasks of each pair, and use of each limit, over t.
+
+    Parameters
+    ----------
+    trace : Path
+        Of the engine "trajectory".
+    ax : sequence of two matplotlib Axes, optional
+        Draw into these axes: the tasks, and the limits.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     >>> import fairopt as fo
     >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
@@ -25,10 +41,8 @@ def plot_trajectory(trace: Trace) -> Figure:
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['Tasks along the trajectory', 'Use of the limits that fill up']
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.0, 4.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    page = sheet(ax, figsize, (10.0, 4.0), ("tasks", "use of the limits"))
+    left, right = page.axes
     full = np.flatnonzero(trace.bottlenecks)
     several = len({server for _, server in trace.pairs}) > 1
     for axes, values, names in (
@@ -47,4 +61,5 @@ def plot_trajectory(trace: Trace) -> Figure:
     right.set_title("Use of the limits that fill up", loc="left")
     right.set_ylim(0, 1.05)
     percent_axis(right.yaxis)
-    return figure
+    page.headline("", title)
+    return page.figure

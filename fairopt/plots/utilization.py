@@ -8,6 +8,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
+from fairopt.plots.sheets import Sheet, sheet
 from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label
 
 if TYPE_CHECKING:
@@ -22,10 +23,22 @@ _ROWS = 40  # more bars of servers than this are curves
 _CURVE_HEIGHT = 12  # height of a curve, in bars
 
 
-def plot_utilization(allocation: Allocation) -> Figure:
+def plot_utilization(
+    allocation: Allocation, *, ax: Axes | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+) -> Figure:
     """Draw the part of each resource (under time division: of the time) that is in use on each server class.
 
     Up to 40 bars are stacked by user (up to 8 users), else coloured by resource; more are curves over the servers, from the least used.
+
+    Parameters
+    ----------
+    allocation : Allocation
+    ax : matplotlib Axes, optional
+        Draw into these axes.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -36,15 +49,13 @@ def plot_utilization(allocation: Allocation) -> Figure:
     >>> [text.get_text() for text in axes.texts]
     ['100.0 %', '77.8 %']
     """
-    from matplotlib.figure import Figure
-
     rows = rows_of_servers(allocation)
-    figure = Figure(figsize=(7.0, max(1.4 + 0.25 * rows, 2.4)), layout="constrained")
-    axes = figure.subplots()
-    if draw_servers(axes, allocation, legend=True):
+    page = sheet(ax, figsize, (7.0, max(1.4 + 0.25 * rows, 2.4)))
+    (axes,) = page.axes
+    if draw_servers(page, axes, allocation, legend=True):
         axes.set_ylim(rows - 0.5, -0.6)
-    headline(figure, allocation)
-    return figure
+    page.headline(headline(allocation), title)
+    return page.figure
 
 
 def rows_of_servers(allocation: Allocation) -> int:
@@ -53,15 +64,15 @@ def rows_of_servers(allocation: Allocation) -> int:
     return bars if bars <= _ROWS else _CURVE_HEIGHT
 
 
-def draw_servers(axes: Axes, allocation: Allocation, *, legend: bool = False) -> bool:
+def draw_servers(page: Sheet, axes: Axes, allocation: Allocation, *, legend: bool = False) -> bool:
     """Draw the servers as bars or as curves, with a legend of the users or without; return whether they are bars."""
     things, layers = layers_of(allocation)
     few = _bars(allocation) <= _ROWS
     if few:
-        _server_bars(axes, allocation, things, layers, legend)
+        _server_bars(page, axes, allocation, things, layers, legend)
         axes.tick_params(axis="y", length=0)
     else:
-        _server_curves(axes, allocation, things, layers.sum(axis=0))
+        _server_curves(page, axes, allocation, things, layers.sum(axis=0))
     axes.spines[["top", "right"]].set_visible(False)
     return few
 
@@ -87,7 +98,7 @@ def layers_of(allocation: Allocation) -> tuple[tuple[str, ...], FloatArray]:
     return instance.resources, np.divide(usage, instance.row_capacity, out=np.zeros_like(usage), where=instance.row_capacity > 0)
 
 
-def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray, legend: bool) -> None:
+def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], layers: FloatArray, legend: bool) -> None:
     """Draw a bar for each server and thing, stacked by user or coloured by thing; a server's name stands above its bars."""
     instance = allocation.instance
     ticks: list[str] = []
@@ -122,11 +133,11 @@ def _server_bars(axes: Axes, allocation: Allocation, things: tuple[str, ...], la
     percent_axis(axes.xaxis)
     axes.set_xlabel(_in_use(allocation) + (", by the users on the left" if len(layers) > 1 and not legend else ""))
     if legend and len(layers) > 1:
-        axes.figure.legend(loc="outside lower center", ncols=4, frameon=False)
+        page.legend(loc="outside lower center", ncols=4)
     axes.set_title("Use of each server", loc="left")
 
 
-def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
+def _server_curves(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[str, ...], used: FloatArray) -> None:
     """Draw a curve for each resource: the sorted utilization of all servers that have it."""
     instance = allocation.instance
     for r, thing in enumerate(things):
@@ -142,7 +153,7 @@ def _server_curves(axes: Axes, allocation: Allocation, things: tuple[str, ...], 
     percent_axis(axes.yaxis)
     axes.set_xlabel("servers, from the least used")
     axes.set_ylabel(_in_use(allocation))
-    axes.figure.legend(loc="outside lower right", ncols=4, frameon=False)
+    page.legend(loc="outside lower right", ncols=4)
     axes.set_title("Use of each server", loc="left")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairopt.plots.style import caption_below, looks, percent_axis, short_label
+from fairopt.plots.sheets import sheet
+from fairopt.plots.style import looks, percent_axis, short_label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from fairopt.simulation import Simulation
@@ -15,8 +17,27 @@ if TYPE_CHECKING:
 __all__ = ["plot_utilization_over_time"]
 
 
-def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "") -> Figure:
+def plot_utilization_over_time(
+    found: Mapping[str, Simulation],
+    caption: str = "",
+    *,
+    ax: Sequence[Axes] | None = None,
+    figsize: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> Figure:
     """Draw a line for each simulation, named as in ``found``, all of one cluster.
+
+    Parameters
+    ----------
+    found : mapping of str to Simulation
+    caption : str
+        Is written below.
+    ax : sequence of matplotlib Axes, optional
+        Draw into these axes, one for each resource.
+    figsize : (float, float), optional
+        Width and height of a new figure, in inches.
+    title : str, optional
+        In place of the default; "" for none.
 
     Returns
     -------
@@ -29,12 +50,11 @@ def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['cpu', 'memory']
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     resources = next(iter(found.values())).cluster.resources
-    figure = Figure(figsize=(9.0, 1.2 + 2.6 * len(resources)), layout="constrained")
-    panels = figure.subplots(len(resources), 1, sharex=True, squeeze=False)[:, 0]
+    page = sheet(ax, figsize, (9.0, 1.2 + 2.6 * len(resources)), resources, down=True, sharex=True)
+    panels = page.axes
     for r, (axes, resource) in enumerate(zip(panels, resources, strict=True)):
         for name, (colour, style) in looks(found).items():
             series = found[name].series
@@ -48,6 +68,6 @@ def plot_utilization_over_time(found: Mapping[str, Simulation], caption: str = "
     panels[-1].xaxis.set_major_formatter("{x:,g}")
     panels[-1].set_xlabel("hours")
     panels[0].legend(frameon=False, loc="lower left", bbox_to_anchor=(0.3, 1.0), ncols=len(found), fontsize=9, borderaxespad=0.2)
-    figure.suptitle("Utilization over time", fontweight="bold", x=0.01, horizontalalignment="left")
-    caption_below(figure, caption)
-    return figure
+    page.headline("Utilization over time", title)
+    page.caption(caption)
+    return page.figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from fairopt.wording import did_you_mean, exactly, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Arrivals"]
@@ -123,9 +125,12 @@ class Arrivals:
             "seconds": self.seconds,
         }
 
-    def plot(self) -> Figure:
-        """Draw the ratios against the demand that has arrived: medians over the seeds, and bands from the first to the last decile."""
-        return draw("arrivals", self)
+    def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
+        """Draw the ratios against the demand that has arrived: medians over the seeds, and bands from the first to the last decile.
+
+        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
+        """
+        return draw("arrivals", self, ax=ax, figsize=figsize, title=title)
 
     def __repr__(self) -> str:
         point = 1.0 if self.points[-1] >= 1 and np.isclose(self.points, 1.0).any() else float(self.points[-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ from fairopt.wording import did_you_mean, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Simulation"]
@@ -260,9 +262,12 @@ class Simulation:
         frame.to_parquet(page, index=False)
         write_files({Path(path): page.getvalue()})
 
-    def plot(self) -> Figure:
-        """Draw utilization, dominant shares and waiting tasks over time; return a matplotlib figure."""
-        return draw("simulation", self)
+    def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
+        """Draw utilization, dominant shares and waiting tasks over time; return a matplotlib figure.
+
+        ``ax``: your axes, one a panel. ``figsize``: inches of a new figure. ``title``: instead of the default, "" for none.
+        """
+        return draw("simulation", self, ax=ax, figsize=figsize, title=title)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: the request, the totals and the users. None stands for a missing or infinite number."""

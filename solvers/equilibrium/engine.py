@@ -29,7 +29,7 @@ No point is returned whose violation of the condition is not within the toleranc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,7 @@ from fairopt.solvers.equilibrium.equations import Structure
 from fairopt.solvers.equilibrium.smoothing import approach
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["BestResponse", "Sweeps"]
@@ -92,15 +93,17 @@ class Sweeps:
     tasks: FloatArray
     users: tuple[str, ...]
 
-    def plot(self) -> Figure:
+    def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw change and violation over the sweeps, on a logarithmic axis, and the tasks; returns a matplotlib figure.
+
+        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
 
         >>> import fairopt as fo
         >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [.5, 1, 0], [1, .5, 0]])
         >>> [axes.get_xlabel() for axes in fo.solve(instance, "psdsf").trace.plot().axes]
         ['sweeps of all servers', 'sweeps of all servers']
         """
-        return draw("convergence", self)
+        return draw("convergence", self, ax=ax, figsize=figsize, title=title)
 
 
 class BestResponse(Backend):

@@ -42,6 +42,7 @@ from fairopt.solvers.trajectory.central_path import CentralPath, Point, falling,
 from fairopt.wording import exactly
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Path", "Trajectory"]
@@ -94,8 +95,10 @@ class Path:
     pairs: tuple[tuple[str, str], ...]
     limits: tuple[str, ...]
 
-    def plot(self) -> Figure:
+    def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw the tasks of each pair and the use of the limits that fill up, over t; returns a matplotlib figure.
+
+        ``ax``: axes of yours to draw into (two). ``figsize``: of a new figure, in inches. ``title``: in place of the default ("": none).
 
         >>> import fairopt as fo
         >>> pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[.5, .3, .2])
@@ -103,11 +106,18 @@ class Path:
         >>> [axes.get_xlabel() for axes in figure.axes]
         ['t', 't']
         """
-        return draw("trajectory", self)
+        return draw("trajectory", self, ax=ax, figsize=figsize, title=title)
 
-    def plot_polytope(self, points: Mapping[str, npt.ArrayLike] | None = None) -> Figure:
+    def plot_polytope(
+        self,
+        points: Mapping[str, npt.ArrayLike] | None = None,
+        *,
+        ax: Axes | Sequence[Axes] | None = None,
+        figsize: tuple[float, float] | None = None,
+        title: str | None = None,
+    ) -> Figure:
         """Draw the path inside the polytope of two or three pairs, and other allocations by name: `fairopt.plots.plot_polytope`."""
-        return draw("polytope", self, points=points)
+        return draw("polytope", self, points=points, ax=ax, figsize=figsize, title=title)
 
 
 class Trajectory(Backend):

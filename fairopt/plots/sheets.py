@@ -1,0 +1,102 @@
+"""The sheet that a picture is drawn on: a new figure with its panels, or axes of the caller's."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.plots.style import GREY, short_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Sheet", "sheet"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """Where a picture is drawn: its axes, and whether they are in a new figure or are the caller's."""
+
+    figure: Figure
+    axes: tuple[Axes, ...]
+    own: bool
+
+    def headline(self, words: str, title: str | None) -> None:
+        """Write the title above everything: ``words``, or the caller's. The caller's axes take the caller's title alone."""
+        text = short_label(words, len(words)) if title is None else title
+        if self.own and text:
+            self.figure.suptitle(text, fontweight="bold", x=0.01, horizontalalignment="left")
+        elif title is not None:
+            self.axes[0].set_title(text, loc="left")
+
+    def legend(self, *entries: Any, loc: Any, **options: Any) -> None:
+        """Write a legend outside the axes of a new figure, or inside the last of the caller's axes."""
+        if self.own:
+            self.figure.legend(*entries, loc=loc, frameon=False, **options)
+        else:
+            self.axes[-1].legend(*entries, frameon=False, fontsize=options.get("fontsize", 9), title=options.get("title"))
+
+    def caption(self, text: str) -> None:
+        """Write a caption below a new figure, wrapped to its width."""
+        if text and self.own:
+            lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * self.figure.get_figwidth()))]
+            self.figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
+
+
+def sheet(
+    ax: Axes | Sequence[Axes] | None,
+    figsize: tuple[float, float] | None,
+    default: tuple[float, float],
+    panels: Sequence[str] = ("picture",),
+    *,
+    down: bool = False,
+    **options: Any,
+) -> Sheet:
+    """Return a new figure with a panel for each name, side by side or one below the other, or the caller's axes.
+
+    Parameters
+    ----------
+    ax : Axes, or a sequence of as many as there are panels, or None
+    figsize : (width, height) in inches, or None
+        Of a new figure.
+    default : (width, height)
+        The size of a new figure if the caller gives none.
+    panels : sequence of str
+    down : bool
+        The panels are one below the other.
+    options
+        Of ``Figure.subplots``.
+
+    Raises
+    ------
+    Unsupported
+        The number of axes is not the number of panels, or ``figsize`` is given with ``ax``.
+
+    >>> sheet(None, None, (4, 3), ("left", "right")).figure.get_size_inches().tolist()
+    [4.0, 3.0]
+    """
+    if ax is None:
+        from fairopt.plots.picture import Picture
+
+        figure: Figure = Picture(figsize=figsize or default, layout="constrained")
+        shape = (len(panels), 1) if down else (1, len(panels))
+        return Sheet(figure, tuple(np.ravel(figure.subplots(*shape, **options))), own=True)
+    if figsize is not None:
+        raise Unsupported("figsize= is the size of a new figure, and ax= is in a figure that has its size; give one of the two")
+    given = tuple(np.ravel(np.asarray(ax, dtype=object)))
+    if len(given) != len(panels):
+        names = ", ".join(panels[:6]) + (", ..." if len(panels) > 6 else "")
+        shape_of = f"figure.subplots({len(panels)}, 1)" if down else f"figure.subplots(1, {len(panels)})"
+        raise Unsupported(
+            f"this picture is one panel, and ax= has {len(given)}; give one"
+            if len(panels) == 1
+            else f"this picture has {len(panels)} panels ({names}), and ax= has {len(given)}; leave ax= out, or give {shape_of}"
+        )
+    found = given[0].get_figure(root=True)
+    return Sheet(found, given, own=False)
