@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.certificate import Certificate
-from fairopt.drawing import draw
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
-from fairopt.holdings import QueueHoldings, frame_of, queue_holdings
+from fairopt.frames import dataset
+from fairopt.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.validation import restore_read_only
-from fairopt.wording import figure
+from fairopt.wording import did_you_mean, figure, joined
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -90,7 +92,7 @@ class Greedy:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Allocation:
+class Allocation(ShowsItself):
     """An allocation of the servers of ``instance`` to its users.
 
     Attributes
@@ -200,6 +202,39 @@ class Allocation:
                 number[user] = k
         return tuple(number.get(user) for user in self.instance.users)
 
+    def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:
+        """Return what a user holds, or a queue; of a user and a queue of one name the user.
+
+        >>> import fairopt as fo
+        >>> allocation = fo.solve(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], resources=["cpu", "memory"]), "drf")
+        >>> allocation["B"].tasks, allocation["B"].used
+        (2.0, {'cpu': 6.0, 'memory': 2.0})
+        """
+        instance = self.instance
+        if name not in instance.users:
+            for queue in self.queue_holdings()[1:]:
+                if queue.name == name:
+                    return queue
+            names = [*instance.users, *(queue.name for queue in instance.queues)]
+            what = "user or queue" if instance.queues else "user"
+            raise KeyError(f'there is no {what} "{name}"{did_you_mean(str(name), names)}; there are {joined(names, 5)}')
+        n = instance.users.index(name)
+        used = self.tasks[n].sum() * instance.demands[n]
+        parts = safe_ratio(used, instance.total_capacity)
+        held = np.flatnonzero(self.tasks[n])
+        return UserHoldings(
+            name=name,
+            queue=instance.queue_of[n],
+            tasks=float(self.tasks[n].sum()),
+            share=float(self.shares[n]) if self.shares.ndim == 1 else None,
+            level=self.level_of_user[n],
+            dominant_resource=self.dominant_resources[n],
+            dominant_share=float(parts.max()),
+            used=dict(zip(instance.resources, used.tolist(), strict=True)),
+            weight=instance.weights[n].tolist(),
+            servers={instance.servers[i]: float(self.tasks[n, i]) for i in held},
+        )
+
     def queue_holdings(self) -> tuple[QueueHoldings, ...]:
         """Return what each queue holds: the root first, and each queue followed by those below it.
 
@@ -238,6 +273,25 @@ class Allocation:
         frame = pd.DataFrame(columns, index=pd.Index(self.instance.users, name="user"))
         placed = pd.DataFrame(self.tasks, index=frame.index, columns=[f"tasks @ {server}" for server in self.instance.servers])
         return pd.concat([frame, placed], axis=1)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return tasks, shares, usage, utilization and prices with labels; needs xarray (``fairopt[xarray]``).
+
+        Raises
+        ------
+        SolverUnavailable
+            xarray is not installed.
+        """
+        arrays = {
+            "tasks": (("user", "server"), self.tasks),
+            "shares": (("user", "server")[: self.shares.ndim], self.shares),
+            "usage": (("server", "resource"), self.usage),
+            "utilization": (("server", "resource"), self.utilization),
+        }
+        if self.prices is not None and self.prices.shape == self.usage.shape:
+            arrays["prices"] = (("server", "resource"), self.prices)
+        facts = {"notion": self.notion, "solver": self.solver, "sharing": self.sharing, "worst_residual": self.certificate.worst}
+        return dataset(self.instance, arrays, facts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON: notion, solver, sharing, users, queues, servers, levels, certificate, seconds.

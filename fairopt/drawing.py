@@ -1,6 +1,7 @@
-"""The way from an object to its picture: ``plot`` methods look their drawing up in `fairopt.plots` when they are called.
+"""The way from an object to how it looks: its picture, and what a notebook shows of it.
 
-So no room imports `fairopt.plots`, and matplotlib is imported for whoever wants a picture only.
+``plot`` methods look their drawing up in `fairopt.plots`, and ``_repr_html_`` its page in `fairopt.showing`, when they are called. So no
+room imports these, and matplotlib and pandas are imported for whoever wants to look only.
 """
 
 from __future__ import annotations
@@ -11,10 +12,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw"]
+__all__ = ["ShowsItself", "draw"]
 
 
 def draw(kind: str, subject: object, **options: Any) -> Figure:
     """Return the picture of ``subject`` by ``fairopt.plots.plot_<kind>``."""
     figure: Figure = getattr(import_module("fairopt.plots"), f"plot_{kind}")(subject, **options)
     return figure
+
+
+class ShowsItself:
+    """Something that notebooks show as a page: tables, sentences and mathematics (`fairopt.showing`)."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        page: str = import_module("fairopt.showing").html_of(self)
+        return page

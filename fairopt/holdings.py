@@ -42,7 +42,7 @@ from fairopt.wording import figure, joined
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Guaranteed", "Limited", "Promises", "QueueHoldings", "frame_of", "queue_holdings", "tree_order"]
+__all__ = ["Guaranteed", "Limited", "Promises", "QueueHoldings", "UserHoldings", "frame_of", "queue_holdings", "tree_order"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 _SAME = 1e-7  # relative: a guarantee or a limit that is missed by a smaller part is reached
@@ -116,6 +116,41 @@ class Limited:
     def reached(self) -> bool:
         """Is nothing left of it?"""
         return self.held >= self.amount * (1 - _SAME)
+
+
+@dataclass(frozen=True, slots=True)
+class UserHoldings:
+    """What a user holds.
+
+    Attributes
+    ----------
+    name : str
+    queue : str or None
+        None: the root.
+    tasks : float
+    share : float or None
+        The notion's own, divided by the weight; None where the notion has one share per server.
+    level : int or None
+        Number of the level, from 1.
+    dominant_resource : str
+    dominant_share : float
+        The largest part of the cluster's capacity of a resource that the user holds, not divided by the weight.
+    used : mapping from resources to amounts
+    weight : float, or list of float per resource
+    servers : mapping from servers to tasks
+        Where the user has tasks.
+    """
+
+    name: str
+    queue: str | None
+    tasks: float
+    share: float | None
+    level: int | None
+    dominant_resource: str
+    dominant_share: float
+    used: Mapping[str, float]
+    weight: float | list[float]
+    servers: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
+from fairopt.frames import dataset, frame_of_instance
 from fairopt.labelled import changed_places, changed_queues, changed_rows
 from fairopt.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import (
@@ -45,6 +47,10 @@ from fairopt.validation import (
     unique_labels,
 )
 from fairopt.wording import did_you_mean, figure, joined, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance", "safe_ratio"]
 
@@ -67,7 +73,7 @@ def _lacking(capacities: FloatArray, demands: FloatArray) -> BoolArray:
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
-class Instance:
+class Instance(ShowsItself):
     """A cluster and the users who share it. Immutable; its arrays are read-only.
 
     Parameters
@@ -509,6 +515,33 @@ class Instance:
             users.append(entry)
         queues = {"queues": [queue.to_dict() for queue in self.queues]} if self.queues else {}
         return {"resources": list(self.resources), "servers": servers, **queues, "users": users}
+
+    def to_frame(self, of: Literal["users", "servers", "queues"] = "users") -> pd.DataFrame:
+        """Return one row per user, row of servers, or queue, with the columns of a folder of CSV tables that are not all defaults.
+
+        >>> Instance([[4]], [[2], [1]], users=["a", "b"], resources=["cpu"], weights=[1, 3]).to_frame()["weight"].to_dict()
+        {'a': 1.0, 'b': 3.0}
+        """
+        return frame_of_instance(self, of)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the arrays with labels: capacities, counts, demands, weights, eligibility, tasks; needs xarray (``fairopt[xarray]``).
+
+        Raises
+        ------
+        SolverUnavailable
+            xarray is not installed.
+        """
+        per_resource = ("resource",) * (self.weights.ndim - 1)
+        arrays = {
+            "capacities": (("server", "resource"), self.capacities),
+            "counts": (("server",), self.counts),
+            "demands": (("user", "resource"), self.demands),
+            "weights": (("user", *per_resource), self.weights),
+            "eligibility": (("user", "server"), self.eligibility),
+            "tasks": (("user",), self.tasks),
+        }
+        return dataset(self, arrays, {})
 
     def _by_resource(self, values: FloatArray) -> dict[str, float]:
         return dict(zip(self.resources, values.tolist(), strict=True))

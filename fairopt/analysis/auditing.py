@@ -26,6 +26,7 @@ from fairopt.analysis.measures import Violation, violations
 from fairopt.analysis.properties import CHECKS, OF_FLAT_LISTS, OF_TREES, Case, Verdict
 from fairopt.analysis.properties.case import ROUNDED, as_asked, quietly
 from fairopt.analysis.properties.verdict import does_not_apply
+from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.models import Property
 from fairopt.validation import check_jobs, check_time_limit, check_whole_number
@@ -42,7 +43,7 @@ _ABOUT_FLAT_LISTS = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Mapping[str, Verdict]):
+class Audit(ShowsItself, Mapping[str, Verdict]):
     """The verdicts on one allocation, by property.
 
     Attributes

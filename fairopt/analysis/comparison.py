@@ -13,7 +13,7 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.measures import Envy, Violation, dominant_shares
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
-from fairopt.drawing import draw
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean, figure, plural
@@ -87,7 +87,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison:
+class Comparison(ShowsItself):
     """The rows of one instance; ``comparison["drfh"]`` is one row, and iteration yields all rows.
 
     Attributes

@@ -55,7 +55,7 @@ import numpy as np
 from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
-from fairopt.drawing import draw
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
@@ -120,7 +120,7 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Frontier:
+class Frontier(ShowsItself):
     """The Pareto frontier of an instance, and points on or below it; ``frontier["drfh"]`` is one point, and iteration yields all points.
 
     Attributes

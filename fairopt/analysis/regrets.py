@@ -68,6 +68,7 @@ import scipy
 
 from fairopt.allocation import Allocation
 from fairopt.certificate.conditions import bottleneck_violation
+from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.holdings import tree_order
 from fairopt.instance import FloatArray
@@ -97,7 +98,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Regret:
+class Regret(ShowsItself):
     """How far an allocation is from the exact one. The module defines each number; None means that it does not apply to the goal.
 
     Attributes

@@ -30,6 +30,7 @@ it. Greedy schedules and approximations claim no optimum: only their feasibility
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from fairopt.certificate.conditions import bottleneck_violation, clause_violatio
 from fairopt.certificate.levels import level_gaps
 from fairopt.certificate.nested_levels import nested_gaps
 from fairopt.certificate.tree_levels import tree_gaps
+from fairopt.drawing import ShowsItself
 from fairopt.errors import CertificateError
 from fairopt.instance import FloatArray, Instance
 from fairopt.program import AlphaFair, Disjunctive, Equalize, Equilibrium, Leximin, Nested, Program, Solution, Total, Tradeoff, TreeFilling
@@ -44,11 +46,14 @@ from fairopt.program.parallelism import servers_at_once
 from fairopt.program.queue_limits import limit_rows
 from fairopt.wording import contrast, joined
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["Certificate", "allocation_excess", "certify", "marginal_worth"]
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(ShowsItself):
     """Relative residuals of an answer: 0 is perfect, rounding leaves about 1e-15.
 
     Attributes
@@ -106,6 +111,22 @@ class Certificate:
                 f'the answer of {joined(quoted)} for "{notion}" fails its check: {residuals}, allowed {tolerance:.1e}; '
                 f"try {instead} or a larger tolerance"
             )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per residual: its value, and what it bounds.
+
+        >>> Certificate(1e-16, 2e-12, 3e-11).to_frame()["value"].to_dict()
+        {'feasibility': 1e-16, 'optimality': 2e-12, 'fairness': 3e-11}
+        """
+        import pandas as pd
+
+        meanings = {
+            "feasibility": "largest excess over a limit, relative to it",
+            "optimality": "how much higher a level, or the total, could be at most",
+            "fairness": "how much a user could gain at most without harm to a user no better off; or the violation of a condition",
+        }
+        rows = [(getattr(self, name), meaning) for name, meaning in meanings.items()]
+        return pd.DataFrame(rows, index=pd.Index(list(meanings), name="residual"), columns=["value", "bounds"])
 
     @classmethod
     def combine(cls, parts: list[Certificate]) -> Certificate:

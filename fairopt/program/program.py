@@ -16,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairopt.drawing import ShowsItself
 from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.program.formula import latex_of, mathml_of
 from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium, Goal, Leximin, Separate, Total, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.nested import Nested
@@ -29,6 +31,9 @@ from fairopt.program.scaling import ScaledColumns
 from fairopt.program.stop_times import has_stop_times
 from fairopt.program.text import limit_name, lines_of
 from fairopt.program.tree_filling import TreeFilling
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Feature", "Program", "Solution", "Stage"]
 
@@ -73,7 +78,7 @@ _FEATURE_OF_GOAL = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(ShowsItself):
     """The program of a notion of fairness for one instance.
 
     Attributes
@@ -200,6 +205,40 @@ class Program:
     def to_text(self, lines: int | None = None, terms: int | None = None) -> str:
         """Return the program as mathematics, with at most ``lines`` lines in a block and ``terms`` terms in a sum (default: all)."""
         return "\n".join(lines_of(self, lines, terms)) + "\n"
+
+    def to_latex(self, lines: int | None = None, terms: int | None = None) -> str:
+        r"""Return the program as LaTeX, to stand in display mathematics of a paper that uses amsmath; ``lines`` and ``terms`` as above.
+
+        >>> import fairopt as fo
+        >>> print(fo.formulate(fo.Instance([[9]], [[2], [1]], users=["a", "b"]), "drf").to_latex(lines=1))  # doctest: +ELLIPSIS
+        \begin{array}{ll}
+        \text{maximise} & \mathop{\operatorname{leximin}}\limits_{n}\,U_{n} \\
+        \text{where} & U_{\text{a}} = 0.222222\,x_{\text{a} , \text{server-1}} \\
+         & \text{… and 1 more utility} \\
+        \text{subject to} & 2\,x_{\text{a} , \text{server-1}} + x_{\text{b} , \text{server-1}} \le 9 \qquad ... \\
+         & x \ge 0 \qquad \text{for 2 eligible pairs of 2 users and 1 server}
+        \end{array}
+        """
+        return latex_of(self, lines, terms)
+
+    def to_mathml(self, lines: int | None = None, terms: int | None = None) -> str:
+        """Return the program as MathML, which browsers draw by themselves; ``lines`` and ``terms`` as above."""
+        return mathml_of(self, lines, terms)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per limit: its name, its kind, its bound, and how many pairs it limits."""
+        import pandas as pd
+
+        limits = self.limits
+        columns = {
+            "kind": [LimitKind(kind).name.lower() for kind in limits.kinds],
+            "bound": limits.bounds,
+            "pairs": np.diff(limits.matrix.indptr),
+        }
+        return pd.DataFrame(columns, index=pd.Index([self.limit_name(k) for k in range(len(limits))], name="limit"))
+
+    def _repr_latex_(self) -> str:
+        return f"$$\n{self.to_latex(lines=12, terms=6)}\n$$"
 
     def __str__(self) -> str:
         return self.to_text(lines=30, terms=8)

@@ -17,7 +17,7 @@ from fairopt.wording import plural
 if TYPE_CHECKING:
     from fairopt.program import Program
 
-__all__ = ["limit_name", "lines_of"]
+__all__ = ["limit_name", "lines_of", "tree_rows"]
 
 
 def limit_name(program: Program, row: int) -> str:
@@ -60,7 +60,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
             yield f"  {name:<{width}} = u ({total}), u = {seen}"
         else:
             yield f"  {name:<{width}} = {_sum_text(program, program.utilities[own], own, terms)}"
-    yield from _more(len(rows), lines, "utilities")
+    yield from _more(len(rows), lines, "utility", "utilities")
     yield "subject to"
     shown = range(len(program.limits))[:lines]
     names = [limit_name(program, row) for row in shown]
@@ -70,7 +70,7 @@ def lines_of(program: Program, lines: int | None, terms: int | None) -> Iterator
         span = slice(matrix.indptr[row], matrix.indptr[row + 1])
         left = _sum_text(program, matrix.data[span], matrix.indices[span].astype(np.int64), terms)
         yield f"  {name:<{width}} : {left} <= {program.limits.bounds[row]:.6g}"
-    yield from _more(len(program.limits), lines, "limits")
+    yield from _more(len(program.limits), lines, "limit", "limits")
     whole = ", whole numbers" if program.integral else ""
     pairs, users = plural(program.n_pairs, "eligible pair"), plural(program.members.size, "user")
     yield f"  x >= 0{whole} for {pairs} of {users} and {plural(len(program.servers), 'server')}"
@@ -93,11 +93,16 @@ def _tree_text(program: Program, goal: TreeFilling, lines: int | None) -> Iterat
             yield f"  {part.title}: {bounds}"
 
 
-def _tree_rows(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[str]:
+def tree_rows(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[str]:
+    """Yield a row for each queue and user, indented by its depth, with its weight; at most ``lines`` of them."""
     rows = [f"{'  ' * int(depth - 1)}{line}" for depth, line in _nodes(program, goal)]
-    for place, row in enumerate(rows[:lines]):
+    yield from rows[:lines]
+    yield from (line.strip() for line in _more(len(rows), lines, "queue or user", "queues and users"))
+
+
+def _tree_rows(program: Program, goal: TreeFilling | Nested, lines: int | None) -> Iterator[str]:
+    for place, row in enumerate(tree_rows(program, goal, lines)):
         yield f"  {'tree' if place == 0 else '':<9} {row}"
-    yield from _more(len(rows), lines, "queues and users")
 
 
 def _nodes(program: Program, goal: TreeFilling | Nested) -> Iterator[tuple[int, str]]:
@@ -152,9 +157,9 @@ def _sum_text(program: Program, coefficients: FloatArray, columns: IntArray, ter
         for value, p in zip(coefficients[:terms], columns[:terms], strict=True)
     ]
     hidden = len(columns) - len(parts)
-    return " + ".join(parts) + (f" + ... ({hidden} more terms)" if hidden else "")
+    return " + ".join(parts) + (f" + ... ({plural(hidden, 'more term')})" if hidden else "")
 
 
-def _more(total: int, shown: int | None, what: str) -> Iterator[str]:
+def _more(total: int, shown: int | None, one: str, many: str) -> Iterator[str]:
     if shown is not None and total > shown:
-        yield f"  ... and {total - shown:,} more {what}"
+        yield f"  ... and {plural(total - shown, f'more {one}', f'more {many}')}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.drawing import draw
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats import spreadsheets
@@ -33,7 +33,7 @@ _KINDS = (".parquet", ".csv")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Simulation:
+class Simulation(ShowsItself):
     """A trace on a cluster under a scheduler.
 
     Attributes

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fairopt.drawing import ShowsItself
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -78,7 +80,7 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explanation:
+class Explanation(ShowsItself):
     """The explanation of one user's allocation; ``print`` shows its sentences.
 
     Attributes
