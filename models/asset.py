@@ -38,6 +38,7 @@ class Asset(ShareNotion):
     name = "asset"
     title = "Asset fairness"
     source = "Ghodsi et al. (2011), section 4.1"
+    references = ("Ghodsi2011",)
     satisfies: ClassVar = {
         Property.ENVY_FREENESS: _SOURCE,
         Property.PARETO: _SOURCE,

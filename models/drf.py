@@ -39,6 +39,7 @@ class DRF(ShareNotion):
     name = "drf"
     title = "Dominant resource fairness"
     source = "Ghodsi, Zaharia, Hindman, Konwinski, Shenker and Stoica (2011)"
+    references = ("Ghodsi2011",)
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: _SOURCE,
         Property.ENVY_FREENESS: _SOURCE,

@@ -42,6 +42,7 @@ class Efficiency(ShareNotion):
     name = "efficiency"
     title = "Largest weighted number of tasks"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (18)"
+    references = ("Kesidis2018",)
     satisfies: ClassVar = {Property.PARETO: "every x[n] counts: linear programming"}
 
     @property

@@ -34,6 +34,7 @@ class FDS(TradeoffNotion):
     name = "fds"
     title = "Fairness on dominant shares, against efficiency"
     source = "Joe-Wong, Sen, Lan and Chiang (2013), fairness on dominant shares (FDS)"
+    references = ("JoeWong2013",)
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return max_r d[n,r] / sum_i counts[i] c[i,r]."""

@@ -35,3 +35,4 @@ class MaxMin(GivenUtility):
     name = "max-min"
     title = "Max-min fairness of given utilities"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), equation (3)"
+    references = ("Kesidis2018",)

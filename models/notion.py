@@ -103,7 +103,8 @@ def default_sharing(instance: Instance) -> Sharing:
 class Notion(ABC):
     """A notion of fairness. A subclass declares one; an entry in ``fairopt.NOTIONS`` makes it known to solvers, reports and commands.
 
-    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``satisfies`` (property -> citation of its proof),
+    Class attributes: ``name`` (the identifier), ``title``, ``source`` (citation), ``references`` (keys of the source in
+    fairopt/papers/references.bib, for BibTeX), ``satisfies`` (property -> citation of its proof),
     ``conditions`` (what these proofs assume about an instance; empty if nothing), ``weights_per_resource`` (does it accept weights of
     shape (users, resources)?).
     """
@@ -111,6 +112,7 @@ class Notion(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
+    references: ClassVar[tuple[str, ...]] = ()
     satisfies: ClassVar[Mapping[Property, str]] = {}
     conditions: ClassVar[frozenset[Condition]] = frozenset()
     weights_per_resource: ClassVar[bool] = False

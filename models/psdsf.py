@@ -120,6 +120,7 @@ class PSDSF(ShareNotion):
     name = "psdsf"
     title = "Per-server dominant-share fairness"
     source = "Khamse-Ashari, Lambadaris, Kesidis, Urgaonkar and Zhao (2017), definition 5"
+    references = ("KhamseAshari2017",)
     satisfies: ClassVar = {  # proved for both divisions; Pareto optimality and strategy-proofness are proved for time division only
         Property.SHARING_INCENTIVE: _THEOREM,
         Property.ENVY_FREENESS: f"{_THEOREM}; of what others hold on the servers where one may run",

@@ -35,6 +35,7 @@ class ResidualPSDSF(Notion):
     name = "rpsdsf"
     title = "Residual per-server dominant shares"
     source = "Kesidis, Shan, Jain, Urgaonkar, Khamse-Ashari and Lambadaris (2018), section VI"
+    references = ("Kesidis2018",)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Refuse: the criterion has no program."""

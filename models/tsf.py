@@ -41,6 +41,7 @@ class TSF(ShareNotion):
     name = "tsf"
     title = "Task share fairness"
     source = "Wang, Li, Liang and Li (2016); Khamse-Ashari et al. (2017), section II-B"
+    references = ("WangLiLiangLi2016", "KhamseAshari2017")
     satisfies: ClassVar = {
         Property.SHARING_INCENTIVE: f"{_SOURCE}; against the slice of every server without placement constraints",
         Property.ENVY_FREENESS: _SOURCE,

@@ -27,6 +27,7 @@ from sphinx.util.docutils import SphinxDirective
 import fairopt as fo
 from fairopt.models.notion import Condition
 from fairopt.papers import PAPERS, read
+from fairopt.papers.references import bibtex
 
 ALL = {**fo.NOTIONS, **fo.CRITERIA}
 
@@ -183,6 +184,7 @@ def promises(kind: type[fo.Notion]) -> str:
             why = f" ({' '.join(result.differs.split())})" if result.differs else ""
             ours = "the same" if result.ours is None else f"{_numbers(result.ours)}{why}"
             lines.append(f"| {paper.source}, {result.citation} | {published} | {ours} |")
+    lines += ["", "To cite it:", "", "```bibtex", bibtex(kind.references), "```"]
     return "\n".join(lines)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +13,7 @@ from fairopt.commands.console import as_text
 from fairopt.commands.options import Json
 from fairopt.commands.tables import simple_table
 from fairopt.models.notion import Condition
+from fairopt.papers.references import bibtex
 
 __all__ = ["notions", "placements", "schema", "solvers"]
 
@@ -29,9 +32,13 @@ def placements(as_json: Json = False) -> None:
         _print_placements(Console(highlight=False))
 
 
-def notions(as_json: Json = False) -> None:
+def notions(
+    as_json: Json = False, as_bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the sources as BibTeX.")] = False
+) -> None:
     """List the notions of fairness: what each is, what is proved of it, and its source."""
-    if as_json:
+    if as_bibtex:
+        typer.echo(bibtex(key for notion in (*fo.NOTIONS.values(), *fo.CRITERIA.values()) for key in notion.references), nl=False)
+    elif as_json:
         typer.echo(
             as_text(
                 [
