@@ -49,6 +49,8 @@ PUBLIC = {
     "Trace",
     "Unsupported",
     "worst_case",
+    "WhatIf",
+    "what_if",
     "WorstCase",
     "arrivals",
     "audit",
