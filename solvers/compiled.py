@@ -6,6 +6,8 @@ numba compile them, and goes on from the same arrays. Many small pieces of work 
 compiled at once. Both give the same results bit for bit: the tests run both.
 
 Compiled functions are kept on disk beside their file until this file changes. So a kernel reads no function and no number of another file.
+A step is compiled anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one
+kind, contiguous and writable.
 """
 
 from __future__ import annotations

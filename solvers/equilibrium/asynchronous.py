@@ -119,7 +119,7 @@ class AsynchronousServers:
             use, bounds = np.where(alone > 0, safe_ratio(1.0, alone), 0.0).reshape(*alone.shape, 1), np.ones((len(alone), 1))
         else:
             use = np.where(alone[:, :, None] > 0, self.demands[members], 0.0)
-            bounds = self.capacities
+            bounds = np.array(self.capacities)
         x = np.zeros((self.servers.row.size, members.size))
         return kernel.Users(alone, alone * weights, tasks, use, bounds, exact, x, np.zeros(members.size))
 

@@ -158,6 +158,7 @@ class _Pairs:
         self.n, self.j, self.matrix, self.room = n, j, matrix, room
         self.users = int(n.max()) + 1
         self.columns = sp.csc_array(matrix)
+        self.places = self.columns.indptr.astype(np.int64), self.columns.indices.astype(np.int64)
         self.steps = Steps(smoothing_kernel)
         self.by_user = np.argsort(n, kind="stable")
         self.start = np.searchsorted(n[self.by_user], np.arange(self.users + 1))
@@ -169,6 +170,6 @@ class _Pairs:
     def eliminated(self, pull: FloatArray, own: FloatArray) -> FloatArray:
         """Return the matrix of the equations of the limits, without the users' changes."""
         A = self.columns
-        arrays = (self.start, self.by_user, A.indptr, A.indices, A.data, pull, own, self.j, self.room.size)
+        arrays = (self.start, self.by_user, *self.places, A.data, pull, own, self.j, self.room.size)
         products = float((np.diff(self.start) ** 2).sum()) * A.data.size / A.shape[1]
         return np.asarray(self.steps.run("eliminate_users", *arrays, seconds=_SECONDS * products))

@@ -103,7 +103,7 @@ def place_arrivals(instance: Instance, turns: IntArray, placement: Placement, *,
     scale[np.isinf(scale)] = 1.0
     asked, left = np.empty(0), np.empty((0, 0))
     if cards is not None:
-        asked = np.ascontiguousarray(instance.demands[:, cards])
+        asked = np.array(instance.demands[:, cards])
         number = instance.capacities[row, cards]
         left = np.where(np.arange(int(number.max(initial=0)))[None, :] < number[:, None], 1.0, 0.0)
     return np.asarray(

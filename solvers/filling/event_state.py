@@ -79,7 +79,7 @@ class Run(NamedTuple):
             next_task=end_task - work.tasks,
             end_task=end_task,
             job_of=np.repeat(np.arange(jobs), work.tasks),
-            durations=work.durations,
+            durations=np.array(work.durations),
             each_task=work.durations.size != jobs,
             start=np.full(total, np.nan),
             server=np.full(total, -1),

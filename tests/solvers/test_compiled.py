@@ -142,12 +142,16 @@ def test_simulations(scheduler: str, thrice: Callable[[Callable[[], list[Any]]],
 
 
 def test_arrivals(thrice: Callable[[Callable[[], list[Any]]], None]) -> None:
-    """Tasks placed in order of arrival, on servers with cards."""
+    """Tasks placed in order of arrival, on servers with cards and without."""
     servers, demands = [[4.0, 9.0], [2.0, 7.0]], [[0.5, 1.0], [2.0, 1.0], [0.7, 0.5]]
     instance = fo.Instance(servers, demands, counts=[3, 2], eligibility=[[True, True], [True, False], [True, True]])
     turns = np.random.default_rng(0).integers(0, 3, 30)
     placements = [FirstFit(), BestFit("l1"), BestFit("cosine"), WorstFit(), Random()]
-    thrice(lambda: [arrival_order.place_arrivals(instance, turns, placement, cards=0, seed=1) for placement in placements])
+    thrice(
+        lambda: [
+            arrival_order.place_arrivals(instance, turns, placement, cards=cards, seed=1) for placement in placements for cards in (0, None)
+        ]
+    )
 
 
 @pytest.mark.parametrize("order", ["sequential", "random", "asynchronous"])
