@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairopt.allocation import Exact
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.models import ShareNotion
 from fairopt.wording import figure, percent, plural
 
 __all__ = ["MEASURES", "print_comparison"]
@@ -198,6 +200,8 @@ def _legend(rows: list[Row], by: str) -> str:
         lines.append(
             "regret: relative shortfall from the exact allocation, of whole tasks if it says so, else of divisible tasks (an upper bound)."
         )
+    if regrets and any(row.kind == "greedy" for row in rows) and any(_on_top_of_guarantees(row) for row in rows):
+        lines.append("Greedy schedules count guarantees as --guarantees clamp does: with it, regret is that of their own meaning.")
     shown = [name for name in _REGRETS if any(getattr(regret, name) is not None for regret in regrets)]
     in_a_tree = "leximin" not in shown  # there each user is compared with itself
     lines += ["largest: the largest gap of a user's share." if name == "largest" and in_a_tree else _REGRETS[name] for name in shown]
@@ -207,6 +211,15 @@ def _legend(rows: list[Row], by: str) -> str:
             "gap: how far its lowest share (or goal) lies below a proved bound."
         )
     return "\n".join(lines)
+
+
+def _on_top_of_guarantees(row: Row) -> bool:
+    """Is it an exact allocation that divides the surplus on top of guarantees?"""
+    if row.allocation is None or not isinstance(row.allocation.question, Exact):
+        return False
+    instance, notion = row.allocation.instance, row.allocation.question.notion
+    of_queues = any(quota.guarantee for queue in instance.queues for quota in (queue, *queue.quotas))
+    return isinstance(notion, ShareNotion) and notion.guarantees == "surplus" and (of_queues or bool(instance.guarantees.any()))
 
 
 def _remarks(row: Row, comparison: Comparison) -> list[str]:

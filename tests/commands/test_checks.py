@@ -106,6 +106,19 @@ def test_compare_by_queue(tmp_path: Path) -> None:
     assert "has no queues" in flat(run("compare", tmp_path / "flat.yaml", "--by", "queue", status=2).stderr)
 
 
+def test_what_a_guarantee_means_to_a_schedule_is_said(tmp_path: Path) -> None:
+    """Greedy schedules fill to the larger of guarantee and weight; the exact allocation of the same meaning has no regret."""
+    queues = [fo.Queue("a", guarantee={"gpu": 2}), fo.Queue("b", weight=3, guarantee={"gpu": 2})]
+    instance = fo.Instance([[8]], [[1], [1]], resources=["gpu"], queues=queues, queue_of=["a", "b"])
+    fo.save(instance, tmp_path / "tree.yaml")
+    text = flat(run("compare", tmp_path / "tree.yaml", "--schedules", "drfh:best-fit").stdout)
+    assert "Greedy schedules count guarantees as --guarantees clamp does" in text
+    data = json.loads(run("compare", tmp_path / "tree.yaml", "--schedules", "drfh:best-fit", "--guarantees", "clamp", "--json").stdout)
+    assert data["rows"][-1]["regret"]["largest"] == 0
+    clamped = flat(run("compare", tmp_path / "tree.yaml", "--schedules", "drfh:best-fit", "--guarantees", "clamp").stdout)
+    assert "Greedy schedules count" not in clamped
+
+
 def test_a_property_fails_the_check(cluster: Path) -> None:
     """5 and 0 tasks: b gets nothing, and half of the server would be its slice."""
     own = held(cluster, "now", 4, 0)
