@@ -80,6 +80,10 @@ def audit(
     if integral and sources not in ([], ["--notion"]):
         raise typer.BadParameter("--integral works with --notion only", param_hint="--integral")
     watched = words(fail_on or "")
+    if fail_on is not None and not watched:
+        raise typer.BadParameter(
+            "no property is named, so that nothing could fail; such as guarantees,sharing-incentive", param_hint="--fail-on"
+        )
     instance = read_instance(file, changes)
     wanted = None if properties is None else words(properties)
     if watched:
@@ -115,6 +119,11 @@ def audit(
         deliver(as_text(found.to_dict()), output)
     else:
         show(lambda console: _print(console, found, everything), output)
+    if watched and found.violations:
+        say(
+            "warning",
+            f"the allocation exceeds its limits ({found.violations[0]}), so that what holds of it says little: is it of this cluster?",
+        )
     for name in watched:
         if found[name].holds is None:
             say("warning", f"{name} could not be judged: {found[name].statement}")

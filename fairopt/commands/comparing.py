@@ -156,6 +156,9 @@ def compare(
     )
     if all(row.allocation is None for row in comparison):
         raise typer.Exit(3)
+    for row in comparison if conditions else ():
+        if row.violations:
+            say("warning", f"{row.name} exceeds its limits ({row.violations[0]}), so that its measures say little: is it of this cluster?")
     broken = [sentence for condition in conditions for sentence in condition.broken(comparison)]
     for sentence in broken:
         say("failed", sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
@@ -66,6 +67,8 @@ def read_condition(text: str) -> Condition:
         if match is None:
             raise ValueError
         bound = float(match[3]) / (100 if match[4] else 1)
+        if not math.isfinite(bound):
+            raise ValueError
     except ValueError:
         raise typer.BadParameter(f'"{text}" is not a condition such as: regret > 0.1', param_hint="--fail-if") from None
     measure = match[1].lower()

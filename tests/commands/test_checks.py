@@ -67,12 +67,29 @@ def test_a_measure_that_is_not_there_is_a_failed_check(cluster: Path) -> None:
         ("regret", "is not a condition such as"),
         ("regret = 1", "is not a condition such as"),
         ("regret > 1.1.1", "is not a condition such as"),
+        ("regret > 1e400", "is not a condition such as"),
         ("regert > 1", 'did you mean "regret"'),
     ],
 )
 def test_bad_conditions_have_status_2(cluster: Path, condition: str, message: str) -> None:
     """Before anything is computed."""
     assert message in flat(run("compare", cluster, "--fail-if", condition, status=2).stderr)
+
+
+def test_an_impossible_allocation_is_said_to_pass_for_nothing(cluster: Path) -> None:
+    """1,000 tasks of each, of another cluster: nobody falls short, and the warning says that this proves little."""
+    own = held(cluster, "other", 1000, 1000)
+    result = run("compare", cluster, "--allocation", own, "--fail-if", "regret > 0.1")
+    assert "warning: other exceeds its limits" in flat(result.stderr)
+    result = run("audit", cluster, "--allocation", own, "--fail-on", "sharing-incentive")
+    assert "warning: the allocation exceeds its limits" in flat(result.stderr)
+    assert "exceeds" not in run("audit", cluster, "--allocation", held(cluster, "exact", 3, 2), "--fail-on", "sharing-incentive").stderr
+
+
+def test_a_check_that_names_nothing_is_refused(cluster: Path) -> None:
+    """An empty variable in a script would let everything pass."""
+    for nothing in ("", " , "):
+        assert "no property is named" in flat(run("audit", cluster, "--fail-on", nothing, status=2).stderr)
 
 
 def test_compare_by_owner(cluster: Path) -> None:
