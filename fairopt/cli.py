@@ -1,6 +1,7 @@
 """The command line: ``fairopt solve cluster.yaml --notion drfh``.
 
-Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference or a check fails (``audit --fail-on``, ``compare --fail-if``);
+Exit status: 0 for success; 1 if ``reproduce`` finds an unexpected difference, a check fails (``audit --fail-on``, ``compare --fail-if``),
+or rows of a study have no allocation;
 2 for bad input (a file, an option, an engine that is not installed); 3 if there is no solution; 130 after Ctrl-C. Messages and progress go
 to stderr, so that stdout can be piped.
 """

@@ -10,12 +10,16 @@ for hours, and then waits for another that never comes. So every worker looks on
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["end_with", "workers"]
+from fairopt.registry import carried
+
+__all__ = ["carrying", "end_with", "workers"]
 
 _PERIOD = 1.0  # seconds
 _INIT = 1  # the process that inherits those whose parent is gone
@@ -23,9 +27,19 @@ _INIT = 1  # the process that inherits those whose parent is gone
 
 def workers(jobs: int, **options: Any) -> Any:
     """Return joblib's ``Parallel`` with this number of jobs; where they are processes of this machine, they end with this one."""
+    return carrying()(n_jobs=jobs, initializer=end_with, initargs=(os.getpid(),), **options)
+
+
+@functools.cache
+def carrying() -> Any:
+    """Return joblib's ``Parallel``, whose functions take the registries of this process along."""
     from joblib import Parallel
 
-    return Parallel(n_jobs=jobs, initializer=end_with, initargs=(os.getpid(),), **options)
+    class Carrying(Parallel):  # type: ignore[misc]
+        def __call__(self, calls: Iterable[tuple[Any, ...]]) -> Any:
+            return super().__call__((carried(function), *rest) for function, *rest in calls)
+
+    return Carrying
 
 
 def end_with(parent: int) -> None:

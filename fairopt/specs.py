@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,21 +12,80 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.errors import Unsupported
 from fairopt.generators import Generator, generator
+from fairopt.instance import Instance
 from fairopt.models import Notion
+from fairopt.registry import is_reference, load_object, words
 from fairopt.scheduling import placement_of, planned
 from fairopt.solvers import Chooser, Placement
 from fairopt.solving import notion_of
 
-__all__ = ["NotionSpec", "ScheduleSpec", "options_of", "read_generator", "read_notion", "read_placement", "read_schedule"]
+__all__ = [
+    "NotionSpec",
+    "OwnScheduler",
+    "ScheduleSpec",
+    "options_of",
+    "own_scheduler",
+    "read_generator",
+    "read_notion",
+    "read_placement",
+    "read_schedule",
+]
 
 NotionSpec: TypeAlias = str | Notion | type[Notion] | tuple[str, Mapping[str, Any]]
-ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation
+ScheduleSpec: TypeAlias = str | tuple[str, str] | Mapping[str, Any] | Allocation | Callable[[Instance], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScheduler:
+    """A scheduler of one's own: a function of an Instance that returns an Allocation, or tasks (users, servers).
+
+    Attributes
+    ----------
+    name : str
+    function : function
+    options : mapping
+        Keyword arguments of the function.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    options: Mapping[str, Any]
+
+    def __call__(self, instance: Instance) -> Any:
+        """Return what the function does."""
+        return self.function(instance, **self.options)
+
+    def seeded(self, seed: int) -> OwnScheduler:
+        """Return it with this seed, if the function takes one that is not chosen yet."""
+        if "seed" in self.options or "seed" not in inspect.signature(self.function).parameters:
+            return self
+        return OwnScheduler(self.name, self.function, {**self.options, "seed": seed})
+
+
+def own_scheduler(spec: Any) -> OwnScheduler | None:
+    """Return the scheduler that a function is, or a name such as "mine.py:in_turn"; None for anything else.
+
+    >>> def in_turn(instance): ...
+    >>> own_scheduler(in_turn).name, own_scheduler("drfh:best-fit")
+    ('in_turn', None)
+    """
+    if isinstance(spec, OwnScheduler):
+        return spec
+    if isinstance(spec, str) and is_reference(words(spec)[0]):
+        name, *rest = words(spec)
+        function = load_object(name)
+        if not isinstance(function, type) and callable(function):
+            return OwnScheduler(spec, function, _options(rest, spec))
+        return None
+    if callable(spec) and not isinstance(spec, type | Notion):
+        return OwnScheduler(getattr(spec, "__name__", type(spec).__name__), spec, {})
+    return None
 
 
 def read_notion(spec: NotionSpec) -> tuple[str, Notion]:
     """Return the name of a specification, for a row of a table, and its notion."""
     if isinstance(spec, str):
-        word, *rest = spec.split(":")
+        word, *rest = words(spec)
         return spec, notion_of(word, **_options(rest, spec))
     if isinstance(spec, tuple):
         if len(spec) != 2 or not isinstance(spec[1], Mapping):
@@ -42,20 +103,25 @@ def options_of(spec: Any) -> tuple[str, str, dict[str, Any]]:
     ('psdsf:period=1', 'psdsf', {'period': 1})
     """
     if isinstance(spec, str):
-        word, *rest = spec.split(":")
+        word, *rest = words(spec)
         return spec, word, _options(rest, spec) if all("=" in part for part in rest) else {}
     if isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], str) and isinstance(spec[1], Mapping):
         return _name([spec[0]], spec[1]), spec[0], dict(spec[1])
     return "", "", {}
 
 
-def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation]:
-    """Return the name of a specification, for a row of a table, and the arguments of `schedule` (or the allocation that is given)."""
+def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocation | OwnScheduler]:
+    """Return the name of a specification, for a row of a table, and the arguments of `schedule`.
+
+    For an allocation it is the allocation itself; for a function of an instance, `OwnScheduler`.
+    """
+    if (own := own_scheduler(spec)) is not None:
+        return own.name, own
     if isinstance(spec, Allocation):
         return f"{spec.notion}:{spec.solver.rpartition(':')[2]}", spec
     plan: dict[str, Any]
     if isinstance(spec, str):
-        criterion, *rest = spec.split(":")
+        criterion, *rest = words(spec)
         placement = [rest.pop(0)] if rest and "=" not in rest[0] else []
         plan = {"criterion": criterion} | ({"placement": placement[0]} if placement else {}) | _options(rest, spec)
     elif isinstance(spec, tuple) and len(spec) == 2:
@@ -68,8 +134,8 @@ def read_schedule(spec: ScheduleSpec) -> tuple[str, Mapping[str, Any] | Allocati
         raise Unsupported("sharing is the same for all rows; give it to compare, not to a schedule")
     planned(**plan)  # refuses misspelt options before anything is computed
     criterion, placement = plan["criterion"], plan.get("placement", "first-fit")
-    words = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
-    return _name(words, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
+    names = [word if isinstance(word, str) else getattr(word, "name", getattr(word, "__name__", "own")) for word in (criterion, placement)]
+    return _name(names, {key: value for key, value in plan.items() if key not in ("criterion", "placement")}), plan
 
 
 def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
@@ -81,7 +147,7 @@ def read_placement(spec: str | Placement) -> tuple[str, Placement | Chooser]:
     """
     if not isinstance(spec, str):
         return spec.name, spec
-    word, *rest = spec.split(":")
+    word, *rest = words(spec)
     placement, _, unknown = placement_of(word, _options(rest, spec))
     if unknown:
         raise Unsupported(f'"{word}" takes no option "{min(unknown)}"')
@@ -113,6 +179,6 @@ def _options(parts: Sequence[str], spec: str) -> dict[str, Any]:
     return options
 
 
-def _name(words: Sequence[str], options: Mapping[str, Any]) -> str:
+def _name(names: Sequence[str], options: Mapping[str, Any]) -> str:
     written = [f"{key}={value}" if np.ndim(value) == 0 else key for key, value in options.items()]
-    return ":".join([*words, *written])
+    return ":".join([*names, *written])

@@ -4,6 +4,8 @@
 
     fo.NOTIONS["mine"] = Mine
 
+or name a file, ``fo.solve(instance, "mine.py:Mine")``, or install a package with an entry point in the group ``fairopt.notions``.
+
 `CRITERIA` maps identifiers to criteria of progressive filling that have no program, and so no optimum. Every notion that equalises a share
 is a criterion too.
 """
@@ -27,15 +29,26 @@ from fairopt.models.queue_tree import OPTIONS_OF_TREES
 from fairopt.models.rpsdsf import ResidualPSDSF
 from fairopt.models.tsf import TSF
 from fairopt.models.uniform import Uniform
+from fairopt.registry import Registry
 
 __all__ = ["CRITERIA", "NOTIONS", "OPTIONS_OF_TREES", "Notion", "Property", "ShareNotion", "Sharing", "default_sharing"]
 
-NOTIONS: dict[str, type[Notion]] = {
-    notion.name: notion
-    for notion in (
-        *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
-        *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency, FDS, GFJ),
-    )
-}
 
-CRITERIA: dict[str, type[Notion]] = {ResidualPSDSF.name: ResidualPSDSF}
+def _wrong(entry: object) -> str:
+    return "" if isinstance(entry, type) and issubclass(entry, Notion) else "it must be a subclass of fairopt.Notion or fairopt.ShareNotion"
+
+
+NOTIONS: Registry[type[Notion]] = Registry(
+    "notion",
+    "fairopt.notions",
+    {
+        notion.name: notion
+        for notion in (
+            *(DRF, DRFH, CDRF, TSF, Asset, MaxMin),
+            *(PerServerDRF, PSDSF, Uniform, BBF, Proportional, Efficiency, FDS, GFJ),
+        )
+    },
+    _wrong,
+)
+
+CRITERIA: Registry[type[Notion]] = Registry("criterion", "", {ResidualPSDSF.name: ResidualPSDSF}, _wrong)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from fairopt.errors import FairoptError, SolverUnavailable, Unsupported
 from fairopt.program import Equalize, Equilibrium, Feature, Leximin, Program, Solution
+from fairopt.registry import Registry, words
 from fairopt.solvers.alpha_fair import polish as alpha_fair_polish
 from fairopt.solvers.backend import Backend
 from fairopt.solvers.equilibrium import polish as equilibrium_polish
@@ -62,9 +63,12 @@ __all__ = [
 ]
 
 # The closed form first: where it applies nothing is faster or more exact.
-SOLVERS: dict[str, type[Backend]] = {
-    engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse, InteriorPoint, CVXPY, Trajectory, Pyomo)
-}
+SOLVERS: Registry[type[Backend]] = Registry(
+    "solver",
+    "fairopt.solvers",
+    {engine.name: engine for engine in (WaterFilling, HiGHS, BestResponse, InteriorPoint, CVXPY, Trajectory, Pyomo)},
+    lambda entry: "" if isinstance(entry, type) and issubclass(entry, Backend) else "it must be a subclass of fairopt.solvers.Backend",
+)
 
 
 def candidates(program: Program, solver: str | None) -> list[Backend]:
@@ -91,7 +95,8 @@ def candidates(program: Program, solver: str | None) -> list[Backend]:
         if capable:
             raise SolverUnavailable(f"no engine for this program is installed; {_install(SOLVERS[capable[0]])}")
         raise Unsupported(f"no engine can solve a program with {_list(needs)}")
-    name, _, within = solver.partition(":") if isinstance(solver, str) else (solver, "", "")
+    name, *inside = words(solver) if isinstance(solver, str) else [solver]
+    within = ":".join(inside)
     if name not in SOLVERS:
         hint = did_you_mean(name, SOLVERS) if isinstance(name, str) else ""
         raise Unsupported(f'there is no solver "{name}"{hint}; there are {", ".join(SOLVERS)}')

@@ -38,6 +38,7 @@ import numpy.typing as npt
 from fairopt.allocation import GIVEN, Allocation
 from fairopt.analysis.comparison import BEST_FOUND, Comparison, Row
 from fairopt.analysis.measures import cluster_use, dominant_shares, envy_applies, jain_index, largest_envy, takes_part, violations
+from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.regrets import Regret, regret
 from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
@@ -45,7 +46,7 @@ from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
-from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check, check_time_limit, numbers, require_labels
 from fairopt.wording import percent
 
@@ -81,7 +82,8 @@ def compare(
         Exact allocations: identifiers ("drfh"), with options "proportional:alpha=2" or ("proportional", {"alpha": 2}), or notions.
     schedules : sequence
         Greedy schedules: "criterion:placement" ("drfh:best-fit"), with options "drfh:best-fit:metric=cosine:ties=random" or as a mapping
-        of the arguments of `schedule`; (criterion, placement); or an `Allocation` that was computed before.
+        of the arguments of `schedule`; (criterion, placement); an `Allocation` that was computed before; or a scheduler of your own, a
+        function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file, "mine.py:in_turn".
     allocations : mapping, optional
         Your own allocations, by name: arrays or frames (users, servers) of tasks, an `Allocation`, or the path of a CSV file
         (`fairopt.formats.allocations`). If one exceeds a limit, its row says where and by how much.
@@ -184,7 +186,15 @@ class _Work:
         note = f"the best found, not proved to be an optimum: {allocation.details['why']}"
         return dataclasses.replace(row, note="; ".join(text for text in (note, row.note) if text))
 
-    def greedy(self, name: str, plan: Mapping[str, Any] | Allocation, against: Notion | None, first: Notion | None) -> Row:
+    def greedy(self, name: str, plan: Mapping[str, Any] | Allocation | OwnScheduler, against: Notion | None, first: Notion | None) -> Row:
+        if isinstance(plan, OwnScheduler):
+            started = time.perf_counter()
+            try:
+                with _failures_are_refusals():
+                    own_allocation = made(self.instance, plan, self.sharing)
+            except FairoptError as error:
+                return Row(name, GIVEN, str(error))
+            return self._measured(name, GIVEN, own_allocation, time.perf_counter() - started, against or first, whole=self.integral)
         if isinstance(plan, Allocation):
             exact = _EXACT_WHOLE if plan.certificate.whole_tasks else "exact"
             kind = BEST_FOUND if plan.certificate.best_found else plan.certificate.reservation or exact
@@ -270,7 +280,7 @@ def _failures_are_refusals() -> Iterator[None]:
         log.debug("a row of the comparison failed", exc_info=True)
         raise FairoptError(
             f"failed unexpectedly with {type(error).__name__}: {error}; compute it by itself to see where, "
-            "and report it unless the notion or the placement is your own"
+            "and report it unless the notion, the placement or the scheduler is your own"
         ) from error
 
 

@@ -53,18 +53,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fairopt.aggregation import merge
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
 from fairopt.analysis.measures import dominant_shares, shares_per_task, takes_part
+from fairopt.analysis.own_schedulers import made
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
 from fairopt.queues import Queue
-from fairopt.scheduling import schedule
 from fairopt.solvers import pareto_frontier
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import formulate, notion_of, solve
-from fairopt.specs import NotionSpec, ScheduleSpec, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
 from fairopt.validation import check_time_limit, restore_read_only
 from fairopt.wording import did_you_mean, exactly, figure, plural, written
 
@@ -293,7 +293,7 @@ def frontier(
         name = f"{family}:beta={exactly(float(beta))}:lam={exactly(float(lam))}"
         tasks.append((name, family, partial(solve, instance, notion, sharing=how, time_limit=time_limit)))
     for name, plan in map(read_schedule, [schedules] if isinstance(schedules, str) else schedules):
-        tasks.append((name, "greedy", partial(_scheduled, instance, plan, how)))
+        tasks.append((name, GIVEN if isinstance(plan, OwnScheduler) else "greedy", partial(_scheduled, instance, plan, how)))
 
     found = _Exact(instance, how, time_limit)
     if done is not None:
@@ -407,9 +407,9 @@ def _alpha_fair(instance: Instance, alpha: float, of: str, sharing: Sharing, tim
     return solve(one, notion, sharing=sharing, time_limit=time_limit)
 
 
-def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation, sharing: Sharing) -> Allocation:
+def _scheduled(instance: Instance, plan: Mapping[str, Any] | Allocation | OwnScheduler, sharing: Sharing) -> Allocation:
     if not isinstance(plan, Allocation):
-        return schedule(instance, sharing=sharing, **plan)
+        return made(instance, plan, sharing)
     if plan.instance != instance or plan.sharing != sharing:
         raise InvalidInstance(f"the allocation is of another instance or sharing ({plan.sharing}, here {sharing}); stay within one")
     return plan

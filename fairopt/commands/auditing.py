@@ -13,11 +13,13 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.allocation import GIVEN
+from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.registry import words as words_of
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import figure, joined, plural
 
@@ -137,7 +139,7 @@ def audit(
 def _check_measure(notion: str, guarantees: str | None, queue_share: str | None) -> None:
     """Refuse options of a notion by whose measure an allocation is judged that it did not make."""
     if notion not in fo.NOTIONS or guarantees is not None or queue_share is not None:
-        name, colon, _ = notion.partition(":")
+        name, *colon = words_of(notion)
         if name in fo.NOTIONS and (colon or guarantees is not None or queue_share is not None):
             raise typer.BadParameter(f"with --allocation a notion has no options; give --notion {name}", param_hint="--notion")
         read_notion(notion)  # which says what notions there are
@@ -165,8 +167,7 @@ def _maker(
         return lambda: given(instance, tasks, how, measure or GIVEN), f"reading {allocation}"
     if schedule is not None:
         _, plan = read_schedule(schedule)
-        assert not isinstance(plan, fo.Allocation)
-        return lambda: fo.schedule(instance, sharing=sharing, **plan), f"filling by {schedule}"  # type: ignore[arg-type]
+        return lambda: made(instance, plan, sharing), f"filling by {schedule}"  # type: ignore[arg-type]
     _, chosen = read_notion(notion)
     return (
         lambda: fo.solve(instance, chosen, sharing=sharing, integral=integral, time_limit=time_limit),  # type: ignore[arg-type]

@@ -11,7 +11,9 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.allocation import GIVEN
 from fairopt.analysis.explanation import Blocker, Gain
+from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
@@ -85,10 +87,10 @@ def explain(
     if against is not None:
         instance.index(against)
 
-    def made() -> fo.Allocation:
+    def make() -> fo.Allocation:
         if schedule is not None:
             plan = read_schedule(schedule)[1]
-            return fo.schedule(instance, sharing=sharing, **plan)  # type: ignore[arg-type]
+            return made(instance, plan, sharing, notion or GIVEN)  # type: ignore[arg-type]
         chosen = read_notion(with_rules([notion or "drfh"], guarantees, queue_share)[0])[1]
         if allocation is not None:
             from fairopt.formats.allocations import read
@@ -96,7 +98,7 @@ def explain(
             return given(instance, read(allocation, instance), sharing or default_sharing(instance), chosen.name)
         return fo.solve(instance, chosen, integral=integral, sharing=sharing, time_limit=time_limit)  # type: ignore[arg-type]
 
-    answer = work("finding the allocation", made)
+    answer = work("finding the allocation", make)
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("what would help", total=resolves)
     explanation = work(

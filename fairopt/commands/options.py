@@ -13,6 +13,7 @@ import fairopt as fo
 from fairopt.commands.console import work
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin
+from fairopt.registry import words as parts
 
 __all__ = [
     "Changes",
@@ -50,12 +51,18 @@ Changes = Annotated[
     ),
 ]
 Notions = Annotated[
-    str, typer.Option(metavar="ID,...", help="Exact allocations to compute; options as in proportional:alpha=2. See: fairopt notions.")
+    str,
+    typer.Option(
+        metavar="ID,...",
+        help="Exact allocations to compute; options as in proportional:alpha=2, your own as mine.py:PowerShare. See: fairopt notions.",
+    ),
 ]
 Schedules = Annotated[
     str,
     typer.Option(
-        metavar="ID:ID,...", help="Greedy schedules, criterion:placement; options as in drfh:best-fit:metric=l2. See: fairopt placements."
+        metavar="ID:ID,...",
+        help="Greedy schedules, criterion:placement; options as in drfh:best-fit:metric=l2, your own placement as drfh:mine.py:emptiest, "
+        "your own scheduler as mine.py:in_turn. See: fairopt placements.",
     ),
 ]
 Sharing = Annotated[
@@ -145,7 +152,7 @@ def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str 
     ['drfh:guarantees=clamp', 'tsf:queue_share=dominant:guarantees=clamp', 'bbf']
     """
     rules = [f"{word}={value}" for word, value in (("guarantees", guarantees), ("queue_share", queue_share)) if value is not None]
-    takes = [_has_rules(notion.partition(":")[0]) for notion in notions]
+    takes = [_has_rules(parts(notion)[0]) for notion in notions]
     return [":".join([notion, *rules]) if own or not any(takes) else notion for notion, own in zip(notions, takes, strict=True)]
 
 

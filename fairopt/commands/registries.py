@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -14,18 +14,25 @@ from fairopt.commands.options import Json
 from fairopt.commands.tables import simple_table
 from fairopt.models.notion import Condition
 from fairopt.papers.references import bibtex
+from fairopt.registry import Registry
 
 __all__ = ["notions", "placements", "schema", "solvers"]
 
 
 def placements(as_json: Json = False) -> None:
     """List the placements of schedules, and the criteria that are not notions."""
-    entries = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
+    entries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     if as_json:
         listed = [
-            {"id": name, "kind": kind, "title": getattr(entry, "title", ""), "source": getattr(entry, "source", "")}
+            {
+                "id": name,
+                "kind": kind,
+                "title": getattr(entry, "title", ""),
+                "source": getattr(entry, "source", ""),
+                "from": registry.source(name),
+            }
             for kind, registry in entries.items()
-            for name, entry in registry.items()  # type: ignore[attr-defined]
+            for name, entry in registry.items()
         ]
         typer.echo(as_text(listed), nl=False)
     else:
@@ -44,10 +51,11 @@ def notions(
                 [
                     {
                         "id": name,
-                        "title": notion.title,
+                        "title": getattr(notion, "title", ""),
                         "satisfies": {promise.value: source for promise, source in notion.satisfies.items()},
                         "conditions": [condition.value for condition in Condition if condition in notion.conditions],
-                        "source": notion.source,
+                        "source": getattr(notion, "source", ""),
+                        "from": fo.NOTIONS.source(name),
                     }
                     for name, notion in fo.NOTIONS.items()
                 ]
@@ -66,10 +74,11 @@ def solvers(as_json: Json = False) -> None:
                 [
                     {
                         "id": name,
-                        "title": engine.title,
+                        "title": getattr(engine, "title", ""),
                         "features": sorted(feature.value for feature in engine.features),
                         "installed": engine.available(),
                         "install": engine.requirement,
+                        "from": fo.SOLVERS.source(name),
                     }
                     for name, engine in fo.SOLVERS.items()
                 ]
@@ -87,21 +96,32 @@ def schema() -> None:
     typer.echo(as_text(describe()), nl=False)
 
 
+def _what(entry: Any, source: str) -> Text:
+    """Return the title of an entry, its source in the literature, and where it comes from if that is not fairopt."""
+    title = getattr(entry, "title", "") or (entry.__doc__ or "a function").strip().partition("\n")[0]
+    parts = [title, *filter(None, [getattr(entry, "source", "")]), *([f"from {source}"] if source != "fairopt" else [])]
+    text = Text(parts[0])
+    for part in parts[1:]:
+        text.append(f"\n{part}", "dim")
+    return text
+
+
 def _print_notions(console: Console) -> None:
     """Print a table of `NOTIONS`."""
     table = simple_table("notion", "what it is, and its source", "promises", leading=1)
     for name, notion in fo.NOTIONS.items():
-        what = Text.assemble(notion.title, "\n", (notion.source, "dim"))
+        what = _what(notion, fo.NOTIONS.source(name))
         table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
     console.print(table)
 
 
 def _print_placements(console: Console) -> None:
     """Print a table of `PLACEMENTS`, and of the criteria that are not notions."""
-    for title, registry in (("placement", fo.PLACEMENTS), ("criterion", fo.CRITERIA)):
+    registries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
+    for title, registry in registries.items():
         table = simple_table(title, "what it is, and its source", leading=1)
         for name, entry in registry.items():
-            what = Text.assemble(getattr(entry, "title", "a function"), "\n", (getattr(entry, "source", ""), "dim"))
+            what = _what(entry, registry.source(name))
             table.add_row(Text(name, "bold"), what)
         console.print(table)
         console.print()
@@ -113,5 +133,10 @@ def _print_solvers(console: Console) -> None:
     table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1)
     for name, engine in fo.SOLVERS.items():
         abilities = "\n".join(sorted(feature.value for feature in engine.features))
-        table.add_row(Text(name, "bold"), Text(engine.title), Text(abilities), Text("yes" if engine.available() else engine.requirement))
+        table.add_row(
+            Text(name, "bold"),
+            _what(engine, fo.SOLVERS.source(name)),
+            Text(abilities),
+            Text("yes" if engine.available() else engine.requirement),
+        )
     console.print(table)

@@ -32,6 +32,7 @@ from fairopt.commands.options import (
     with_rules,
 )
 from fairopt.instance import FloatArray
+from fairopt.registry import words
 from fairopt.specs import read_notion
 
 __all__ = ["solve"]
@@ -142,7 +143,7 @@ def solve(
         (plot_polytope, "--plot-polytope"),
     ):
         check_picture(path, option)
-    if plot_path is not None and solver != "trajectory" and notion.partition(":")[0] != "psdsf":
+    if plot_path is not None and solver != "trajectory" and words(notion)[0] != "psdsf":
         raise typer.BadParameter(
             "only two engines record how they reach their answer; add --solver trajectory, or use --notion psdsf", param_hint="--plot-path"
         )
@@ -166,7 +167,7 @@ def solve(
         "seed": seed,
         "delay": delay,
     }
-    if ":" in notion:  # it brings its options
+    if len(words(notion)) > 1:  # it brings its options
         (notion,) = with_rules([notion], guarantees, queue_share)
     else:
         options |= {"guarantees": guarantees, "queue_share": queue_share}
@@ -174,7 +175,7 @@ def solve(
         f"solving {notion}",
         lambda: fo.solve(
             instance,
-            read_notion(notion)[1] if ":" in notion else notion,
+            read_notion(notion)[1] if len(words(notion)) > 1 else notion,
             solver=solver,
             integral=integral,
             sharing=sharing,  # type: ignore[arg-type]  # solve says what there is

@@ -73,7 +73,8 @@ def study(
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
-    With --output, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an allocation.
+    With --output, Ctrl-C keeps the finished rows, and the same command continues from them. Exit status 3: no row has an
+    allocation; 1: some rows have none.
     """
     from fairopt.studies.sweep import summary
 
@@ -126,8 +127,8 @@ def study(
         _print(Console(highlight=False), frame, means)
         if output is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {output / 'study.parquet' if output.is_dir() else output}")
-    if frame["tasks"].isna().all():
-        raise typer.Exit(3)
+    if frame["tasks"].isna().any():
+        raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
 
 
 def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:

@@ -81,11 +81,12 @@ def _options_of(entry: Any) -> list[str]:
 
 
 def _criterion(criterion: str | Notion | type[Notion], options: dict[str, Any], placement: Any) -> Notion:
-    known = {**NOTIONS, **CRITERIA}
     if isinstance(criterion, str):
-        if criterion not in known:
+        registry = next((each for each in (NOTIONS, CRITERIA) if criterion in each), None)
+        if registry is None:
+            known = {**NOTIONS, **CRITERIA}
             raise Unsupported(f'there is no criterion "{criterion}"{did_you_mean(criterion, known)}; there are {", ".join(known)}')
-        criterion = known[criterion]
+        criterion = registry[criterion]
     for placed in PLACEMENTS.values():
         words = _options_of(placed)
         if word := next((word for word in options if word in words), None):

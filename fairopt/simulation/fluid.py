@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.aggregation import number_distinct, on_rows
+from fairopt.analysis.own_schedulers import feasible_tasks
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
@@ -34,6 +35,7 @@ from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import RepeatedLevels, choose
 from fairopt.solving import solve
+from fairopt.specs import OwnScheduler
 
 __all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "no_closer", "run_fluid", "tasks_of"]
 
@@ -85,7 +87,7 @@ class Flow:
 
 def run_fluid(
     streams: Streams,
-    notion: Notion,
+    notion: Notion | OwnScheduler,
     until: float,
     step: float | None,
     done: Callable[[float, int], object],
@@ -93,7 +95,8 @@ def run_fluid(
 ) -> Flow:
     """Follow the exact allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
     trace, situation = streams.trace, Situation(streams)
-    optimum, record = Optimum(streams, notion), _Record(streams, step)
+    optimum = OwnAllocations(streams, notion) if isinstance(notion, OwnScheduler) else Optimum(streams, notion)
+    record = _Record(streams, step)
     now, ending, moments = -np.inf, np.inf, 0
     active, rate, has = situation.active, np.empty(0), np.zeros(streams.owner.size)
     x, rows = optimum.at(active, situation.counts)
@@ -221,11 +224,14 @@ class Optimum:
     """The exact allocation to the streams that have tasks. It is recomputed unless it is known to be unchanged."""
 
     def __init__(self, streams: Streams, notion: Notion, sharing: Sharing | None = None) -> None:
-        self.streams, self.notion, self.sharing = streams, notion, sharing
+        self.notion, self.sharing = notion, sharing
+        self._begin(streams, notion.utility)
+
+    def _begin(self, streams: Streams, utility: FloatArray | None) -> None:
+        self.streams = streams
         self.solved, self.residual = 0, 0.0
         instance = streams.instance
         keys = [instance.capacities, instance.eligibility.T]
-        utility = notion.utility
         if utility is not None and np.shape(utility)[1] > 1:
             keys.append(np.asarray(utility)[streams.owner].T)
         if streams.tree is not None:
@@ -278,6 +284,10 @@ class Optimum:
             self.residual = max(self.residual, allocation.certificate.worst)
             tasks = np.zeros((self.x.size, self.first.size))
             tasks[active] = allocation.tasks
+        self._take(tasks, counts)
+
+    def _take(self, tasks: FloatArray, counts: FloatArray) -> None:
+        """Keep the tasks of each stream on each group of servers."""
         self.solved += 1
         self.x = tasks.sum(axis=1)
         usage = tasks.T @ self.streams.instance.demands
@@ -298,6 +308,23 @@ class Optimum:
             return None
         self.residual = max(self.residual, certificate.worst)
         return tasks
+
+
+class OwnAllocations(Optimum):
+    """The allocations that a scheduler of one's own makes, a function of an instance; at every event of which it may know."""
+
+    def __init__(self, streams: Streams, scheduler: OwnScheduler) -> None:
+        self.scheduler = scheduler
+        self._begin(streams, None)
+
+    def _slack(self, limits: FloatArray) -> BoolArray:
+        return np.zeros(limits.size, bool)  # what the scheduler makes of another number of tasks, only it knows
+
+    def _solve(self, active: IntArray, counts: FloatArray) -> None:
+        instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
+        tasks = np.zeros((self.x.size, self.first.size))
+        tasks[active] = feasible_tasks(self.scheduler, instance)
+        self._take(tasks, counts)
 
 
 class _Repeated:

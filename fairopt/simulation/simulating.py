@@ -42,6 +42,7 @@ import numpy as np
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Notion, Sharing
+from fairopt.registry import words
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.fluid import Flow, check_step, run_fluid
@@ -51,7 +52,7 @@ from fairopt.simulation.streams import Streams, streams_of
 from fairopt.simulation.whole_tasks import run_whole_tasks
 from fairopt.solvers import Turns
 from fairopt.solving import notion_of
-from fairopt.specs import NotionSpec, ScheduleSpec, options_of, read_notion, read_schedule
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, options_of, own_scheduler, read_notion, read_schedule
 from fairopt.trace import Trace
 from fairopt.validation import check_seconds, check_whole_number
 from fairopt.wording import did_you_mean, joined, plural
@@ -88,6 +89,9 @@ def simulate(
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of
         ``fo.PLACEMENTS`` that is a rule.
+
+        Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
+        "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
 
         Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``.
 
@@ -141,7 +145,7 @@ def simulate(
     hooks = (done or (lambda now, number: None), stopped or (lambda: False))
     if isinstance(plan, _Asynchronous):
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
-    if isinstance(plan, Notion):
+    if isinstance(plan, Notion | OwnScheduler):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
 
@@ -155,15 +159,17 @@ class _Asynchronous:
 _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous]:
+def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler]:
     """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or the turns of asynchronous servers."""
+    if (own := own_scheduler(spec)) is not None:
+        return own.name, own
     name, word, options = options_of(spec)
     if "period" in options or "phases" in options:
         return name, _asynchronous_of(word, options)
     greedy = (
         (isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[1], str))
         or (hasattr(spec, "keys") and "criterion" in spec)
-        or (isinstance(spec, str) and ":" in spec and "=" not in spec.split(":")[1])
+        or (isinstance(spec, str) and len(words(spec)) > 1 and "=" not in words(spec)[1])
     )
     if not greedy:
         return read_notion(spec)
@@ -234,13 +240,20 @@ def _regret(streams: Streams, plan: dict[str, Any], times: FloatArray, number: i
 
 
 def _fluid(
-    streams: Streams, name: str, notion: Notion, until: float, step: float | None, regret: int, hooks: Hooks, began: float
+    streams: Streams, name: str, notion: Notion | OwnScheduler, until: float, step: float | None, regret: int, hooks: Hooks, began: float
 ) -> Simulation:
+    own = isinstance(notion, OwnScheduler)
+    if regret and own:
+        raise Unsupported(
+            "the regret over time is that of schedules of whole tasks; leave regret out, and simulate a notion to compare with"
+        )
     if regret:
         raise Unsupported("the fluid optimum has no regret against itself; leave regret out, or simulate a schedule")
     flow = run_fluid(streams, notion, until, step, *hooks)
     details = {"solved": flow.solved, "residual": flow.residual}
-    return _flowed(streams, name, "exact, fluid", flow, until, began, series=sample_flow(streams, flow), details=details)
+    return _flowed(
+        streams, name, "own, fluid" if own else "exact, fluid", flow, until, began, series=sample_flow(streams, flow), details=details
+    )
 
 
 def _asynchronous(

@@ -18,6 +18,7 @@ from fairopt.analysis.comparison import Row
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import Instance
 from fairopt.models import Notion
+from fairopt.specs import OwnScheduler
 
 __all__ = ["Cell", "draw", "fingerprint", "measure"]
 
@@ -48,7 +49,7 @@ class Cell:
     source: Instance | Callable[[int], Instance]
     entries: Mapping[str, str]
     notions: tuple[Notion, ...]
-    schedules: tuple[Mapping[str, Any], ...]
+    schedules: tuple[Mapping[str, Any] | OwnScheduler, ...]
     options: Mapping[str, Any]
     process: int
 
@@ -59,7 +60,7 @@ def measure(cell: Cell) -> tuple[str, int, list[dict[str, Any]] | None]:
         logging.getLogger("fairopt").setLevel(logging.ERROR)  # otherwise each worker prints the warnings of each cell
     try:
         instance = draw(cell.source, cell.seed)
-        schedules = [{"seed": cell.seed, **plan} for plan in cell.schedules]
+        schedules = [plan.seeded(cell.seed) if isinstance(plan, OwnScheduler) else {"seed": cell.seed, **plan} for plan in cell.schedules]
         rows = tuple(compare(instance, notions=cell.notions, schedules=schedules, **cell.options))
     except KeyboardInterrupt:  # Ctrl-C also reaches the workers
         return cell.name, cell.seed, None

@@ -14,11 +14,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import GIVEN, Allocation
 from fairopt.errors import FairoptError, InvalidInstance, Unsupported
 from fairopt.instance import Instance
 from fairopt.models import Notion
-from fairopt.specs import NotionSpec, ScheduleSpec, read_generator, read_notion, read_schedule
+from fairopt.registry import contents
+from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_generator, read_notion, read_schedule
 from fairopt.studies.cell import Cell, draw, fingerprint
 from fairopt.validation import check_time_limit, check_whole_number
 from fairopt.wording import joined
@@ -52,7 +53,7 @@ class Grid:
         self.schedules = tuple(plan for _, plan in plans if not isinstance(plan, Allocation))
         if len(self.schedules) < len(plans):
             raise Unsupported('a schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
-        self.asked = {name: _described(what) for name, what in (*chosen, *plans)}
+        self.asked = {name: _described(what) + contents(name) for name, what in (*chosen, *plans)}
         if not self.asked:
             raise Unsupported("there is nothing to compute; give notions, schedules or both")
         if len(self.asked) < len(chosen) + len(plans):
@@ -66,7 +67,7 @@ class Grid:
         self.entries: dict[str, str] = {}
         for name, _ in chosen:
             self.entries |= {name: "exact"} | ({f"{name}, whole tasks": "exact, whole tasks"} if options["integral"] else {})
-        self.entries |= {name: "greedy" for name, _ in plans}
+        self.entries |= {name: GIVEN if isinstance(plan, OwnScheduler) else "greedy" for name, plan in plans}
         self.place = {name: j for j, name in enumerate(self.entries)}
 
     @property
@@ -182,6 +183,8 @@ def _described(value: Any) -> str:
                 {f.name: getattr(value, f.name) for f in dataclasses.fields(value)} if dataclasses.is_dataclass(value) else {}
             )
             return {"notion": value.name, **named}
+        if isinstance(value, OwnScheduler):
+            return {"scheduler": value.name, **value.options}
         if isinstance(value, np.ndarray | list | tuple):
             array = np.asarray(value)
             return f"array {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()[:16]}"

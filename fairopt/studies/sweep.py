@@ -9,6 +9,7 @@ with any number of workers. Only the seconds differ, and results that a time lim
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from fairopt.wording import plural
 
 if TYPE_CHECKING:
     import pandas as pd
+
+log = logging.getLogger(__name__)
 
 __all__ = ["MEASURES", "study", "summary"]
 
@@ -92,7 +95,7 @@ def study(
         * ``seconds``;
         * ``message``: the reason of a failure, or a note on the allocation.
 
-        Missing numbers are NaN.
+        Missing numbers are NaN. A warning says how many rows have no allocation, and why the first has none.
 
     Raises
     ------
@@ -151,7 +154,20 @@ def study(
             if isinstance(error, NoSolution) and not (stop is not None and stop()):
                 raise NoSolution(f"{error}; {hint}") from error
             raise KeyboardInterrupt(hint) from error
-        return frame_of(row for cell in grid.keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
+        frame = frame_of(row for cell in grid.keys for row in sorted(store.rows[cell], key=lambda row: grid.place[row["entry"]]))
+        _tell_failures(frame)
+        return frame
+
+
+def _tell_failures(frame: pd.DataFrame) -> None:
+    """Warn of rows without an allocation: how many, and why the first has none."""
+    failed = frame[frame["tasks"].isna()]
+    if len(failed):
+        first = failed.iloc[0]
+        log.warning(
+            "%s of %s without an allocation; the first: %s, seed %s, %s: %s",
+            *(f"{len(failed):,}", plural(len(frame), "row"), first["instance"], first["seed"], first["entry"], first["message"]),
+        )
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeVar
 
 from fairopt.errors import FairoptError, NoSolution, SolverUnavailable, Unsupported
-from fairopt.processes import workers
+from fairopt.processes import carrying, workers
 from fairopt.validation import check_jobs
 from fairopt.wording import did_you_mean
 
@@ -54,7 +54,7 @@ def run(
     NoSolution
         All workers are lost. (If a cluster loses one worker, the others take its tasks.)
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import delayed, effective_n_jobs
 
     if not tasks:
         return
@@ -65,7 +65,7 @@ def run(
         how = "list" if backend == "ray" else "generator_unordered"
         for first in range(0, len(tasks), step):
             # A batch of one: a finished result is returned at once, and an unfinished task cannot lose it.
-            parallel = (workers if backend == "loky" else Parallel)(jobs, batch_size=1, return_as=how)
+            parallel = (workers if backend == "loky" else carrying())(jobs, batch_size=1, return_as=how)
             results = parallel(delayed(function)(task) for task in tasks[first : first + step])
             try:
                 yield from results

@@ -25,6 +25,7 @@ import numpy as np
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
 from fairopt.program.filling import Rule
+from fairopt.registry import Registry
 from fairopt.validation import check_whole_number
 from fairopt.wording import did_you_mean
 
@@ -196,6 +197,15 @@ class Slots(Placement):
         )
 
 
-PLACEMENTS: dict[str, type[Placement] | Chooser] = {
-    placement.name: placement for placement in (FirstFit, BestFit, WorstFit, RandomRoundRobin, RandomServer, Random, Joint, Slots)
-}
+def _wrong(entry: object) -> str:
+    if isinstance(entry, type):
+        return "" if issubclass(entry, Placement) else "a class must be a subclass of fairopt.solvers.Placement"
+    return "" if callable(entry) else "it must be a function (user, free, demand, fits) -> server"
+
+
+PLACEMENTS: Registry[type[Placement] | Chooser] = Registry(
+    "placement",
+    "fairopt.placements",
+    {placement.name: placement for placement in (FirstFit, BestFit, WorstFit, RandomRoundRobin, RandomServer, Random, Joint, Slots)},
+    _wrong,
+)

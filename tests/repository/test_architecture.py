@@ -18,7 +18,7 @@ import fairopt as fo
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
-    *("wording", "errors", "drawing", "validation", "files", "processes"),
+    *("wording", "errors", "drawing", "validation", "files", "registry", "processes"),
     *("queues", "labelled", "frames", "instance", "remarks", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "holdings", "allocation", "aggregation", "solving", "scheduling", "precomputed", "generators", "specs"),
     *("analysis", "studies", "imports", "exports", "simulation"),

@@ -19,7 +19,7 @@ from fairopt.models import Notion, Sharing
 from fairopt.scheduling import schedule as fill_servers
 from fairopt.solvers import choose
 from fairopt.solving import checked, formulate, solve
-from fairopt.specs import read_schedule
+from fairopt.specs import OwnScheduler, read_schedule
 
 __all__ = ["EQUAL", "MEASURES", "Objective", "Schedule", "objective_of", "scheduler"]
 
@@ -36,9 +36,9 @@ EQUAL = 1e-9  # regrets that differ by less are equal
 
 def scheduler(schedule: Schedule) -> tuple[str, Callable[[Instance], Any], Any]:
     """Return the name of a schedule, the function that computes it, and its criterion (None for a function)."""
-    if callable(schedule):
-        return getattr(schedule, "__name__", type(schedule).__name__), schedule, None
     name, plan = read_schedule(schedule)
+    if isinstance(plan, OwnScheduler):
+        return name, plan, None
     if isinstance(plan, Allocation):
         raise Unsupported('the schedule is an allocation of one instance; give how it was made, such as "drfh:best-fit"')
     return name, _Filler(dict(plan)), plan["criterion"]

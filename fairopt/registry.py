@@ -1,0 +1,263 @@
+"""Registries: mappings from names to notions, criteria, placements and engines, which a file or an installed package can add to.
+
+A name is looked up among the entries of fairopt and of ``fo.NOTIONS["mine"] = Mine``. A name such as ``mine.py:PowerShare`` is read from
+the file. Any other is looked for among the entry points of installed packages (groups ``fairopt.notions``, ``fairopt.placements`` and
+``fairopt.solvers``), which are read when a name is missing or all are listed, and imported when they are used.
+
+>>> colours = Registry("colour", "example.colours", {"red": 1}, lambda value: "" if isinstance(value, int) else "a colour is a number")
+>>> colours["red"], "blue" in colours, colours.source("red")
+(1, False, 'fairopt')
+>>> words("drfh:my/mine.py:emptiest:metric=l2")
+['drfh', 'my/mine.py:emptiest', 'metric=l2']
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import logging
+import sys
+import traceback
+import uuid
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from fairopt.errors import Unsupported
+from fairopt.wording import did_you_mean, joined
+
+__all__ = ["Carried", "Registry", "carried", "contents", "is_reference", "load_object", "words"]
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+_REGISTRIES: dict[str, Registry[Any]] = {}
+_FILES: dict[Path, dict[str, Any]] = {}  # what the files define
+_PROCESS = uuid.uuid4().hex
+
+
+class Registry(dict[str, T]):
+    """A mapping from names to entries.
+
+    Parameters
+    ----------
+    kind : str
+        What an entry is, for messages.
+    group : str
+        The group of entry points; empty: none.
+    entries : mapping
+        The entries of fairopt.
+    wrong : function
+        What an entry must be, if it is not; else the empty string.
+    """
+
+    def __init__(self, kind: str, group: str, entries: Mapping[str, T], wrong: Callable[[object], str]) -> None:
+        super().__init__(entries)
+        self.kind = kind
+        self._group = group
+        self._own = dict(entries)
+        self._wrong = wrong
+        self._sources: dict[str, str] = {}
+        self._installed: set[str] = set()  # names that another process finds by itself
+        self._offered: dict[str, importlib.metadata.EntryPoint] | None = None
+        _REGISTRIES[kind] = self
+
+    def source(self, name: str) -> str:
+        """Return where an entry comes from: "fairopt", a file, a package with its version, or "this program"."""
+        if name in self._own and self[name] is self._own[name]:
+            return "fairopt"
+        return self._sources.get(name, "this program")
+
+    def __missing__(self, name: str) -> T:
+        if is_reference(name):
+            return self._keep(name, load_object(name), name.rpartition(":")[0])
+        if name in self._entry_points():
+            return self._imported(name)
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and (is_reference(name) or name in self._entry_points()))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return an entry, or the default where there is none."""
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __iter__(self) -> Iterator[str]:
+        self._import_all()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._import_all()
+        return super().__len__()
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # of a dict, they are views of their own type
+        """Return all names."""
+        self._import_all()
+        return super().keys()
+
+    def values(self) -> ValuesView[T]:  # type: ignore[override]
+        """Return all entries."""
+        self._import_all()
+        return super().values()
+
+    def items(self) -> ItemsView[str, T]:  # type: ignore[override]
+        """Return all names and entries."""
+        self._import_all()
+        return super().items()
+
+    def _entry_points(self) -> dict[str, importlib.metadata.EntryPoint]:
+        """Return the entry points that are not imported yet."""
+        if self._offered is None:
+            self._offered = {}
+            for point in importlib.metadata.entry_points(group=self._group) if self._group else ():
+                if super().__contains__(point.name):
+                    log.warning('the %s "%s" of %s is left out: there is one of that name', self.kind, point.name, _package(point))
+                else:
+                    self._offered[point.name] = point
+        return self._offered
+
+    def _import_all(self) -> None:
+        for name in list(self._entry_points()):
+            try:
+                self._imported(name)
+            except Unsupported as error:
+                log.warning("%s; it is left out", error)
+
+    def _imported(self, name: str) -> T:
+        point = self._entry_points().pop(name)
+        try:
+            value = point.load()
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise Unsupported(f'the {self.kind} "{name}" of {_package(point)} cannot be imported: {reason}') from error
+        kept = self._keep(name, value, _package(point))
+        self._installed |= {each for each in dict.keys(self) if dict.__getitem__(self, each) is kept}
+        return kept
+
+    def _keep(self, name: str, value: Any, source: str) -> T:
+        """Add an entry from elsewhere; also under the name that it has itself, by which allocations name it."""
+        if wrong := self._wrong(value):
+            raise Unsupported(f'"{name}" is no {self.kind}: {wrong}')
+        own = getattr(value, "name", None)
+        if isinstance(own, str) and own != name:
+            if super().__contains__(own) and dict.__getitem__(self, own) is not value:
+                raise Unsupported(f'"{name}" has the name "{own}", as another {self.kind} has; give it a name of its own')
+            self[own], self._sources[own] = value, source
+        self[name], self._sources[name] = value, source
+        found: T = value
+        return found
+
+    def _added(self) -> dict[str, T]:
+        """Return the entries that another process cannot find by itself."""
+        return {name: value for name, value in dict.items(self) if self._own.get(name) is not value and name not in self._installed}
+
+
+# Files ---------------------------------------------------------------------------------------------------------------------------
+
+
+def is_reference(name: object) -> bool:
+    """Return whether a name is a file and something in it: mine.py:PowerShare."""
+    if not isinstance(name, str):
+        return False
+    file, _, inside = name.rpartition(":")
+    return file.endswith(".py") and inside.isidentifier()
+
+
+def words(spec: str) -> list[str]:
+    """Return the parts of a specification, which stand between colons; a file and what is meant in it are one part.
+
+    >>> words("proportional:alpha=2"), words("mine.py:Share:mine.py:emptiest")
+    (['proportional', 'alpha=2'], ['mine.py:Share', 'mine.py:emptiest'])
+    """
+    parts: list[str] = []
+    for part in spec.split(":"):
+        if parts and parts[-1].endswith(".py") and part.isidentifier():
+            parts[-1] = f"{parts[-1]}:{part}"
+        else:
+            parts.append(part)
+    return parts
+
+
+def contents(spec: str) -> str:
+    """Return a short hash of the files that a specification names; empty if it names none."""
+    files = [Path(word.rpartition(":")[0]).read_bytes() for word in words(spec) if is_reference(word)]
+    return hashlib.sha256(b"".join(files)).hexdigest()[:16] if files else ""
+
+
+def load_object(reference: str) -> Any:
+    """Return what a file defines: a class or a function.
+
+    Raises
+    ------
+    Unsupported
+        If there is no such file, it fails, or it defines no such thing.
+    """
+    file, _, name = reference.rpartition(":")
+    path = Path(file).resolve()
+    if path not in _FILES:
+        _FILES[path] = _run(file, path)
+    defined = _FILES[path]
+    if name not in defined:
+        own = [each for each, value in defined.items() if getattr(value, "__module__", None) == defined["__name__"]]
+        there = f"; it defines {joined(own, 8)}" if own else "; it defines nothing"
+        raise Unsupported(f'{file} defines no "{name}"{did_you_mean(name, own) or there}')
+    return defined[name]
+
+
+def _run(file: str, path: Path) -> dict[str, Any]:
+    """Run a file and return what it defines.
+
+    Its module is not kept in ``sys.modules``, so that what it defines goes to other processes by value, not by a name that they lack.
+    """
+    if not path.is_file():
+        raise Unsupported(f"there is no file {file}; give the path of a Python file, as in mine.py:PowerShare")
+    name = f"{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # the file may import what stands beside it
+    sys.modules[name] = module  # dataclasses look there for what annotations mean
+    try:
+        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        raise Unsupported(f"{file}{'' if line is None else f', line {line}'}: {type(error).__name__}: {error}") from error
+    finally:
+        del sys.modules[name]
+    return module.__dict__
+
+
+def _package(point: importlib.metadata.EntryPoint) -> str:
+    """Return the package of an entry point, with its version."""
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else point.value
+
+
+# Other processes -----------------------------------------------------------------------------------------------------------------
+
+
+class Carried:
+    """A function that takes along to another process what this one has added to the registries; it is called like the function."""
+
+    def __init__(self, function: Callable[..., Any], added: dict[str, dict[str, Any]]) -> None:
+        self._function, self._added, self._process = function, added, _PROCESS
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Call the function."""
+        if self._process != _PROCESS:
+            for kind, entries in self._added.items():
+                if kind in _REGISTRIES:
+                    _REGISTRIES[kind].update(entries)
+        return self._function(*arguments, **options)
+
+
+def carried(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function for other processes: with what this one has added to the registries, where there is anything."""
+    added = {kind: own for kind, registry in _REGISTRIES.items() if (own := registry._added())}
+    return Carried(function, added) if added else function
