@@ -55,6 +55,7 @@ _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "":
 _WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed
 _RESOURCE = re.compile(r"[^\s,=]+")  # what would end an amount is in no name of a resource
 _STEP = 10  # between weights of nodes
+_LEFT = "Limits are taken back. Associations with running jobs are still there: run this again when the jobs have ended."
 _MOST = 5
 
 
@@ -365,15 +366,26 @@ class _Script:
 
     def _undo(self, limits: list[_Limit]) -> str:
         head = ["fairopt: takes back what limits.sh sets. A limit of -1 is none."]
-        lines = []
-        for limit in limits:
-            old = {key: limit.before.get(key, -1) for key in limit.amounts}
-            lines.append(_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(old)}"]))
         new = [limit for limit in limits if limit.new]
+        lines = [self._back(limit) for limit in limits if not limit.new]
         if new:
             head.append("sacctmgr does not delete an association while its jobs run: let them end, and run this again.")
-        lines += [_command(["delete", "user", "where", *_association(limit)]) for limit in new]
+            lines.append("left=")
+        for limit in new:  # what an earlier run has deleted cannot be modified, which is no error
+            lines += [
+                f"if {self._back(limit)}",
+                "then",
+                f"  {_command(['delete', 'user', 'where', *_association(limit)])} || left=yes",
+                "fi",
+            ]
+        if new:
+            lines.append(f'[ -z "$left" ] || {{ echo {shlex.quote(_LEFT)} >&2; exit 1; }}')
         return _script(head, lines)
+
+    def _back(self, limit: _Limit) -> str:
+        """Return the command that puts back the limits of an association."""
+        old = {key: limit.before.get(key, -1) for key in limit.amounts}
+        return _command(["modify", *limit.where, "set", f"GrpTRES={self._tres(old)}"])
 
     def _tres(self, amounts: Mapping[str, int]) -> str:
         memory = {measure.key for measure in self.holdings.measures.values() if measure.kind == "memory"}

@@ -48,7 +48,8 @@ def lab(users: int = 2, **options: Any) -> fo.Allocation:
 
 def commands(script: str) -> list[list[str]]:
     """Return the commands of a script, as the shell splits them."""
-    return [words for line in script.splitlines() if (words := shlex.split(line, comments=True)) and words[0] == "sacctmgr"]
+    lines = (line.strip().removeprefix("if ").removesuffix(" || left=yes") for line in script.splitlines())
+    return [words for line in lines if (words := shlex.split(line, comments=True)) and words[0] == "sacctmgr"]
 
 
 def grp_tres(script: str) -> dict[str, dict[str, str]]:
@@ -140,6 +141,23 @@ def test_undo_restores_the_limits_of_the_associations(answer: bool, tmp_path: Pa
     slurm.run(found.files["limits"])
     assert slurm.limits != before
     slurm.run(found.files["undo"])
+    assert slurm.limits == before
+
+
+def test_undo_can_be_run_again_until_no_association_is_left(tmp_path: Path) -> None:
+    """Associations with running jobs stay, without limits; those that the first run has deleted do not stop the second one."""
+    slurm = Sacctmgr(ASSOCIATIONS)
+    before = copy.deepcopy(slurm.limits)
+    table = slurm.to_table(tmp_path / "associations.txt")
+    found = fo.export_slurm(fo.solve(imported(), "drfh"), level="account-partition", associations=table)
+    slurm.run(found.files["limits"])
+    added = [key for key in slurm.limits if key not in before]
+    slurm.active = {added[1]}
+    assert len(added) > 2
+    assert slurm.run(found.files["undo"]) == 1
+    assert {key: limits for key, limits in slurm.limits.items() if key not in before} == {added[1]: {}}
+    slurm.active = set()
+    assert slurm.run(found.files["undo"]) == slurm.run(found.files["undo"]) == 0
     assert slurm.limits == before
 
 

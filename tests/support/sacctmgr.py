@@ -20,27 +20,36 @@ class Sacctmgr:
     def __init__(self, path: Path) -> None:
         self.parts: list[dict[str, Any]] = json.loads(path.read_text())["associations"]
         self.limits: dict[Key, dict[str, float]] = {self._key(part): {} for part in self.parts}
+        self.active: set[Key] = set()  # with running jobs
 
     @staticmethod
     def _key(part: dict[str, Any]) -> Key:
         return part["account"], part["user"], part["partition"]
 
-    def run(self, script: str) -> None:
-        """Carry out a script; a command that changes nothing is an error unless ``|| true`` follows."""
+    def run(self, script: str) -> int:
+        """Carry out a script, and return its exit status; a command that changes nothing is an error unless the script provides for it."""
         lines = script.splitlines()
         assert lines[0] == "#!/bin/sh"
         assert "set -e" in lines
-        for line in lines:
-            words = shlex.split(line, comments=True)
-            if not words or words == ["set", "-e"]:
+        skipped, left = False, False
+        for line in map(str.strip, lines):
+            if line == "fi":
+                skipped = False
+            elif line.startswith("[ -z"):
+                assert line.endswith("exit 1; }")
+            elif skipped or line in ("set -e", "then", "left=") or not shlex.split(line, comments=True):
                 continue
-            forgiven = words[-2:] == ["||", "true"]
-            words = words[: -2 if forgiven else None]
-            assert words[:2] == ["sacctmgr", "-i"], line
-            try:
-                self._do(words[2:])
-            except KeyError:
-                assert forgiven, line
+            else:
+                words = shlex.split(line.removeprefix("if "))
+                provided = words[-2:] if "||" in words else []
+                words = words[: -2 if provided else None]
+                assert words[:2] == ["sacctmgr", "-i"], line
+                try:
+                    self._do(words[2:])
+                except KeyError:
+                    skipped, left = line.startswith("if "), left or provided == ["||", "left=yes"]
+                    assert skipped or provided, line
+        return int(left)
 
     def _do(self, words: list[str]) -> None:
         verb, kind = words[:2]
@@ -52,6 +61,8 @@ class Sacctmgr:
                 raise KeyError(key)
             self.limits[key] = {}
         elif verb == "delete":
+            if key in self.active:
+                raise KeyError(key)
             del self.limits[key]
         else:
             assert verb == "modify"
