@@ -107,6 +107,8 @@ def fingerprint(instance: Instance) -> str:
         value = getattr(instance, name)
         if name == "placement" or value is None:  # eligibility already contains its effect
             continue
+        if name == "queues":
+            value = tuple(queue.to_dict() for queue in value)
         digest.update(f"{name} {np.shape(value)} ".encode())
         digest.update(json.dumps(value).encode() if isinstance(value, tuple) else np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()[:16]
