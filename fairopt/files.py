@@ -24,7 +24,26 @@ from pathlib import Path
 from fairopt.errors import InvalidInstance
 from fairopt.wording import did_you_mean
 
-__all__ = ["is_device", "read_text", "refuse_existing", "write_files"]
+__all__ = ["is_device", "read_bytes", "read_text", "refuse_existing", "write_files"]
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises
+    ------
+    InvalidInstance
+        If the file is missing, a folder, or not readable.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
+    except IsADirectoryError:
+        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
+    except (OSError, ValueError) as error:
+        raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
 
 
 def read_text(path: Path) -> str:
@@ -35,19 +54,12 @@ def read_text(path: Path) -> str:
     InvalidInstance
         If the file is missing, a folder, not readable, not text, or not UTF-8.
     """
+    data = read_bytes(path)
     try:
-        data = path.read_bytes()
         if path.suffix.lower() == ".gz":
             data = gzip.decompress(data)
-    except FileNotFoundError:
-        neighbours = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise InvalidInstance(f"there is no file {path}{did_you_mean(path.name, neighbours)}") from None
-    except IsADirectoryError:
-        raise InvalidInstance(f"{path} is a folder, not a file; give the path of a file in it") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, OSError) as error:
         raise InvalidInstance(f"{path} cannot be unpacked: {error}; copy or compress it again") from None
-    except (OSError, ValueError) as error:
-        raise InvalidInstance(f"{path} cannot be read: {_reason(error)}") from error
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InvalidInstance(f"{path} is written in UTF-16; save it as UTF-8")
     if b"\0" in data:

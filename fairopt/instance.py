@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -370,6 +371,47 @@ class Instance(ShowsItself):
             raise InvalidInstance(f'there is no user "{user}"{hint}; there are {joined(self.users, 5)}{beside}') from None
 
     # Values -----------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_frame(
+        cls,
+        users: Any,
+        servers: Any,
+        queues: Any = None,
+        *,
+        eligibility: Any = None,
+        rates: Any = None,
+        weights: Any = None,
+    ) -> Instance:
+        """Return the instance that pandas frames describe; their columns are those of the tables of a folder.
+
+        Parameters
+        ----------
+        users, servers : DataFrame
+            ``name`` (or the index), a column per resource, and in ``users`` weight, queue, guarantee, tasks, parallelism, requires and
+            servers; in ``servers`` count, and attributes. A missing value (NaN, None, NA) is an empty cell; cells may have units
+            ("256GiB"). :mod:`fairopt.formats.tables` describes all columns.
+        queues : DataFrame, optional
+        eligibility, rates, weights : DataFrame, optional
+            A row for each user (the index, or a first column ``user``), and a column for each server or resource.
+
+        Raises
+        ------
+        InvalidInstance
+            The message has the frame, the label of the row and the column.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> servers = pd.DataFrame({"gpu": [8, 4], "count": [2, None], "model": ["A100", "T4"]}, index=["new", "old"])
+        >>> users = pd.DataFrame({"gpu": [1, 2], "requires": ["model = A100", None]}, index=["vision", "speech"])
+        >>> Instance.from_frame(users, servers)
+        Instance(2 users, 3 servers in 2 rows, 1 resource: 20 gpu; 1 user cannot run on every server)
+        """
+        more = {"queues": queues, "eligibility": eligibility, "rates": rates, "weights": weights}
+        frames = {"servers": servers, "users": users} | {name: frame for name, frame in more.items() if frame is not None}
+        made: Instance = import_module("fairopt.formats.tables").from_frames(frames)  # formats are a floor above
+        return made
 
     def replace(self, **changes: Any) -> Instance:
         """Return a copy with some constructor arguments changed: as a whole, or by label, and then the other labels keep their values.

@@ -22,7 +22,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.allocation_table import print_allocation
 from fairopt.files import is_device, write_files
-from fairopt.formats import DOCUMENTS, spreadsheets
+from fairopt.formats import FILES, spreadsheets
 from fairopt.wording import printable
 
 __all__ = [
@@ -111,8 +111,12 @@ def check_csv(path: Path | None, option: str) -> None:
 def check_instance(path: Path | None, option: str) -> None:
     """Refuse an instance in a file of an unknown kind."""
     check_folder(path, option)
-    if path is not None and path.suffix.lower() not in ("", *DOCUMENTS) and not path.is_dir():
-        raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json, or a folder", param_hint=option)
+    if path is not None and path.suffix.lower() not in ("", ".parquet", *FILES) and not path.is_dir():
+        raise typer.BadParameter(f"{path.name}: give a name that ends in .yaml or .json (or .xlsx), or a folder", param_hint=option)
+    if path is not None and path.suffix.lower() == ".xlsx":
+        from fairopt.formats.workbooks import require_openpyxl
+
+        require_openpyxl(f"writing {path}")
 
 
 def present(

@@ -24,7 +24,7 @@ app = typer.Typer(help="Make an instance from the exports of a real cluster.", n
 _ROWS = 20  # owners that are shown
 _LINES = 12  # reasons that are listed
 
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json or a folder.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json, .xlsx or a folder.")]
 Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write the tasks that run now, for: fairopt compare --allocation.")]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner, or of a queue. Can be repeated.")

@@ -42,7 +42,7 @@ worst: the largest gap between the sorted share lists; for other notions, the re
 def study(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Instances: .yaml or .json files, or folders of servers.csv and users.csv."),
+        typer.Argument(metavar="FILE...", help="Instances: .yaml, .json or .xlsx files, or folders of servers.csv and users.csv."),
     ] = None,
     generate: Annotated[
         list[str] | None,

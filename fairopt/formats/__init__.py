@@ -1,9 +1,11 @@
-"""Instances in files: one schema in YAML or JSON, or a folder of CSV tables.
+"""Instances in files: one schema in YAML or JSON, a folder of CSV or Parquet tables, or a workbook.
 
 ===========================  ==================================================================================================
 ``cluster.yaml``, ``.yml``   one document, for people: :mod:`fairopt.formats.document` describes it
 ``cluster.json``             the same document, for programs
 ``cluster/``                 ``servers.csv``, ``users.csv`` and ``queues.csv``, for spreadsheets: :mod:`fairopt.formats.tables`
+``cluster.parquet/``         the same tables as Parquet files, for programs
+``cluster.xlsx``             the same tables as sheets of a workbook (needs openpyxl: ``pip install 'fairopt[tables]'``)
 ``jobs.csv``, ``.parquet``   a trace, a row per job, for simulations: :mod:`fairopt.formats.traces`; `load_trace` reads it
 ===========================  ==================================================================================================
 
@@ -48,16 +50,18 @@ if TYPE_CHECKING:
 __all__ = ["load", "load_trace", "save", "schema", "source_of"]
 
 DOCUMENTS = (".yaml", ".yml", ".json")
+FILES = (*DOCUMENTS, ".xlsx")
+"""The endings of instances that are one file."""
 
 
 def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[str] = ()) -> Instance:
-    """Read an instance from a YAML or JSON file or from a folder of CSV tables.
+    """Read an instance from a YAML or JSON file, a workbook, or a folder of CSV or Parquet tables.
 
     Parameters
     ----------
     path : str or path
-        ``*.yaml``, ``*.yml`` or ``*.json``, or a folder that holds ``servers.csv`` and ``users.csv``, and where
-        users are in queues ``queues.csv``.
+        ``*.yaml``, ``*.yml``, ``*.json``, an ``*.xlsx`` workbook with the sheets servers and users, or a folder that holds
+        ``servers.csv`` and ``users.csv`` (or ``.parquet``); where users are in queues, also the table queues.
     changes : mapping or sequence of str, optional
         What is otherwise than in the file, by names: ``{"users.vision.weight": 3}``, or ``["servers.new.count+=2"]`` as on the command
         line (:mod:`fairopt.formats.changes`). The file stays as it is.
@@ -66,6 +70,8 @@ def load(path: str | os.PathLike[str], *, changes: Mapping[str, Any] | Sequence[
     ------
     InvalidInstance
         The message has the file and line, the user or server, what is wrong, and what to do.
+    SolverUnavailable
+        A workbook needs openpyxl.
     """
     from fairopt.formats import document, syntax
 
@@ -78,15 +84,17 @@ def source_of(path: Path, changes: Mapping[str, Any] | Sequence[str] = ()) -> So
     from fairopt.formats import syntax, tables
     from fairopt.formats.changes import Changed
 
-    if path.is_dir() and path.suffix.lower() not in DOCUMENTS:
+    if path.is_dir() and path.suffix.lower() not in FILES:
         source = tables.folder_source(path)
     elif path.suffix.lower() in DOCUMENTS:
         source = syntax.read(path)
+    elif path.suffix.lower() == ".xlsx":
+        source = tables.workbook_source(path)
     elif path.exists() or path.suffix:
         _refuse(path, "read")
     else:
         raise InvalidInstance(
-            f"there is no file or folder {path}; give an instance file ({', '.join(DOCUMENTS)}) or a folder of CSV tables"
+            f"there is no file or folder {path}; give an instance file ({', '.join(FILES)}) or a folder of CSV or Parquet tables"
         )
     return Changed(source, changes) if changes else source
 
@@ -133,12 +141,15 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
     ----------
     instance : Instance
     path : str or path
-        ``*.yaml``, ``*.yml`` or ``*.json`` for one file; an existing folder, or a path without suffix, for a folder of CSV tables.
+        ``*.yaml``, ``*.yml``, ``*.json`` or ``*.xlsx`` for one file; an existing folder, or a path without suffix, for a folder of CSV
+        tables; ``*.parquet`` for a folder of Parquet tables, which an existing folder with ``servers.parquet`` is too.
 
     Raises
     ------
     InvalidInstance
         When the format cannot hold the instance (the message names one that can) or the file cannot be written.
+    SolverUnavailable
+        A workbook needs openpyxl.
     """
     path = Path(path)
     queues = [name for queue in instance.queues for name in (queue.name, *(quota.name for quota in queue.quotas))]
@@ -149,7 +160,11 @@ def save(instance: Instance, path: str | os.PathLike[str]) -> None:
         from fairopt.formats import syntax
 
         syntax.write(instance.to_dict(), path)
-    elif path.is_dir() or not path.suffix:
+    elif path.suffix.lower() == ".xlsx":
+        from fairopt.formats import tables
+
+        tables.write_workbook(instance, path)
+    elif path.is_dir() or path.suffix.lower() in ("", ".parquet"):
         from fairopt.formats import tables
 
         tables.write(instance, path)
@@ -169,6 +184,8 @@ def schema() -> dict[str, Any]:
 
 
 def _refuse(path: Path, verb: str) -> NoReturn:
-    hint = f"; give the folder that it is in, {path.parent}" if path.suffix.lower() == ".csv" else ""
-    accepted = f"{', '.join(DOCUMENTS)}, or a folder of servers.csv and users.csv"
+    kind = path.suffix.lower()
+    hint = f"; give the folder that it is in, {path.parent}" if kind in (".csv", ".parquet") else ""
+    hint = hint or ("; save it as .xlsx" if kind in (".xls", ".xlsm", ".xlsb", ".ods") else "")
+    accepted = f"{', '.join(FILES)}, or a folder of servers.csv and users.csv"
     raise InvalidInstance(f"{path}: fairopt does not {verb} this kind of file; it takes {accepted}{hint}")

@@ -86,7 +86,8 @@ def _long(table: Table, instance: Instance) -> FloatArray:
                 )
         if (user, server) in seen:
             table.refuse(
-                f'"{user}" on "{server}" has a row already, on line {table.lines[seen[user, server]]}; give their sum in one row', row
+                f'"{user}" on "{server}" has a row already, on {table.line} {table.lines[seen[user, server]]}; give their sum in one row',
+                row,
             )
         seen[user, server] = row
         value = table.number(cell, row, "tasks")

@@ -27,17 +27,18 @@ from fairopt.formats.quantities import advice, plain, read
 from fairopt.formats.syntax import plain_numbers
 from fairopt.wording import did_you_mean, joined, plural
 
-__all__ = ["Table", "read_table", "to_csv"]
+__all__ = ["Table", "check_columns", "read_table", "to_csv"]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The cells of one file, all text, and the line that each row starts on."""
+    """The cells of one file, all text, and the line that each row starts on, or what else the rows of a typed table go by."""
 
     file: str
     columns: list[str]
     rows: list[list[str]]
-    lines: list[int]
+    lines: list[Any]
+    line: str = "line"
 
     def refuse(self, message: str, row: int | None = None, column: str | None = None) -> NoReturn:
         """Raise InvalidInstance for this place."""
@@ -45,7 +46,7 @@ class Table:
 
     def place(self, row: int | None = None, column: str | None = None) -> str:
         """Return the file and, if they are given, the line of the row and the column."""
-        place = self.file if row is None else f"{self.file}, line {self.lines[row]}"
+        place = self.file if row is None else f"{self.file}, {self.line} {self.lines[row]}"
         return f'{place}, column "{column}"' if column in self.columns else place
 
     def cells(self, column: str) -> list[str]:
@@ -137,6 +138,21 @@ def read_table(path: Path, first: str) -> Table:
         raise InvalidInstance(f"{path}, line {reader.line_num}: not valid CSV: {error}; correct it there or just before") from None
     if not table.columns:
         table.refuse(f'the file is empty; its first line must name the columns, "{first}" first')
+    if len(table.columns) == 1 and first not in table.columns:
+        table.refuse(f'{"the first column is not" if first == "user" else "there is no column"} "{first}"; separate columns by commas')
+    check_columns(table, first)
+    return table
+
+
+def check_columns(table: Table, first: str) -> None:
+    """Refuse a table without rows, without the column ``first``, or with columns that have no name or that of another.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    if not table.columns:
+        table.refuse(f'there are no columns; there must be "{first}" and others')
     labels_from = 1 if first == "user" else 0  # in a matrix, a server may be called "user"
     seen: set[str] = set()
     for position, column in enumerate(table.columns):
@@ -147,12 +163,10 @@ def read_table(path: Path, first: str) -> Table:
         if position >= labels_from:
             seen.add(column)
     if first not in table.columns or (first == "user" and table.columns[0] != first):
-        columns = f"{did_you_mean(first, table.columns)}; the columns are {joined(table.columns, 12)}"
-        hint = "; separate columns by commas" if len(table.columns) == 1 else columns
+        hint = f"{did_you_mean(first, table.columns)}; the columns are {joined(table.columns, 12)}"
         table.refuse(f'{"the first column is not" if first == "user" else "there is no column"} "{first}"{hint}')
     if not table.rows:
         table.refuse("there are no rows below the names of the columns; there must be at least one")
-    return table
 
 
 def to_csv(columns: list[str], rows: Iterable[Iterable[Any]]) -> str:

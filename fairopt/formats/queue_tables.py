@@ -47,12 +47,14 @@ class QueueTable:
 
     Parameters
     ----------
-    path : Path
+    table : Table, or the Path of a CSV file
     resources : sequence of str
     """
 
-    def __init__(self, path: Path, resources: Sequence[str]) -> None:
-        self._table = table = read_table(path, "name")
+    def __init__(self, table: Table | Path, resources: Sequence[str]) -> None:
+        if isinstance(table, Path):
+            table = read_table(table, "name")
+        self._table = table
         self._amounts = self._columns_of_amounts(resources)
         self._rows: list[list[int]] = []  # of each queue: its own, then one for each quota
         entries: dict[str, dict[str, Any]] = {}
@@ -144,13 +146,13 @@ def known(name: str, names: Collection[str]) -> str:
 # Writing -------------------------------------------------------------------------------------------------------------------------
 
 
-def check(instance: Instance, folder: Path) -> None:
+def check(instance: Instance, place: Path, longest: int = LONGEST_CELL) -> None:
     """Refuse quotas whose servers a cell cannot hold."""
     for queue in instance.queues:
         for quota in queue.quotas:
-            fits = all("|" not in name and name == name.strip() for name in quota.servers) and len("|".join(quota.servers)) < LONGEST_CELL
+            fits = all("|" not in name and name == name.strip() for name in quota.servers) and len("|".join(quota.servers)) < longest
             if not fits or "\0" in quota.name:
-                raise InvalidInstance(f'{folder}: a quota of queue "{queue.name}" has servers that do not fit into a cell; save as .yaml')
+                raise InvalidInstance(f'{place}: a quota of queue "{queue.name}" has servers that do not fit into a cell; save as .yaml')
 
 
 def columns_of(queues: Sequence[dict[str, Any]], resources: Sequence[str]) -> dict[str, list[Any]]:

@@ -1,18 +1,23 @@
-"""A folder of CSV tables.
+"""An instance as tables: a folder of CSV or Parquet files, the sheets of an .xlsx workbook, or pandas frames.
+
+Each table is a file of the folder, such as ``servers.csv`` or ``servers.parquet``, a sheet of that name, or a frame.
 
 ===================  ==============================================================================================================
-``servers.csv``      ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
-``users.csv``        ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``guarantee`` (tasks), ``tasks`` and
+``servers``          ``name``, a column per resource, optional ``count``; any other column is an attribute (an empty cell: without it)
+``users``            ``name``, a column per resource, optional ``weight``, ``queue`` (empty: the root), ``guarantee`` (tasks), ``tasks`` and
                      ``parallelism`` (empty or inf: no limit), ``requires``, and ``servers`` (names separated by ``|``; empty: all)
-``queues.csv``       optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
-``eligibility.csv``  optional: ``user``, a column per server, 1 where the user may run and 0 where not
-``rates.csv``        optional: ``user``, a column per server, tasks on one server alone
-``weights.csv``      optional: ``user``, a column per resource
+``queues``           optional: the tree of queues; :mod:`fairopt.formats.queue_tables` describes it
+``eligibility``      optional: ``user``, a column per server, 1 where the user may run and 0 where not
+``rates``            optional: ``user``, a column per server, tasks on one server alone
+``weights``          optional: ``user``, a column per resource
 ===================  ==============================================================================================================
 
-The resources are the columns of ``users.csv`` that have no other meaning. Matrices have a file each; their labels must be exactly the users
+The resources are the columns of ``users`` that have no other meaning. Matrices have a table each; their labels must be exactly the users
 and the servers or resources, in any order. The tables follow the schema of YAML files: :mod:`fairopt.formats.document` has it, with the
-values that are allowed.
+values that are allowed. Other files and other sheets are not read.
+
+Text is data here: a name that begins with ``=`` is stored as it is, in a workbook as text. In a Parquet file or a frame, missing values
+(None, NaN, NA) are empty cells.
 
 >>> import tempfile
 >>> with tempfile.TemporaryDirectory() as folder:
@@ -24,40 +29,46 @@ Instance(2 users, 3 servers in 2 rows, 2 resources: 20 gpu, 160 cpu; 1 user cann
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fairopt.errors import InvalidInstance
 from fairopt.files import write_files
-from fairopt.formats.cells import read_table, to_csv
+from fairopt.formats.cells import Table, read_table, to_csv
 from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
 from fairopt.instance import Instance
 from fairopt.wording import did_you_mean, exactly
 
-__all__ = ["folder_source", "read", "write"]
+__all__ = ["folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
 
 OF_SERVERS = ("name", "count")
 OF_USERS = ("name", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers")
-MATRICES = ("eligibility.csv", "rates.csv", "weights.csv")
+FIRST = {"servers": "name", "users": "name", "queues": "name", "eligibility": "user", "rates": "user", "weights": "user"}
+"""The tables, and the column that each must have."""
+SUFFIXES = (".csv", ".parquet")
+_MATRIX_OF = {"weight": "weights", "rates": "rates", "servers": "eligibility"}
 
 
-class _Folder:
-    """The tables as one document that knows the file, line and column of each part."""
+class Tables:
+    """The tables as one document that knows the place of each part: file, row and column.
 
-    def __init__(self, folder: Path) -> None:
-        for name in ("servers.csv", "users.csv"):
-            if not (folder / name).is_file():
-                others = sorted(path.name for path in folder.iterdir())
-                hint = did_you_mean(name, others) or "; it must hold servers.csv and users.csv"
-                raise InvalidInstance(f"the folder {folder} holds no {name}{hint}")
-        self._folder = str(folder)
-        self._servers = read_table(folder / "servers.csv", "name")
-        self._users = read_table(folder / "users.csv", "name")
-        self._matrices = {name: read_table(folder / name, "user") for name in MATRICES if (folder / name).exists()}
+    Parameters
+    ----------
+    whole : str
+        What messages call all tables together.
+    tables : mapping of str to Table
+        Some of those in `FIRST`; servers and users are needed.
+    """
+
+    def __init__(self, whole: str, tables: Mapping[str, Table]) -> None:
+        self._whole = whole
+        self._servers, self._users = tables["servers"], tables["users"]
+        self._matrices = {name: tables[name] for name in _MATRIX_OF.values() if name in tables}
         self._resources = self._common_resources()
-        self._queues = QueueTable(folder / "queues.csv", self._resources) if (folder / "queues.csv").exists() else None
+        self._queues = QueueTable(tables["queues"], self._resources) if "queues" in tables else None
         names = raw(self._servers, "name")
         self.data: object = {
             "resources": self._resources,
@@ -71,11 +82,11 @@ class _Folder:
         if path[:1] == ("queues",) and self._queues is not None:
             return self._queues.place(path)
         if len(path) < 2 or path[0] not in ("servers", "users"):
-            return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._folder)
+            return {"servers": self._servers.file, "users": self._users.file}.get(path[0] if path else "", self._whole)
         kind, row, *rest = path
         column = str(rest[1] if len(rest) > 1 and rest[0] != "servers" else rest[0]) if rest else None
         table = self._servers if kind == "servers" else self._users
-        matrix = {"rates": "rates.csv", "weight": "weights.csv"}.get(rest[0] if rest else "")
+        matrix = {"rates": "rates", "weight": "weights"}.get(rest[0] if rest else "")
         if matrix in self._matrices:
             table = self._matrices[matrix]
             user = self._users.rows[row][self._users.columns.index("name")]
@@ -90,7 +101,7 @@ class _Folder:
         """Return the resources: the columns of users.csv without a meaning of their own, which servers.csv must have too."""
         resources = [column for column in self._users.columns if column not in OF_USERS]
         if not resources:
-            self._users.refuse("there is no column for a resource; add one for each, named as in servers.csv")
+            self._users.refuse(f"there is no column for a resource; add one for each, named as in {Path(self._servers.file).name}")
         for column in resources:
             if column in OF_SERVERS or column not in self._servers.columns:
                 choices = [c for c in self._servers.columns if c not in OF_SERVERS] + list(OF_USERS)
@@ -143,11 +154,8 @@ class _Folder:
                 entry["requires"] = requires
             if confined:
                 entry["servers"] = [part.strip() for part in confined.split("|")]
-        for key, matrix, columns in (
-            ("weight", "weights.csv", self._resources),
-            ("rates", "rates.csv", servers),
-            ("servers", "eligibility.csv", servers),
-        ):
+        for key, columns in (("weight", self._resources), ("rates", servers), ("servers", servers)):
+            matrix = _MATRIX_OF[key]
             if matrix in self._matrices:
                 if key == "weight" and "weight" in table.columns:
                     table.refuse(f"there are weights here and in {self._matrices[matrix].file}; remove one of them", None, "weight")
@@ -156,65 +164,162 @@ class _Folder:
         return entries
 
     def _allowed(self, entry: dict[str, Any], values: dict[str, float]) -> list[str]:
-        """Return the servers that a row of eligibility.csv allows, among those that users.csv allows."""
+        """Return the servers that a row of eligibility allows, among those that the user's own row allows."""
         wrong = next((server for server, value in values.items() if value not in (0, 1)), None)
         if wrong is not None:
-            table = self._matrices["eligibility.csv"]
+            table = self._matrices["eligibility"]
             row = [cells[0] for cells in table.rows].index(entry["name"])
             table.refuse(f"expected 1 (may run) or 0 (may not), found {exactly(values[wrong])}", row, wrong)
         return [server for server in entry.get("servers", values) if values.get(server, 1)]  # a server that does not exist is refused later
 
 
 def read(folder: Path) -> Instance:
-    """Read an instance from a folder of CSV tables.
+    """Read an instance from a folder of CSV or Parquet tables.
 
     Raises
     ------
     InvalidInstance
         With the file, line and column.
     """
-    return instance_from(_Folder(folder))
+    return instance_from(folder_source(folder))
 
 
 def folder_source(folder: Path) -> Source:
-    """Return the document that a folder of CSV tables stands for."""
-    return _Folder(folder)
+    """Return the document that a folder of CSV or Parquet tables stands for."""
+    there = {name: [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()] for name in FIRST}
+    suffix = ".parquet" if any(path.suffix == ".parquet" for paths in there.values() for path in paths) else ".csv"
+    for name, paths in there.items():
+        if len(paths) > 1:
+            raise InvalidInstance(f"the folder {folder} holds {name}.csv and {name}.parquet; remove one of them")
+        if name in ("servers", "users") and not paths:
+            others = sorted(path.name for path in folder.iterdir())
+            hint = did_you_mean(name + suffix, others) or f"; it must hold servers{suffix} and users{suffix}"
+            raise InvalidInstance(f"the folder {folder} holds no {name}{suffix}{hint}")
+    return Tables(str(folder), {name: _read_file(path, FIRST[name]) for name, paths in there.items() for path in paths})
+
+
+def workbook_source(path: Path) -> Source:
+    """Return the document that the sheets of an .xlsx workbook stand for."""
+    from fairopt.formats.workbooks import Workbook
+
+    book = Workbook(path)
+    return Tables(
+        str(path), {name: book.table(name, first) for name, first in FIRST.items() if name in book.sheets or name in ("servers", "users")}
+    )
+
+
+def from_frames(frames: Mapping[str, object]) -> Instance:
+    """Return the instance that pandas frames stand for, by the names of the tables.
+
+    Raises
+    ------
+    InvalidInstance
+        With the frame, the label of the row and the column.
+    """
+    from fairopt.formats.typed_cells import from_frame
+
+    return instance_from(Tables("the frames", {name: from_frame(name, frame, FIRST[name]) for name, frame in frames.items()}))
+
+
+def _read_file(path: Path, first: str) -> Table:
+    if path.suffix == ".csv":
+        return read_table(path, first)
+    from fairopt.formats.typed_cells import read_parquet
+
+    return read_parquet(path, first)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------------------
 
 
 def write(instance: Instance, folder: Path) -> None:
-    """Write an instance as a folder of CSV tables, and remove the tables of an earlier instance that it does not need.
+    """Write an instance as a folder of tables, and remove the tables of an earlier instance that it does not need.
+
+    They are Parquet tables if the name of the folder ends in .parquet or if such tables are there, else CSV.
 
     Raises
     ------
     InvalidInstance
         These tables cannot hold a label, such as a resource called "weight"; YAML can hold any.
     """
-    check(instance, folder)
+    parquet = folder.suffix.lower() == ".parquet" or (folder / "servers.parquet").exists()
+    tables = columns_of_tables(instance, folder, "Parquet tables" if parquet else "CSV tables", LONGEST_CELL)
+    contents: dict[Path, str | bytes] = {}
+    if parquet:
+        from fairopt.formats.typed_cells import to_parquet
+
+        contents = {folder / f"{name}.parquet": to_parquet(names, columns) for name, (names, columns) in tables.items()}
+    else:
+        contents = {folder / f"{name}.csv": to_csv(names, zip(*columns, strict=True)) for name, (names, columns) in tables.items()}
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        reason = error.strerror
+        if folder.exists():
+            reason = "there is a file of this name; choose another or remove it"
+        elif not folder.parent.is_dir():
+            reason = f"there is no folder {folder.parent}; make it first"
+        raise InvalidInstance(f"{folder} cannot be made a folder: {reason}") from None
+    written, other = (".parquet", ".csv") if parquet else (".csv", ".parquet")
+    for name in tables:
+        if (folder / f"{name}{other}").exists():
+            raise InvalidInstance(
+                f"{folder} holds {name}{other}, which would stand beside {name}{written}; remove it, or choose another folder"
+            )
+    write_files(contents)
+    for path in {folder / f"{name}{written}" for name in FIRST} - set(contents):
+        path.unlink(missing_ok=True)
+
+
+def write_workbook(instance: Instance, path: Path) -> None:
+    """Write an instance as an .xlsx workbook.
+
+    Raises
+    ------
+    SolverUnavailable, InvalidInstance
+        openpyxl is not installed. A workbook cannot hold a label, or so many rows.
+    """
+    from fairopt.formats.workbooks import LONGEST_TEXT, require_openpyxl, to_xlsx
+
+    require_openpyxl(f"writing {path}")
+    tables = columns_of_tables(instance, path, "a workbook", LONGEST_TEXT // 7)  # a character may become seven
+    write_files({path: to_xlsx({name: (names, zip(*columns, strict=True)) for name, (names, columns) in tables.items()}, str(path))})
+
+
+def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """Return the tables of an instance by name: the names of the columns, and the columns; an empty text is an empty cell.
+
+    ``longest`` is how long a list of servers in a cell may be.
+
+    Raises
+    ------
+    InvalidInstance
+        A table cannot hold a label.
+    """
+    check(instance, place, longest)
     queues = [queue.name for queue in instance.queues]
     for kind, labels in (("resource", instance.resources), ("server", instance.servers), ("user", instance.users), ("queue", queues)):
         for label in labels:
             if kind == "resource" and label in (*OF_SERVERS, *OF_USERS):
-                raise InvalidInstance(
-                    f'{folder}: a resource cannot be called "{label}" in CSV tables, where that is a column; save as .yaml'
-                )
+                raise InvalidInstance(f'{place}: a resource cannot be called "{label}" in {what}, where that is a column; save as .yaml')
             if "\0" in label:
-                raise InvalidInstance(f"{folder}: the {kind} label {label!r} holds a null character; save as .yaml")
+                raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
     document = instance.to_dict()
     per_resource, rates = instance.weights.ndim == 2, instance.rates_per_server
     confined = [user.get("servers") for user in document["users"]]
     # An empty cell of "servers" means all servers, so it cannot mean none; and names there cannot contain "|" or begin or end with a space.
     fits = not any("|" in name or name != name.strip() for name in instance.servers)
-    by_name = all(names is None or (fits and names and len("|".join(names)) < LONGEST_CELL) for names in confined)
+    by_name = all(names is None or (fits and names and len("|".join(names)) < longest) for names in confined)
     servers, users = document["servers"], document["users"]
-    texts = {
-        "servers.csv": _by_column(
+    tables = {
+        "servers": _table(
             {
                 "name": [server["name"] for server in servers],
                 **{r: [server["capacity"][r] for server in servers] for r in instance.resources},
                 **_optional("count", [server.get("count", "") for server in servers]),
             }
         ),
-        "users.csv": _by_column(
+        "users": _table(
             {
                 "name": [user["name"] for user in users],
                 **{r: [user["demand"][r] for user in users] for r in instance.resources},
@@ -228,26 +333,15 @@ def write(instance: Instance, folder: Path) -> None:
         ),
     }
     if instance.queues:
-        texts["queues.csv"] = _by_column(columns_of(document["queues"], instance.resources))
+        tables["queues"] = _table(columns_of(document["queues"], instance.resources))
     for name, needed, labels, matrix in (
-        ("eligibility.csv", not by_name, instance.servers, instance.eligibility.astype(int)),
-        ("rates.csv", rates is not None, instance.servers, rates),
-        ("weights.csv", per_resource, instance.resources, instance.weights),
+        ("eligibility", not by_name, instance.servers, instance.eligibility.astype(int)),
+        ("rates", rates is not None, instance.servers, rates),
+        ("weights", per_resource, instance.resources, instance.weights),
     ):
         if needed and matrix is not None:
-            texts[name] = to_csv(["user", *labels], ([user, *row] for user, row in zip(instance.users, matrix.tolist(), strict=True)))
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        reason = error.strerror
-        if folder.exists():
-            reason = "there is a file of this name; choose another or remove it"
-        elif not folder.parent.is_dir():
-            reason = f"there is no folder {folder.parent}; make it first"
-        raise InvalidInstance(f"{folder} cannot be made a folder: {reason}") from None
-    write_files({folder / name: text for name, text in texts.items()})
-    for name in {*MATRICES, "queues.csv"} - set(texts):
-        (folder / name).unlink(missing_ok=True)
+            tables[name] = (["user", *labels], [list(instance.users), *matrix.T.tolist()])
+    return tables
 
 
 def _optional(name: str, cells: list[Any]) -> dict[str, list[Any]]:
@@ -255,5 +349,5 @@ def _optional(name: str, cells: list[Any]) -> dict[str, list[Any]]:
     return {name: cells} if any(cell != "" for cell in cells) else {}
 
 
-def _by_column(columns: dict[str, list[Any]]) -> str:
-    return to_csv(list(columns), zip(*columns.values(), strict=True))
+def _table(columns: dict[str, list[Any]]) -> tuple[list[str], list[list[Any]]]:
+    return list(columns), list(columns.values())

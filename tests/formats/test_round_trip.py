@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairopt import files, formats
@@ -24,7 +24,7 @@ from fairopt.formats import syntax
 from fairopt.instance import Instance
 from fairopt.queues import Queue, Quota
 
-FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance"]
+FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance", "instance.parquet", "instance.xlsx"]
 
 # Text that YAML 1.1, YAML 1.2, CSV or a careless reader takes for something else.
 ODD = [
@@ -47,7 +47,7 @@ ODD = [
         "\x07",
         "\x7f",
     ),
-    *("user", "weights", "a" * 300, "word " * 60 + "end"),
+    *("user", "weights", "=1+1", "+1", "@a", "'", "_x0041_", "_x000d_", "#N/A", "TRUE", "a" * 300, "word " * 60 + "end"),
 ]
 RESERVED = {"name", "count", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers"}  # columns of the CSV tables
 
@@ -150,6 +150,17 @@ def test_tables_lose_nothing_and_leave_nothing_behind(first: Instance, second: I
         assert_identical(first, formats.load(path))
         formats.save(second, path)
         assert_identical(second, formats.load(path))
+
+
+@pytest.mark.parametrize("name", ["instance.parquet", "instance.xlsx"])
+@settings(max_examples=20)  # these take their time
+@given(first=instances(csv_labels), second=instances(csv_labels))
+def test_typed_tables_lose_nothing(name: str, first: Instance, second: Instance) -> None:
+    """Every bit of every number, and every label as text."""
+    with tempfile.TemporaryDirectory() as folder:
+        for instance in (first, second):
+            formats.save(instance, Path(folder, name))
+            assert_identical(instance, formats.load(Path(folder, name)))
 
 
 @given(instance=instances())
@@ -286,7 +297,8 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     [
         (
             "a.toml",
-            "a.toml: fairopt does not write this kind of file; it takes .yaml, .yml, .json, or a folder of servers.csv and users.csv",
+            "a.toml: fairopt does not write this kind of file; "
+            "it takes .yaml, .yml, .json, .xlsx, or a folder of servers.csv and users.csv",
         ),
         ("no/a.yaml", "no/a.yaml cannot be written: there is no folder no; make it first"),
         ("no/folder", "no/folder cannot be made a folder: there is no folder no; make it first"),
