@@ -24,6 +24,7 @@ import numpy as np
 
 from fairopt.aggregation import number_distinct, on_rows
 from fairopt.analysis.own_schedulers import feasible_tasks
+from fairopt.analysis.properties.case import quietly
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
@@ -280,7 +281,8 @@ class Optimum:
         if tasks is None:
             instance = instance_at(self.streams, active, self.limits[active], counts, self.group, self.first)
             chosen = self.notion.restricted(self.streams.owner[active], self.first)
-            allocation = solve(instance, chosen, sharing=self.sharing)
+            with quietly():  # that a queue has no user at this moment is nothing to say
+                allocation = solve(instance, chosen, sharing=self.sharing)
             self.residual = max(self.residual, allocation.certificate.worst)
             tasks = np.zeros((self.x.size, self.first.size))
             tasks[active] = allocation.tasks

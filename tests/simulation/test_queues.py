@@ -64,6 +64,21 @@ def test_a_limit_holds_at_any_time(placement: str) -> None:
     assert found.ended.tolist() == [30, 30, 30]
 
 
+def test_a_queue_without_jobs_at_a_moment_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    """An exact scheduler solves at every event, and b has come only at the second one."""
+    cluster = fo.Instance(
+        [[4]],
+        [[1], [1]],
+        resources=["gpu"],
+        users=["x", "y"],
+        queues=[fo.Queue("a"), fo.Queue("b", guarantee={"gpu": 1})],
+        queue_of=["a", "b"],
+    )
+    trace = fo.Trace(["x", "y"], [0.0, 5.0], [4, 4], [[1.0], [1.0]], [10.0, 10.0], resources=["gpu"])
+    assert fo.simulate(trace, cluster, "drfh").ended.round(6).tolist() == [4, 4]
+    assert caplog.text == ""
+
+
 def test_an_owner_of_two_shapes_is_one_leaf() -> None:
     """Greedy and exact: A and B have half each, whatever the shapes of A."""
     trace = jobs_of("A", "A", "B", demands=[[1], [2], [1]])
