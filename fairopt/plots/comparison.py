@@ -1,10 +1,11 @@
 """A picture of a comparison: on the left, what each user gets; on the right, how much of the cluster is in use; by allocation.
 
-Up to 10 users are groups of bars, one for each allocation; more are a curve of sorted weighted dominant shares. Queues are always groups
-of bars: of more than 30, only those in the root, and of these the 30 that hold most. On the right every
-resource has a bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. The
-colours of allocations are those of Okabe and Ito; exact ones are solid, hatches mark whole tasks, greedy schedules and given allocations.
-Server rows go from dark to light.
+Up to 12 users are groups of bars, one bar for each allocation. More, or more than 80 bars, are a row each with a mark for each
+allocation; of more than 40, those on whom the allocations differ most, and a curve of the sorted weighted dominant shares of all. Queues
+are always groups of bars: of more than 30, only those in the root, and of these the 30 that hold most. On the right every resource has a
+bar for each allocation, stacked by server row up to 10 of them: the part of the whole cluster's capacity in use there. A notion has the
+same colour in every picture; exact allocations are solid, and hatches mark whole tasks, greedy schedules and given allocations. Server
+rows go from dark to light.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import numpy as np
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
+from fairopt.plots.colours import looks
+from fairopt.plots.share_dots import MOST, draw_share_dots, inches, row_name
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import LOG_FROM, looks, percent_axis, short_label, size_of
+from fairopt.plots.style import LOG_FROM, percent_axis, short_label, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_comparison"]
 
-_GROUPS = 10  # more users than this are a curve
+_GROUPS = 12  # more users than this have marks
+_BARS = 80  # more bars of users than this are marks
+_BAR = 0.17  # inches of a bar on the right
 _QUEUES = 30
 _LAYERS = 10  # more rows of servers than this are one bar
-_NAME = 34  # characters of an allocation's name that are shown
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
 _HATCH_OF_KIND = {
     "exact": "",
@@ -51,7 +55,7 @@ def plot_comparison(
     figsize: tuple[float, float] | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Draw tasks of each user (sorted shares, of many) and use of the cluster, for every row that has an allocation.
+    """Draw tasks of each user (shares, of many) and use of the cluster, for every row that has an allocation.
 
     With ``by="queue"``: the dominant share of what each queue holds, in place of tasks.
 
@@ -76,29 +80,41 @@ def plot_comparison(
     if by == "queue" and not instance.queues:
         raise Unsupported('the instance has no queues to draw; use by="user"')
     queues = _queues(rows) if by == "queue" else []
-    groups = len(queues) if by == "queue" else instance.n_users if instance.n_users <= _GROUPS else 0
+    groups = len(queues) if by == "queue" else instance.n_users if _are_bars(instance.n_users, len(rows)) else 0
     layers, things = _layers(comparison, rows)
     bars = max(groups, len(things)) * (len(rows) + 1)
-    legend = 0.22 * (-(-len(rows) // 2) + 1)
-    size = (11.0, min(max(1.6 + 0.17 * bars, 3.4), 16.0) + legend)
-    page = sheet(ax, figsize, size, ("users", "use of the cluster"), width_ratios=(1.15, 1))
-    left, right = page.axes
+    dots = min(instance.n_users, MOST) if by == "user" and not groups else 0
+    legend = 0.2 * (-(-(len(rows) + 2 * bool(dots)) // 2) + 1)
+    height = min(max(1.6 + 0.17 * bars, 3.4, 1.2 + inches(dots)), 16.0)
+    panels = ["users", "use of the cluster", *(["all users"] if dots and instance.n_users > MOST else [])]
+    number = len(things) * (len(rows) + 1)
+    used = 0.8 + _BAR * number  # inches of the panel on the right
+    below = max(height - used, 0.7 * used)
+    split = len(panels) > 2 or height > 1.3 * used
+    options: dict[str, Any] = {"width_ratios": (1.15, 1)}
+    if split:  # bars on the right are no thicker than they need to be
+        rest = panels[2] if len(panels) > 2 else "."
+        options |= {"mosaic": [["users", "use of the cluster"], ["users", rest]], "height_ratios": (used, below)}
+    page = sheet(ax, figsize, (11.0, height + legend), panels, **options)
+    left, right = page.axes[:2]
     if by == "queue":
         _queue_bars(left, rows, queues)
     elif groups:
         _user_bars(left, comparison, rows)
-    else:
-        _user_curves(left, comparison, rows)
+    elif rows:
+        draw_share_dots(left, comparison, rows)
+    if len(panels) > 2:
+        _user_curves(page.axes[2], comparison, rows)
     _use_bars(right, comparison, rows, layers, things)
-    right.set_ylim(max(len(things) * (len(rows) + 1), bars / 2.5) - 0.4, -0.6)  # limits how much thicker bars are than on the left
-    for axes in (left, right):
+    right.set_ylim(number - 0.4, -0.6)
+    for axes in page.axes:
         axes.spines[["top", "right"]].set_visible(False)
     handles, labels = left.get_legend_handles_labels()
     if handles:
-        page.legend(handles, labels, loc="outside lower left", ncols=2, fontsize=9)
+        page.legend(handles, labels, loc="outside lower left", at=0, ncols=2, fontsize=9)
     handles, labels = right.get_legend_handles_labels()
     if handles:
-        page.legend(handles, labels, loc="outside lower right", ncols=3, fontsize=9, title="server rows")
+        page.legend(handles, labels, loc="outside lower right", at=1, ncols=3, fontsize=9, title="server rows")
     page.headline(f"{wording.plural(len(rows), 'allocation')} of {size_of(instance, comparison.sharing)}", title)
     return page.figure
 
@@ -119,8 +135,9 @@ def _layers(comparison: Comparison, rows: list[Row]) -> tuple[FloatArray, tuple[
     return (parts if instance.n_servers <= _LAYERS else parts.sum(axis=1, keepdims=True)), things
 
 
-def _name(row: Row) -> str:
-    return short_label(row.name, _NAME) + (" (not feasible)" if row.violations else "")
+def _are_bars(users: int, rows: int) -> bool:
+    """Return whether users are groups of bars."""
+    return users <= _GROUPS and users * rows <= _BARS
 
 
 def _queues(rows: list[Row]) -> list[int]:
@@ -157,12 +174,12 @@ def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray
     colours = looks(row.name for row in rows)
     for j, (row, own) in enumerate(zip(rows, values, strict=True)):
         look: dict[str, Any] = {
-            "color": colours[row.name][0],
+            "color": colours[row.name].colour,
             "hatch": _HATCH_OF_KIND[row.kind],
             "edgecolor": "white",
             "linewidth": 0.3,
         }
-        bars = axes.barh(y + j, own, height=0.85, label=_name(row), **look)
+        bars = axes.barh(y + j, own, height=0.85, label=row_name(row), **look)
         written = [wording.percent(value) if parts else wording.figure(value, 4) for value in own]
         axes.bar_label(bars, written, padding=3, fontsize=7)
         largest = max(largest, float(own.max(initial=0.0)))
@@ -189,7 +206,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             color=colour,
             linestyle=style,
             linewidth=1.6,
-            label=_name(row),
+            label=row_name(row),
         )
     axes.set_xlim(0, number)
     if positive and max(positive) > LOG_FROM * min(positive):
@@ -199,7 +216,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
         axes.set_ylim(bottom=0)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel("weighted dominant share")
-    axes.set_title("Share of each user", loc="left")
+    axes.set_title("Shares of all users, sorted", loc="left")
 
 
 def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: FloatArray, things: tuple[str, ...]) -> None:
@@ -208,7 +225,7 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
     servers = comparison.instance.servers
     several = layers.shape[1] > 1
     ramp = LinearSegmentedColormap.from_list("servers", _DARK_TO_LIGHT)
-    names = [_name(row) for row in rows]
+    names = [row_name(row) for row in rows]
     ticks: list[str] = []
     for r, thing in enumerate(things):
         y = np.arange(len(rows)) + r * (len(rows) + 1.0) + 1

@@ -35,12 +35,12 @@ class Sheet:
         elif title is not None:
             self.axes[0].set_title(text, loc="left")
 
-    def legend(self, *entries: Any, loc: Any, **options: Any) -> None:
-        """Write a legend outside the axes of a new figure, or inside the last of the caller's axes."""
+    def legend(self, *entries: Any, loc: Any, at: int = -1, **options: Any) -> None:
+        """Write a legend outside the axes of a new figure, or inside one of the caller's axes, by default the last."""
         if self.own:
             self.figure.legend(*entries, loc=loc, frameon=False, **options)
         else:
-            self.axes[-1].legend(*entries, frameon=False, fontsize=options.get("fontsize", 9), title=options.get("title"))
+            self.axes[at].legend(*entries, frameon=False, fontsize=options.get("fontsize", 9), title=options.get("title"))
 
     def caption(self, text: str) -> None:
         """Write a caption below a new figure, wrapped to its width."""
@@ -56,6 +56,7 @@ def sheet(
     panels: Sequence[str] = ("picture",),
     *,
     down: bool = False,
+    mosaic: Sequence[Sequence[str]] | None = None,
     **options: Any,
 ) -> Sheet:
     """Return a new figure with a panel for each name, side by side or one below the other, or the caller's axes.
@@ -70,8 +71,10 @@ def sheet(
     panels : sequence of str
     down : bool
         The panels are one below the other.
+    mosaic : rows of names of panels, optional
+        Another arrangement of a new figure.
     options
-        Of ``Figure.subplots``.
+        Of ``Figure.subplots``, or of ``Figure.subplot_mosaic``.
 
     Raises
     ------
@@ -85,6 +88,9 @@ def sheet(
         from fairopt.plots.picture import Picture
 
         figure: Figure = Picture(figsize=figsize or default, layout="constrained")
+        if mosaic is not None:
+            named = figure.subplot_mosaic([list(row) for row in mosaic], **options)
+            return Sheet(figure, tuple(named[name] for name in panels), own=True)
         shape = (len(panels), 1) if down else (1, len(panels))
         return Sheet(figure, tuple(np.ravel(figure.subplots(*shape, **options))), own=True)
     if figsize is not None:

@@ -6,12 +6,10 @@ The colours are those of Okabe and Ito (2008), which colour-blind readers can te
 from __future__ import annotations
 
 import io
-import itertools
 import logging
 import os
-import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
+from fairopt.plots.colours import PLACEMENTS, STYLES, looks
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -33,6 +32,7 @@ __all__ = [
     "HATCHES",
     "LABEL",
     "LOG_FROM",
+    "PLACEMENTS",
     "STYLES",
     "WHITE_TO_DARK",
     "figure_format",
@@ -50,8 +50,6 @@ log = logging.getLogger(__name__)
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 HATCHES = ("", "///", "", "\\\\\\", "", "xx", "||", "--")  # lines: dots make large files
-STYLES = ("-", "--", "-.", ":")
-PLACEMENTS = ("best-fit", "first-fit", "slots", "joint", "worst-fit", "random-round-robin", "random-server", "random")  # as COLOURS
 GREY = "#555555"
 WHITE_TO_DARK = ("#FFFFFF", "#C6DBEF", "#6BAED6", "#2171B5", "#08306B")  # from nothing to much
 LABEL = 22  # longest label, in characters
@@ -84,24 +82,6 @@ def style() -> Iterator[None]:
 
     with matplotlib.rc_context(_FILES):
         yield
-
-
-def looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the colour and line style of each scheduler: those of its placement in every picture, or free ones.
-
-    If several have the same placement, the first one gets its colour.
-
-    >>> looks(["14 slots", "drfh:best-fit"]), looks(["drfh", "drfh:best-fit:metric=l2"])["drfh"]
-    ({'14 slots': ('#009E73', '-.'), 'drfh:best-fit': ('#0072B2', '-')}, ('#E69F00', '--'))
-    """
-    place: dict[str, int] = {}
-    for name in dict.fromkeys(names):
-        placement = re.search(rf"(?<![\w-])({'|'.join(PLACEMENTS)})(?![\w-])", name)
-        own = -1 if placement is None else PLACEMENTS.index(placement[1])
-        place[name] = -1 if own in place.values() else own
-    free = itertools.cycle([j for j in range(len(COLOURS)) if j not in place.values()] or range(len(COLOURS)))
-    indices = {name: next(free) if j < 0 else j for name, j in place.items()}
-    return {name: (COLOURS[j], STYLES[j % len(STYLES)]) for name, j in indices.items()}
 
 
 def figure_format(path: str | os.PathLike[str]) -> str:

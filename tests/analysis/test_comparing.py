@@ -574,7 +574,7 @@ def test_status_of_bad_input(arguments: list[str], status: int, message: str) ->
 
 @pytest.mark.parametrize(("users", "servers", "sharing"), [(2, 2, "rdm"), (10, 3, "rdm"), (10, 3, "tdm"), (40, 12, "rdm")])
 def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) -> None:
-    """A bar a user and allocation or a curve an allocation; a stack of server rows as long as the use."""
+    """A bar a user and allocation or a mark of them; a stack of server rows as long as the use."""
     instance = uniform_instance(users, servers, seed=users, capacities=(3, 9)).replace(resources=["$cpu$", "memory"])
     comparison = fo.compare(instance, notions=["drfh", "bbf"], schedules=["drfh:best-fit", "tsf:first-fit"], sharing=sharing)
     figure = comparison.plot()
@@ -586,7 +586,12 @@ def test_picture_shows_every_allocation(users: int, servers: int, sharing: Any) 
         held = [row.allocation.tasks_per_user for row in comparison if row.allocation is not None]
         np.testing.assert_allclose(widths, np.sort(np.concatenate(held)))
     else:
-        assert len(left.patches) == 3
+        named = {line.get_label(): line for line in left.lines}
+        order = [instance.users.index(label.get_text()) for label in left.get_yticklabels()]
+        assert sorted(order) == list(range(users))
+        for row in comparison:
+            if row.allocation is not None:
+                np.testing.assert_allclose(np.asarray(named[row.name].get_xdata(), float), row.dominant_shares[order])
         assert left.get_title(loc="left") == "Share of each user"
     layers = servers if servers <= 10 else 1
     drawn = [patch.get_width() for patch in right.patches if isinstance(patch, Rectangle)]
