@@ -33,10 +33,9 @@ def check(case: Case) -> Verdict:
     promised = of_queues or bool(instance.guarantees.any())
     if not promised:
         return does_not_apply(NAME, "Does not apply: no queue and no user has a guarantee.")
-    lacking: list[tuple[float, Witness]] = [
-        _of_queue(case, each.node, promise) for each in case.allocation.queue_holdings() for promise in each.guarantees if not promise.met
-    ]
-    lacking += [_of_user(case, int(n), lack) for n, lack in _users(case)]
+    lacking: list[tuple[float, Witness]] = [_of_user(case, int(n), lack) for n, lack in _users(case)]
+    deepest_first = sorted(case.allocation.queue_holdings(), key=lambda each: -each.depth)  # of those that lack as much, it says most
+    lacking += [_of_queue(case, each.node, promise) for each in deepest_first for promise in each.guarantees if not promise.met]
     if not lacking:
         return holds(NAME, "Every guarantee is met, as far as its users ask for it.")
     tasks, witness = max(lacking, key=lambda each: each[0])
@@ -69,7 +68,10 @@ def _of_user(case: Case, n: int, lack: float) -> tuple[float, Witness]:
 
 
 def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
-    """Return who holds more than it is guaranteed of a resource: siblings of a node and of those above it, the largest surplus first."""
+    """Return what is idle of a resource, and who holds more of it than is guaranteed: siblings of a node and of those above it.
+
+    The largest surplus comes first. Idle is what is free where users below the node may run.
+    """
     instance, tree, group = allocation.instance, allocation.instance.tree, promise.group
     r = instance.resources.index(promise.resource)
     servers = np.ones(instance.n_servers, bool)
@@ -78,6 +80,8 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
             servers = np.isin(instance.servers, quota.servers)
     per_user = instance.demands[:, r] * allocation.tasks[:, servers].sum(axis=1)
     owed = _owed(instance, r, servers)
+    mine = tree.below[node] & (instance.demands[:, r] > 0)
+    free = np.where(servers & instance.eligibility[mine].any(axis=0), instance.row_capacity[:, r] - allocation.usage[:, r], 0.0)
     found: list[tuple[float, str]] = []
     while node:
         above = int(tree.parent[node])
@@ -88,9 +92,13 @@ def held_beyond(allocation: Allocation, node: int, promise: Guaranteed) -> str:
             found.append((float(per_user[n] - instance.guarantees[n] * instance.demands[n, r]), instance.users[n]))
         node = above
     order = sorted((each for each in found if each[0] > _SAME * per_user.sum()), reverse=True)
-    if not order:
-        return "Nobody beside it holds more than it is guaranteed: the guarantees do not fit together."
-    return f"Held there beyond guarantees: {joined([f'{figure(amount, 6)} by {named(name)}' for amount, name in order], _HOLDERS)}."
+    sentences = []
+    if free.sum() > _SAME * instance.row_capacity[servers, r].sum():
+        sentences.append(f"There, {figure(float(free.sum()), 6)} {promise.resource} is free.")
+    if order:
+        holders = joined([f"{figure(amount, 6)} by {named(name)}" for amount, name in order], _HOLDERS)
+        sentences.append(f"Held there beyond guarantees: {holders}.")
+    return " ".join(sentences) or "Nobody beside it holds more than it is guaranteed: the guarantees do not fit together."
 
 
 def _owed(instance: Instance, r: int, servers: BoolArray) -> FloatArray:

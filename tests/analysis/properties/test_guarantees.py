@@ -35,6 +35,18 @@ def test_who_lacks_what_it_is_guaranteed_and_who_holds_more() -> None:
     )
 
 
+def test_what_is_idle_is_said_and_the_deepest_queue_that_lacks_it() -> None:
+    """7 of 10 GPUs are idle, and a1 lacks as much as a above it; b holds one more than it is guaranteed."""
+    queues = [fo.Queue("a", guarantee={"gpu": 4}), fo.Queue("a1", "a", guarantee={"gpu": 4}), fo.Queue("b", guarantee={"gpu": 1})]
+    for held, rest in ((2.0, " Held there beyond guarantees: 1 by b."), (1.0, "")):
+        verdict = fo.audit(tree([1, held], queues, ["a1", "b"]), "guarantees")["guarantees"]
+        assert verdict.statement == "2 guarantees are not met."
+        assert verdict.witness is not None
+        assert verdict.witness.text == (
+            f'The queue "a1" holds 1 of the 4 gpu that it is guaranteed, and asks for 3 more. There, {9 - held:g} gpu is free.{rest}'
+        )
+
+
 def test_what_children_are_guaranteed_is_no_surplus_of_their_parent() -> None:
     """b has no guarantee of its own, but its child is guaranteed the 6 that b holds: nobody holds more than it is guaranteed."""
     queues = [fo.Queue("a", guarantee={"gpu": 6}), fo.Queue("b"), fo.Queue("b1", "b", guarantee={"gpu": 6})]
