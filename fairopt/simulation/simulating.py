@@ -88,7 +88,7 @@ def simulate(
     scheduler : str, tuple, mapping, or notion
         Greedy: "criterion:placement" with options, ``("drfh", "best-fit")``, or a mapping of arguments of `fairopt.schedule`, as in
         `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of
-        ``fo.PLACEMENTS`` that is a rule.
+        ``fo.PLACEMENTS``, or a function as for `fairopt.schedule` (its first argument is the position of the user in `Simulation.users`).
 
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.

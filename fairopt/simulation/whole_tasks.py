@@ -33,15 +33,10 @@ def run_whole_tasks(
     They are the start of each task (nan: never started), its single server (-1: none), the time up to which the simulation ran, and whether
     the tasks of each stream fit on no server.
     """
-    placement, name, notion = planned(**plan)
+    placement, _, notion = planned(**plan)
     for word, usual in (("stop", "exhausted"), ("record", False)):
         if plan.get(word, usual) != usual:
             raise Unsupported(f"{word} has no meaning over time; leave it out")
-    if not isinstance(placement, Placement):
-        raise Unsupported(
-            f'"{name}" is a function, and the compiled event loop of a simulation knows placements that are rules; '
-            'use one of fairopt, such as "best-fit"'
-        )
     if streams.trace.n_tasks > _MOST_TASKS:
         raise Unsupported(
             f"the trace has {streams.trace.n_tasks:,} tasks, and at most {_MOST_TASKS:,} can be followed one by one; "
@@ -49,7 +44,7 @@ def run_whole_tasks(
         )
     check_single_servers(streams.instance)
     ties = plan.get("ties", "index")
-    prepared = placement.prepare(streams.instance)
+    prepared = placement.prepare(streams.instance) if isinstance(placement, Placement) else streams.instance
     rank = _rank(streams, ties)
     alike, first = _alike(streams, prepared, rank)
     instance = prepared if first.size == prepared.n_users else _part(prepared, first)

@@ -19,20 +19,23 @@ from fairopt.program.events import Change, Work
 from fairopt.program.filling import Filling
 from fairopt.solvers.compiled import Steps
 from fairopt.solvers.filling import kernel
-from fairopt.solvers.filling.event_state import STARTED, Run
-from fairopt.solvers.filling.placements import Placement
-from fairopt.solvers.filling.progressive_filling import state_of, tree_of
+from fairopt.solvers.filling.event_state import EVENT, FREED, IN_LINE, IN_POOL, RUNNING, STARTED, Run
+from fairopt.solvers.filling.placements import Chooser, Placement
+from fairopt.solvers.filling.progressive_filling import chosen_server, state_of, tree_of
+from fairopt.solvers.filling.queue_state import QueueState
+from fairopt.solvers.filling.state import State
 
 __all__ = ["run_events"]
 
 _BATCH = 2_000  # moments between two calls of ``done`` and ``stopped``
+_MOMENTS = 100  # the same, where a function chooses servers
 _SECONDS = 1e-6  # of plain Python for one task and one server or stream, roughly
 
 
 def run_events(
     filling: Filling,
     work: Work,
-    placement: Placement,
+    placement: Placement | Chooser,
     *,
     random_ties: bool,
     seed: int,
@@ -46,6 +49,8 @@ def run_events(
     ----------
     filling : Filling
         Its users are the streams. Its counts include all servers that ever exist. ``tasks`` and ``held`` are not read.
+    placement : Placement or function
+        A function is called with the owner of the stream for the user.
     done : function
         Called from time to time with the simulated time and the number of started tasks.
     stopped : function
@@ -64,6 +69,8 @@ def run_events(
         tree = tree_of(state, filling, filling.queues, work.rank, steps)
     rng = np.random.default_rng(seed)
     now = -np.inf
+    if not isinstance(placement, Placement):
+        return _run_by(placement, filling, state, run, tree, rng, until, done, stopped)
     name, queues = ("advance", ()) if tree is None else ("advance_in_tree", (tree,))
     expected = _SECONDS * _busiest(work) * (state.row.size + work.owner.size) + _SECONDS * state.eligible.size
     while True:
@@ -74,6 +81,75 @@ def run_events(
         done(now, int(run.progress[STARTED]))
         if stopped():
             return run.start, run.server, float(now)
+
+
+def _run_by(
+    choose: Chooser,
+    filling: Filling,
+    state: State,
+    run: Run,
+    tree: QueueState | None,
+    rng: np.random.Generator,
+    until: float,
+    done: Callable[[float, int], object],
+    stopped: Callable[[], bool],
+) -> tuple[FloatArray, IntArray, float]:
+    """Advance as the kernel does (`kernel.advance`), step by step, but let the function ``choose`` choose the server.
+
+    It sees amounts in the units of the instance.
+    """
+    scale = safe_ratio(filling.capacities, state.capacity)[state.row]
+    capacity = filling.capacities[state.row]
+    progress = run.progress
+    moments = 0
+    while True:
+        now = _next_moment(run)
+        if np.isinf(now) or now > until:
+            return run.start, run.server, until
+        if moments % _MOMENTS == 0 and moments:
+            done(now, int(progress[STARTED]))
+            if stopped():
+                return run.start, run.server, float(now)
+        moments += 1
+        progress[FREED] = 0
+        while progress[RUNNING] > 0 and run.ends[0] == now:
+            task = kernel._pop(run)
+            kernel._end(state, run, task)
+            if tree is not None:
+                kernel.record(state, tree, run.stream[run.job_of[task]], state.row[run.server[task]], -1)
+        while progress[EVENT] < run.times.size and run.times[progress[EVENT]] == now:
+            kernel._change(state, run, progress[EVENT])
+            progress[EVENT] += 1
+        if tree is not None:
+            for n in run.line[: progress[IN_LINE]]:
+                run.untried[n] |= tree.again[n]
+                tree.again[n] = False
+        kernel._gather(state, run)
+        if tree is not None:
+            tree.at[:] = 0
+        while True:
+            n = int(kernel._next_stream(state, run, rng) if tree is None else kernel._next_stream_in_tree(state, run, tree, rng))
+            if n < 0:
+                break
+            fits = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
+            free = np.where(run.closed[:, None], 0.0, capacity - scale * state.used)
+            demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
+            i = chosen_server(choose, int(run.owner[n]), free, demand, fits)
+            kernel._start(state, run, n, i, now)
+            if tree is not None:
+                kernel.record(state, tree, n, state.row[i], 1)
+            kernel._drop_those_without(state, run, i)
+        for n in run.pool[: progress[IN_POOL]]:  # nothing of theirs fits any more
+            run.untried[n] = tree is not None and (tree.barred[n] > 0 or tree.closed[tree.leaf[n]] > 0)
+            run.pool_at[n] = -1
+        run.is_freed[run.freed[: progress[FREED]]] = False
+
+
+def _next_moment(run: Run) -> float:
+    """Return the time of the next event or end of a task; inf if there is none."""
+    progress = run.progress
+    coming = float(run.times[progress[EVENT]]) if progress[EVENT] < run.times.size else np.inf
+    return min(coming, float(run.ends[0])) if progress[RUNNING] > 0 else coming
 
 
 def _busiest(work: Work) -> int:

@@ -30,7 +30,7 @@ from fairopt.solvers.filling.queue_state import QueueState
 from fairopt.solvers.filling.state import BLOCKED_BY, State
 from fairopt.wording import plural
 
-__all__ = ["Filled", "fill", "state_of", "tree_of"]
+__all__ = ["Filled", "chosen_server", "fill", "state_of", "tree_of"]
 
 log = logging.getLogger(__name__)
 
@@ -157,6 +157,23 @@ def _by_worth(worth: FloatArray, filling: Filling) -> IntArray:
     return np.argsort(level, axis=1, kind="stable")
 
 
+def chosen_server(choose: Chooser, user: int, free: FloatArray, demand: FloatArray, fits: IntArray) -> int:
+    """Return the server that a function chooses.
+
+    Raises
+    ------
+    InvalidInstance
+        If it is none of those on which the task fits.
+    """
+    i = choose(user, free, demand, fits)
+    if not isinstance(i, int | np.integer) or i not in fits:
+        raise InvalidInstance(
+            f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {user}, which is no server that "
+            "its task fits on; return one whole number of those in its last argument"
+        )
+    return int(i)
+
+
 def _fill_by(
     state: State,
     tree: QueueState | None,
@@ -179,12 +196,7 @@ def _fill_by(
             state.progress[BLOCKED_BY] = n
             return placed
         demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
-        i = choose(int(n), capacity - scale * state.used, demand, fits)
-        if not isinstance(i, int | np.integer) or i not in fits:
-            raise InvalidInstance(
-                f"the placement {getattr(choose, '__name__', choose)!r} returned {i!r} for user number {n}, which is no server that "
-                "its task fits on; return one whole number of those in its last argument"
-            )
+        i = chosen_server(choose, int(n), capacity - scale * state.used, demand, fits)
         if tree is None:
             steps.run("place", state, n, int(i))
         else:

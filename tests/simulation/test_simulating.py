@@ -485,7 +485,7 @@ def test_a_bad_trace_is_refused(arguments: dict[str, Any], message: str) -> None
         ({}, {}, {"scheduler": "drfh:bestfit"}, r'no placement "bestfit" \(did you mean "best-fit"\?\)'),
         ({}, {}, {"scheduler": "drhf"}, 'there is no notion "drhf"'),
         ({}, {}, {"scheduler": "drfh:first-fit:stop=first-block"}, "stop has no meaning over time"),
-        ({}, {}, {"scheduler": {"criterion": "drfh", "placement": lambda user, free, demand, fits: fits[0]}}, "is a function"),
+        ({}, {}, {"scheduler": {"criterion": "drfh", "placement": lambda user, free, demand, fits: -1}}, "which is no server that its"),
         ({}, {}, {"until": 0}, "until is 0; give a number of seconds > 0"),
         ({}, {}, {"step": float("nan")}, "step is nan"),
         ({}, {}, {"regret": -1}, "regret is -1"),
