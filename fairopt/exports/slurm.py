@@ -15,6 +15,7 @@ first slash is. A user of the instance in an account whose label does not start 
 
 With ``as_="billing"`` the limit is ``GrpTRES=billing=N``. Under ``PriorityFlags=MAX_TRES`` with ``TRESBillingWeights`` of 100,000 / C[r] a
 job is billed 100,000 times its dominant share, rounded down, so that N limits the dominant share of an account, whatever its jobs ask for.
+Where a task would be billed less than 100, all of it is 10 times as much, or 100 times, ...: what is billed nothing is not limited.
 
 Where partitions do not carry the placement, weights of nodes come near it: Slurm fills nodes of low weight first. The weights here put a
 group of servers before another where more of the tasks that could run on both are placed on it.
@@ -52,7 +53,8 @@ _LEVELS = ("account", "account-user", "account-partition")
 _AS = ("tres", "billing")
 _KEYS = {"cpu": "cpu", "memory": "mem", "gpu": "gres/gpu"}
 _SMALLEST: dict[str, Fraction | int] = {"cpu": 1, "memory": 2**20, "gpu": 1, "": 1}
-_WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed
+_WHOLE_CLUSTER = 100_000  # what the dominant share of the whole cluster is billed, if a task is billed at least
+_LEAST_BILLED = 100
 _RESOURCE = re.compile(r"[^\s,=]+")  # what would end an amount is in no name of a resource
 _STEP = 10  # between weights of nodes
 _LEFT = "Limits are taken back. Associations with running jobs are still there: run this again when the jobs have ended."
@@ -288,11 +290,17 @@ class _Script:
     def _weights(self) -> dict[str, tuple[str, float]]:
         """Return the billing weight of each resource: its text, and what one unit of the instance is billed."""
         weights = {}
+        instance = self.whole.instance
+        shares = safe_ratio(instance.demands, instance.total_capacity)
+        largest = np.where(np.isfinite(shares), shares, 0.0).max(axis=1, initial=0.0)
+        whole_cluster = _WHOLE_CLUSTER
+        while whole_cluster * largest.min(initial=1.0, where=largest > 0) < _LEAST_BILLED:
+            whole_cluster *= 10
         for r, (resource, measure) in enumerate(self.holdings.measures.items()):
             there = int(self.holdings.capacity[:, r].sum())
             if there:
                 per = 1024 if measure.kind == "memory" else 1
-                value = float(f"{_WHOLE_CLUSTER * per / there:.9g}")
+                value = float(f"{whole_cluster * per / there:.9g}")
                 key = {"cpu": "CPU", "mem": "Mem"}.get(measure.key, measure.key.replace("gres/", "GRES/", 1))
                 weights[resource] = f"{key}={exactly(value)}{'G' if measure.kind == 'memory' else ''}", value * measure.steps / per
         return weights

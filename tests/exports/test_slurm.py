@@ -239,6 +239,14 @@ def test_billing_is_the_dominant_share_of_jobs() -> None:
     assert dict(pair.split("=") for pair in weights[1].split(",")) == {"CPU": "1041.66667", "Mem": "195.3125G", "GRES/gpu": "25000"}
 
 
+def test_a_small_task_on_a_large_cluster_is_billed() -> None:
+    """One of 300,000 cores is a third of one in 100,000: billed nothing, it would not be limited."""
+    instance = fo.Instance([[100]], [[1], [4]], counts=[3000], users=["a", "b"], resources=["cpu"])
+    found = fo.export_slurm(given(instance, np.array([[200_000.0], [25_000.0]]), "rdm"), as_="billing")
+    assert 'TRESBillingWeights="CPU=333.333333"' in found.text
+    assert grp_tres(found.text) == {"a": {"billing": str(200_000 * 333)}, "b": {"billing": str(25_000 * 1333)}}
+
+
 def test_names_are_quoted_and_one_to_one(tmp_path: Path) -> None:
     """Names with spaces, quotes, line ends and commands are no commands; the shell sees one word each, and nothing is run."""
     users = ["Physics", "physics", "a b", "$(touch hacked)", "x'; touch hacked; '", "é\ntouch hacked\n"]
