@@ -140,7 +140,7 @@ class _Objects:
             "Apply: kubectl apply -f FILE. Nodes need the labels of the ResourceFlavors:",
             *(f"  {self._nodes(name)}" for name in self.members),
         ]
-        names = self.names | self.flavor
+        names = self.flavor | self.names  # of a label that both have, that of the queue
         return Export("kueue", {"queues": documents(objects, head)}, self.whole, names, tuple(self.notes))
 
     def _nodes(self, name: str) -> str:

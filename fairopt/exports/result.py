@@ -29,7 +29,7 @@ class Export:
     whole : Whole
         The whole tasks, on groups of servers.
     names : dict
-        Names of queues, accounts, namespaces and groups of servers in the files, by label.
+        Names of queues, accounts, namespaces and groups of servers in the files, by label; that of the queue where a label is of both.
     notes : tuple of str
         What was rounded, renamed, or cannot be expressed.
     """

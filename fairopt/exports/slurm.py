@@ -174,7 +174,7 @@ class _Script:
         if self.level == "account-partition":
             self.notes += changed(self.partition, "names of partitions")
         self.notes += self._said()
-        names = self.account | self.user | (self.partition if self.level == "account-partition" else {})
+        names = (self.partition if self.level == "account-partition" else {}) | self.user | self.account  # an account before the others
         names.pop(ROOT, None)
         return Export("slurm", {"limits": self._do(limits), "undo": self._undo(limits)}, self.whole, names, tuple(self.notes))
 

@@ -15,7 +15,7 @@ from fairopt.wording import did_you_mean, joined
 __all__ = ["ROOT", "UNKNOWN", "Accounts", "Place"]
 
 ROOT = "root"
-UNKNOWN = "?"  # the users of an account that the instance does not name
+UNKNOWN = "\0"  # the users of an account that the instance does not name; no label is this
 _MOST = 5  # names in a message
 
 

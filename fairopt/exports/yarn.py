@@ -126,7 +126,7 @@ class _File:
                 self.notes += self._notes_of_limits()
             text = self._capacity()
         return Export(
-            "yarn", {"queues": text}, self.whole, self.names | {k: v for k, v in self.label_names.items() if k}, tuple(self.notes)
+            "yarn", {"queues": text}, self.whole, {k: v for k, v in self.label_names.items() if k} | self.names, tuple(self.notes)
         )
 
     def _path(self, h: int) -> str:

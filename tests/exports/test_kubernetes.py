@@ -197,6 +197,12 @@ def test_kueue_is_valid_by_the_official_schema(seed: int) -> None:
         validate(documents(found.text))
 
 
+def test_where_a_queue_and_a_flavor_have_one_label_the_queue_is_told() -> None:
+    """Both have names of their own in the file."""
+    instance = fo.Instance([[4]], [[1]], users=["!"], servers=["!"], resources=["cpu"])
+    assert fo.export_kueue(fo.solve(instance, "drfh")).names == {"!": "queue"}
+
+
 def test_too_many_groups_of_servers_and_empty_labels() -> None:
     """Kueue takes 64 flavors."""
     many = fo.Instance([[float(k + 1)] for k in range(65)], [[1]], users=["a"], resources=["cpu"])

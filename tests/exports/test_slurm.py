@@ -267,6 +267,15 @@ def test_names_are_quoted_and_one_to_one(tmp_path: Path) -> None:
     assert not (tmp_path / "hacked").exists()
 
 
+def test_a_user_may_have_any_label_and_an_account_that_of_a_server() -> None:
+    """A question mark names a user as any other label does; where an account and a partition have one label, the account is told."""
+    tree = [fo.Queue("-")]
+    instance = fo.Instance([[4]], [[1]], users=["?"], servers=["-"], resources=["cpu"], queues=tree, queue_of=["-"])
+    found = fo.export_slurm(fo.solve(instance, "drfh"), level="account-partition")
+    assert grp_tres(found.text) == {"account": {"cpu": "4"}, "account/user@partition": {"cpu": "4"}}
+    assert found.names == {"-": "account", "?": "user"}
+
+
 def test_flat_instances_are_accounts_by_the_first_part_of_a_label() -> None:
     """As importers write them: owner/shape. Users of Slurm can be named by the caller."""
     instance = fo.Instance([[8], [8]], [[1], [2], [1]], users=["phys/1 cpu", "phys/2 cpu", "chem"], resources=["cpu"], servers=["a", "b"])
