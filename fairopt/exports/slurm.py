@@ -142,16 +142,23 @@ class _Limit:
     before: dict[str, int]  # what is known of the limits that there are
     new: bool = False  # whether the association must be added
 
+    cluster: str = ""  # the only one that is meant, where it is known
+
     @property
     def where(self) -> list[str]:
+        cluster = [f"cluster={self.cluster}"] if self.cluster else []
         if not self.user:
-            return ["account", "where", f"name={self.account}"]
-        return ["user", "where", *_association(self)]
+            return ["account", "where", f"name={self.account}", *cluster]
+        return ["user", "where", *self.association]
 
+    @property
+    def association(self) -> list[str]:
+        """The words that single out an association of a user.
 
-def _association(limit: _Limit) -> list[str]:
-    words = [f"name={limit.user}", f"account={limit.account}"]
-    return [*words, f"partition={limit.partition}"] if limit.partition else words
+        Without ``partition=`` they would be all of this user in the account, those for single partitions too.
+        """
+        cluster = [f"cluster={self.cluster}"] if self.cluster else []
+        return [f"name={self.user}", f"account={self.account}", f"partition={self.partition}", *cluster]
 
 
 class _Script:
@@ -196,9 +203,9 @@ class _Script:
     def _limit(self, account: str, user: str, partition: str, amounts: dict[str, int], before: dict[str, int] | None) -> _Limit:
         """Return the limit of an association; ``before`` is None where the instance has no such association."""
         if self.known is not None:
-            self.known.require(account, user)
-            there = self.known.has(account, user, partition) or not partition
-            return _Limit(account, user, partition, amounts, self.known.limits(account, user, partition), not there)
+            self.known.require(account, user, partition)
+            there = self.known.has(account, user, partition)
+            return _Limit(account, user, partition, amounts, self.known.limits(account, user, partition), not there, self.known.cluster)
         return _Limit(account, user, partition, amounts, before or {}, before is None)
 
     def _by_partition(self) -> Iterator[_Limit]:
@@ -343,7 +350,10 @@ class _Script:
         if self.level != "account-partition":
             yield from (note for note in self.holdings.notes_of_groups("Slurm") if "groups of servers:" in note)
         if self.known is None:
-            yield "undo.sh puts back the limits that the instance knows, and removes the others; --associations restores them exactly"
+            yield (
+                "undo.sh puts back the limits that the instance knows, and removes the others; --associations restores them exactly, and "
+                "names the cluster where slurmdbd has several"
+            )
 
     # The texts
 
@@ -368,7 +378,7 @@ class _Script:
         new = [limit for limit in limits if limit.new]
         if new:
             head.append("An association that is there already cannot be added, which is no error: the script can be run again.")
-        lines = [f"{_command(['add', 'user', *_association(limit)])} || true" for limit in new]
+        lines = [f"{_command(['add', 'user', *limit.association])} || true" for limit in new]
         lines += [_command(["modify", *limit.where, "set", f"GrpTRES={self._tres(limit.amounts)}"]) for limit in limits]
         return _script(head, lines)
 
@@ -383,7 +393,7 @@ class _Script:
             lines += [
                 f"if {self._back(limit)}",
                 "then",
-                f"  {_command(['delete', 'user', 'where', *_association(limit)])} || left=yes",
+                f"  {_command(['delete', 'user', 'where', *limit.association])} || left=yes",
                 "fi",
             ]
         if new:

@@ -23,10 +23,11 @@ _Listed: TypeAlias = dict[tuple[str, str, str], dict[str, int]]  # account, user
 
 @dataclass(frozen=True, slots=True)
 class Associations:
-    """Limits by account, user ("": of the account itself) and partition ("": of all)."""
+    """Limits by account, user ("": of the account itself) and partition ("": of all), and the cluster ("" if the table has none)."""
 
     path: Path
     listed: _Listed
+    cluster: str = ""
 
     def has(self, account: str, user: str, partition: str) -> bool:
         """Return whether there is such an association."""
@@ -36,8 +37,8 @@ class Associations:
         """Return its limits by TRES; memory in MiB."""
         return self.listed.get((account, user, partition), {})
 
-    def require(self, account: str, user: str) -> None:
-        """Refuse an account, or a user of it, that is not there.
+    def require(self, account: str, user: str, partition: str) -> None:
+        """Refuse an account, or a user of it, that is not there, and a user who has associations for single partitions alone.
 
         Raises
         ------
@@ -54,6 +55,11 @@ class Associations:
             raise InvalidInstance(
                 f'{self.path} has no user "{user}" in the account "{account}"{did_you_mean(user, users)}; '
                 f"it has {joined(users, _MOST) or 'nobody there'}"
+            )
+        if user and not partition and not self.has(account, user, ""):
+            raise InvalidInstance(
+                f'{self.path}: the user "{user}" of the account "{account}" has associations for single partitions alone; limit them at '
+                "the level account-partition"
             )
 
 
@@ -73,7 +79,7 @@ def read_associations(path: str | os.PathLike[str]) -> Associations:
             f"{path}: there are associations of the clusters {joined(sorted(clusters), _MOST)}; export one: "
             "sacctmgr -P show assoc cluster=NAME > associations.txt"
         )
-    return Associations(path, listed)
+    return Associations(path, listed, clusters.pop() if clusters else "")
 
 
 def _of_answer(path: Path) -> tuple[_Listed, set[str]]:

@@ -59,7 +59,7 @@ def grp_tres(script: str) -> dict[str, dict[str, str]]:
         if words[2] == "modify":
             where = dict(word.split("=", 1) for word in words[5:-2])
             name = where["name"] if words[3] == "account" else f"{where['account']}/{where['name']}"
-            name += f"@{where['partition']}" if "partition" in where else ""
+            name += f"@{where['partition']}" if where.get("partition") else ""
             limits[name] = dict(pair.split("=") for pair in words[-1].removeprefix("GrpTRES=").split(","))
     return limits
 

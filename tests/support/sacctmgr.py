@@ -67,11 +67,14 @@ class Sacctmgr:
         else:
             assert verb == "modify"
             assert words[-2] == "set"
-            for name, value in (pair.split("=") for pair in words[-1].removeprefix("GrpTRES=").split(",")):
-                if value == "-1":
-                    self.limits[key].pop(name, None)
-                else:
-                    self.limits[key].update(tres(f"{name}={value}"))
+            # Without the word partition= a user's associations for single partitions are meant, too: so it is in a real Slurm.
+            meant = [each for each in self.limits if each[:2] == key[:2]] if user and "partition" not in given else [key]
+            for limits in (self.limits[each] for each in meant):
+                for name, value in (pair.split("=") for pair in words[-1].removeprefix("GrpTRES=").split(",")):
+                    if value == "-1":
+                        limits.pop(name, None)
+                    else:
+                        limits.update(tres(f"{name}={value}"))
 
     def to_json(self, path: Path) -> Path:
         """Write what slurmrestd answers."""
