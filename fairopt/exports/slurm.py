@@ -350,9 +350,12 @@ class _Script:
         if self.level != "account-partition":
             yield from (note for note in self.holdings.notes_of_groups("Slurm") if "groups of servers:" in note)
         if self.known is None:
+            deleted = ""
+            if self.level == "account-partition":
+                deleted = ", and deletes the associations for partitions, those too that were there before"
             yield (
-                "undo.sh puts back the limits that the instance knows, and removes the others; --associations restores them exactly, and "
-                "names the cluster where slurmdbd has several"
+                f"undo.sh puts back the limits that the instance knows, and removes the others{deleted}; --associations restores them "
+                "exactly, and names the cluster where slurmdbd has several"
             )
 
     # The texts
