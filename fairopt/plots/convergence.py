@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, STYLES, short_label
-from fairopt.wording import plural
+from fairopt.plots.style import COLOURS, GREY, LOG_FROM, STYLES, short_label
+from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_convergence"]
 
-_FLOOR = 1e-17  # drawn instead of 0 on the logarithmic axis
+_ROUNDING = 1e-14  # relative: less is a rounding error
+_FEW = 3  # up to so many sweeps have numbers
 _LOG_SWEEPS = 50  # more sweeps than this are on a logarithmic axis
 _MARKED = 60  # up to so many sweeps have a mark each
 
@@ -65,20 +66,56 @@ def plot_convergence(
 def _residuals(axes: Axes, trace: Sweeps) -> None:
     sweeps = np.arange(1, trace.changes.size + 1)
     mark = "o" if sweeps.size <= _MARKED else ""
-    change = np.maximum(trace.changes, _FLOOR)
+    floor = _floor(trace)
+    change = np.maximum(trace.changes, floor)
     known = np.isfinite(trace.violations)
+    violation = np.maximum(trace.violations[known], floor)
+    axes.plot(
+        sweeps[known], violation, color=COLOURS[5], linestyle="--", marker="s", markersize=7, label="largest violation of the condition"
+    )
     axes.plot(sweeps[:-1], change[:-1], color=COLOURS[0], marker=mark, markersize=4, label="largest change of a sweep")
     axes.plot(
         sweeps[-1:], change[-1:], color=COLOURS[0], marker="D", markerfacecolor="white", linestyle="", label="change of the exact finish"
     )
-    violation = np.maximum(trace.violations[known], _FLOOR)
-    axes.plot(
-        sweeps[known], violation, color=COLOURS[5], linestyle="--", marker="s", markersize=4, label="largest violation of the condition"
-    )
     axes.set_yscale("log")
+    shown = np.concatenate([change, violation])
+    axes.set_ylim(floor / 3, 10 * float(shown.max(initial=1.0)))
+    if sweeps.size <= _FEW:  # then each mark has its number
+        for places, values, side, align in ((sweeps, change, 7, "left"), (sweeps[known], violation, -7, "right")):
+            for place, value in zip(places, values, strict=True):
+                axes.annotate(
+                    "0" if value <= floor else figure(value, 2),
+                    (place, value),
+                    xytext=(side, 0),
+                    textcoords="offset points",
+                    ha=align,
+                    va="center",
+                    fontsize=8,
+                    color=GREY,
+                )
+        axes.set_xlim(0.5, sweeps.size + 0.5)
+    if (shown <= floor).any():
+        axes.axhline(floor, color=GREY, linewidth=0.6, linestyle=(0, (2, 3)), zorder=0)
+        axes.annotate(
+            "0 to rounding",
+            (0.5, floor),
+            (0, 3),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=GREY,
+        )
     axes.set_ylabel("relative")
     axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, fontsize=9)
     axes.set_title("Distance to the equilibrium", loc="left")
+
+
+def _floor(trace: Sweeps) -> float:
+    """Return what is drawn instead of 0 and of rounding errors: far enough below the least of all others to be seen."""
+    values = np.concatenate([trace.changes, trace.violations[np.isfinite(trace.violations)]])
+    above = values[values > _ROUNDING]
+    return float(10.0 ** (np.floor(np.log10(above.min())) - 1)) if above.size else _ROUNDING
 
 
 def _tasks(axes: Axes, trace: Sweeps) -> None:
@@ -91,6 +128,11 @@ def _tasks(axes: Axes, trace: Sweeps) -> None:
         axes.plot(sweeps, tasks, marker=mark, markersize=3, label=short_label(trace.users[n]) if few else None, **look)
     if few and trace.tasks.size:
         axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
+    if sweeps.size <= _FEW:
+        axes.set_xlim(0.5, sweeps.size + 0.5)
+    largest, others = float(trace.tasks.max(initial=0.0)), float(np.median(trace.tasks)) if trace.tasks.size else 0.0
+    if not few and others > 0 and largest > LOG_FROM * others:
+        axes.set_yscale("symlog", linthresh=others / 10)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("tasks" if few else f"tasks of {plural(trace.tasks.shape[1], 'user')}")
     cut = len(trace.tasks) < trace.changes.size

@@ -1,4 +1,4 @@
-"""A simulation over time: utilization of each resource, dominant share of each user, and tasks that wait.
+"""A simulation over time: utilization of each resource, dominant share of each user in a small panel, and tasks that wait.
 
 Of servers that act by themselves also the exact shares, broad and pale behind their own, and how far they are from what is exact.
 """
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_simulation"]
 
-_LINES = 7  # users with a line of their own; one line for all others
+_LINES = 7  # users with a panel of their own; one panel for all others
+_ACROSS = 4  # panels of users beside each other
 _ROUNDING = 1e-12  # drawn instead of anything smaller
 _UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
 
@@ -54,40 +55,52 @@ def plot_simulation(
     >>> trace = fo.Trace(["A", "B"], [0, 5], [4, 4], [[1, 4], [3, 1]], [10, 10], resources=["cpu", "memory"])
     >>> figure = plot_simulation(fo.simulate(trace, cluster, "drf:first-fit"))
     >>> [axes.get_title(loc="left") for axes in figure.axes]
-    ['Utilization', 'Dominant share of each user', 'Tasks that wait']
+    ['Utilization', 'A', 'B', 'Tasks that wait']
     """
     series = simulation.series
     approaches = series.exact_shares is not None
-    panels = ("utilization", "dominant shares", *(("distance from the exact",) if approaches else ()), "tasks that wait")
-    heights = [3, 4, *([3] if approaches else []), 2]
-    page = sheet(ax, figsize, (10.0, 9.5 if approaches else 7.5), panels, down=True, sharex=True, height_ratios=heights)
-    top, middle, *others, bottom = page.axes
+    names, columns = _largest(simulation)
+    across = min(len(names), _ACROSS)
+    users = [f"user {name}" for name in names]
+    wide = ["utilization", *(["distance from the exact"] if approaches else []), "tasks that wait"]
+    grid = [users[k : k + across] for k in range(0, len(users), across)]
+    grid[-1] += ["."] * (across - len(grid[-1]))
+    mosaic = [[wide[0]] * across, *grid, *([name] * across for name in wide[1:])]
+    heights = [3.0, *[2.2] * len(grid), *([3.0] if approaches else []), 2.0]
+    panels = [wide[0], *users, *wide[1:]]
+    options: dict[str, Any] = {"mosaic": mosaic, "height_ratios": heights, "sharex": True}
+    page = sheet(ax, figsize, (10.0, 0.72 * sum(heights) + 1.2), panels, down=True, **options)
+    top, bottom, middle = page.axes[0], page.axes[-1], page.axes[1 : 1 + len(names)]
     length = float(np.ptp(series.times)) if series.times.size else 0.0
     _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
     times = series.times / unit
     _steps(top, times, series.utilization, [short_label(name) for name in simulation.cluster.resources])
-    names, columns = _largest(simulation)
-    if series.exact_shares is not None:
-        for j, values in enumerate(columns(series.exact_shares).T):
-            middle.step(times, values, where="post", color=_colour(j, names[j]), linewidth=6.0, alpha=0.25)
-        _approach(others[0], times, simulation.regret)
-    _steps(middle, times, columns(series.dominant_shares), names)
+    exact = None if series.exact_shares is None else columns(series.exact_shares)
+    _users(middle, times, columns(series.dominant_shares), names, exact, across)
+    middle[0].annotate(
+        "dominant share" + (", exact: broad and pale" if approaches else "") + ("; the others grey" if len(names) > 1 else ""),
+        (0.0, 1.0),
+        xytext=(0, 20),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        fontsize=9,
+        color=GREY,
+    )
+    if approaches:
+        _approach(page.axes[-2], times, simulation.regret)
+        page.axes[-2].set_title("How far from the exact allocation", loc="left")
     waiting = series.waiting.sum(axis=1)
     bottom.fill_between(times, waiting, step="post", color="#DDDDDD", linewidth=0)
     bottom.step(times, waiting, where="post", color=GREY, linewidth=1.2)
-    shares = "Dominant share of each user" + (", exact: broad and pale" if approaches else "")
-    headings = ["Utilization", shares, *(["How far from the exact allocation"] if approaches else []), "Tasks that wait"]
-    for axes, heading in zip((top, middle, *others, bottom), headings, strict=True):
-        axes.set_title(heading, loc="left")
+    top.set_title("Utilization", loc="left")
+    bottom.set_title("Tasks that wait", loc="left")
+    for axes in page.axes:
         axes.spines[["top", "right"]].set_visible(False)
         axes.margins(x=0.0)
     top.set_ylim(0, max(1.05, 1.05 * float(series.utilization.max(initial=0.0))))
     percent_axis(top.yaxis)
     from matplotlib.ticker import MaxNLocator
 
-    middle.set_ylim(bottom=0)
-    middle.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    percent_labels(middle.yaxis)
     bottom.set_ylim(0, max(1.0, 1.08 * float(waiting.max(initial=0.0))))
     bottom.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     bottom.yaxis.set_major_formatter("{x:,.0f}")
@@ -99,16 +112,31 @@ def plot_simulation(
     return page.figure
 
 
-def _colour(j: int, name: str) -> str:
-    return GREY if name.startswith("the other ") else COLOURS[j % len(COLOURS)]
-
-
 def _steps(axes: Axes, times: FloatArray, values: FloatArray, names: list[str]) -> None:
-    """Draw a line for each column, with a legend on the right of the axes."""
+    """Draw a line for each column, with a legend above the axes."""
     for j, name in enumerate(names):
-        style = ":" if name.startswith("the other ") else STYLES[j % len(STYLES)]
-        axes.step(times, values[:, j], where="post", color=_colour(j, name), linestyle=style, linewidth=1.5, label=name)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+        colour, style = COLOURS[j % len(COLOURS)], STYLES[j % len(STYLES)]
+        axes.step(times, values[:, j], where="post", color=colour, linestyle=style, linewidth=1.5, label=name)
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, fontsize=9, borderaxespad=0.2)
+
+
+def _users(panels: Sequence[Axes], times: FloatArray, values: FloatArray, names: list[str], exact: FloatArray | None, across: int) -> None:
+    """Draw each user in a panel of its own, before all others in grey; all panels have the same limits."""
+    from matplotlib.ticker import MaxNLocator
+
+    largest = max([float(part.max(initial=0.0)) for part in (values, exact) if part is not None]) or 1.0
+    for j, (axes, name) in enumerate(zip(panels, names, strict=True)):
+        for other in range(len(names)):
+            if other != j:
+                axes.step(times, values[:, other], where="post", color="#DDDDDD", linewidth=0.6, zorder=1)
+        if exact is not None:
+            axes.step(times, exact[:, j], where="post", color=COLOURS[1], linewidth=4.5, alpha=0.5, zorder=2)
+        axes.step(times, values[:, j], where="post", color="black", linewidth=1.2, label=name, zorder=3)
+        axes.set_title(name, loc="left", fontsize=9, color="black")
+        axes.set_ylim(0, 1.06 * largest)
+        axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+        percent_labels(axes.yaxis)
+        axes.tick_params(labelsize=8, labelleft=j % across == 0)
 
 
 def _approach(axes: Axes, times: FloatArray, regret: Any) -> None:
@@ -118,7 +146,7 @@ def _approach(axes: Axes, times: FloatArray, regret: Any) -> None:
         axes.step(times, values, where="post", color=colour, linestyle=style, linewidth=1.5, label=word)
     axes.set_yscale("log")
     axes.set_ylim(_ROUNDING, 2.0)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=9)
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize=9, borderaxespad=0.2)
 
 
 def _largest(simulation: Simulation) -> tuple[list[str], Callable[[FloatArray], FloatArray]]:

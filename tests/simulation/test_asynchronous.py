@@ -319,7 +319,7 @@ def test_tables_and_the_picture(tmp_path: Path) -> None:
     assert len(data["settling"]) == len(found.settling)
     figure = found.plot()
     figure.draw_without_rendering()
-    assert [axes.get_title(loc="left") for axes in figure.axes][2] == "How far from the exact allocation"
+    assert [axes.get_title(loc="left") for axes in figure.axes][-2] == "How far from the exact allocation"
 
 
 # Refused, and the command --------------------------------------------------------------------------------------------------------
