@@ -26,13 +26,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairopt.allocation import Allocation
+import numpy as np
+
+from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.explanation import Explanation, Gain
 from fairopt.analysis.explanation.gains import gains
 from fairopt.analysis.explanation.queue_gains import gains_of_queue, what_would_help
 from fairopt.analysis.explanation.queues import about_queue, stops_of
 from fairopt.analysis.explanation.room import Room
-from fairopt.analysis.explanation.sentences import Sentences
+from fairopt.analysis.explanation.sentences import Sentences, against_optimum
 from fairopt.analysis.rerun import merged_servers
 from fairopt.errors import InvalidInstance
 from fairopt.solvers.backend import Deadline
@@ -112,9 +114,13 @@ def explain(
         if against is not None:
             raise InvalidInstance("only users are compared with each other; leave against out, or name a user")
         node = allocation.instance.tree.index(queue)
-        tasks = float(allocation.tasks_per_user[allocation.instance.tree.below[node]].sum())
-        would = gains_of_queue(allocation, node, resolves=resolves, deadline=Deadline(time_limit), done=done)
+        below = np.flatnonzero(allocation.instance.tree.below[node])
+        tasks = float(allocation.tasks_per_user[below].sum())
+        deadline = Deadline(time_limit)
+        would = gains_of_queue(allocation, node, resolves=resolves, deadline=deadline, done=done)
         told = (*about_queue(allocation, node), *what_would_help(would, tasks))
+        if not isinstance(allocation.question, Exact):
+            told = (*told, against_optimum(allocation, below, deadline))
         return Explanation(None, None, tasks, told, (), would, queue)
     if allocation.instance.n_servers > _MANY:
         allocation = merged_servers(allocation)

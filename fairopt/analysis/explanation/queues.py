@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import Allocation, Exact
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
 from fairopt.holdings import Guaranteed, QueueHoldings
@@ -22,6 +22,7 @@ from fairopt.wording import figure, joined, named, percent, plural
 __all__ = ["Stop", "about_queue", "path_of", "reached_limits", "stops_of"]
 
 _SAME = 1e-6  # relative
+_FITS = 1e-9  # relative to a task: rounding
 _NAMES = 4
 
 
@@ -153,6 +154,8 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
     reached, part = reached_limits(allocation), takes_part(instance)
     full = allocation.utilization >= 1 - _SAME if allocation.sharing == "rdm" else allocation.time_utilization[:, None] >= 1 - _SAME
     names = instance.resources if allocation.sharing == "rdm" else ("time",)
+    counts_whole = allocation.certificate.whole_tasks and allocation.sharing == "rdm"
+    left = instance.row_capacity - allocation.usage
     because: dict[str, list[str]] = {}
     for n in np.flatnonzero(tree.below[node]):
         asks = instance.demands[n] > 0 if allocation.sharing == "rdm" else np.ones(1, bool)
@@ -164,9 +167,22 @@ def _stops(allocation: Allocation, node: int) -> Iterator[str]:
         elif stops:
             reason = f"is stopped: {joined([stop.words(instance) for stop in stops], _NAMES)}"
         else:
-            scarce = np.flatnonzero((full[instance.eligibility[n]] & asks).any(axis=0))
-            what = joined([named(names[r]) for r in scarce], _NAMES)
-            reason = f"is stopped: {what} {'is' if scarce.size == 1 else 'are'} full where it may run" if what else "is stopped"
+            there = instance.eligibility[n] & (instance.counts > 0)
+            blocked = asks & (left[there] < instance.demands[n] * (1 - _FITS) if counts_whole else full[there])
+            free = ~blocked.any(axis=1) & counts_whole & (not isinstance(allocation.question, Exact))
+            what = joined([named(names[r]) for r in np.flatnonzero(blocked.any(axis=0))], _NAMES)
+            if free.any():
+                rows = np.flatnonzero(there)[free]
+                together = ", the servers of a row taken together" if (instance.counts[rows] > 1).any() else ""
+                reason = (
+                    f"could run more: there is room for a task on {joined([named(instance.servers[i]) for i in rows], _NAMES)}{together}"
+                )
+            elif not what:
+                reason = "is stopped"
+            elif counts_whole:
+                reason = f"is stopped: too little is left of {what} where it may run"
+            else:
+                reason = f"is stopped: {what} {'are' if ' and ' in what else 'is'} full where it may run"
         because.setdefault(reason, []).append(named(instance.users[n]))
     for reason, users in because.items():
         if len(users) > 1:

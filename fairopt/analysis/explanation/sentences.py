@@ -13,14 +13,14 @@ from fairopt.analysis.explanation.queues import path_of, stops_of
 from fairopt.analysis.explanation.room import Room
 from fairopt.analysis.measures import could_run_with, envy_applies, takes_part, violations
 from fairopt.errors import FairoptError
-from fairopt.instance import BoolArray, FloatArray
+from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.models import CRITERIA, NOTIONS, Notion
 from fairopt.program import LimitKind
 from fairopt.solvers.backend import Deadline
 from fairopt.solving import solve
 from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["Sentences"]
+__all__ = ["Sentences", "against_optimum"]
 
 _SAME = 1e-6  # relative: numbers that differ by less are equal
 _NAMES = 3  # the most names in a list
@@ -263,19 +263,7 @@ class Sentences:
         return [f"At the prices that prove this optimum a task of it costs {times}: others use the same for more."]
 
     def _optimum(self, deadline: Deadline) -> str:
-        notion: Notion | str = _REFERENCE if self.notion is None else self.notion
-        name = notion if isinstance(notion, str) else notion.name
-        sharing: Any = self.allocation.sharing
-        try:
-            if deadline.left == 0.0:
-                raise deadline.passed({})
-            best = solve(self.instance, notion, sharing=sharing, time_limit=None if deadline.seconds is None else deadline.left)
-        except FairoptError as error:
-            return f"There is no exact allocation of {name} to compare with: {error}."
-        would = float(best.tasks_per_user[self.n])
-        same = abs(would - self.x) <= _SAME * max(would, self.x)
-        how_many = "as much" if same else f"{figure(would)} instead of {figure(self.x)}"
-        return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
+        return against_optimum(self.allocation, [self.n], deadline)
 
     def helps(self, found: Sequence[Gain]) -> list[str]:
         """Return the best change of each kind, and what it would give."""
@@ -369,6 +357,23 @@ class Sentences:
         chosen = np.asarray(list(rows))
         positions = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         return _some([named(self.instance.servers[i]) for i in positions])
+
+
+def against_optimum(allocation: Allocation, users: Sequence[int] | IntArray, deadline: Deadline) -> str:
+    """Return what the exact allocation of the notion would give these users together."""
+    notion: Notion | str = _notion_of(allocation) or _REFERENCE
+    name = notion if isinstance(notion, str) else notion.name
+    sharing: Any = allocation.sharing
+    try:
+        if deadline.left == 0.0:
+            raise deadline.passed({})
+        best = solve(allocation.instance, notion, sharing=sharing, time_limit=None if deadline.seconds is None else deadline.left)
+    except FairoptError as error:
+        return f"There is no exact allocation of {name} to compare with: {error}."
+    has, would = (float(each.tasks_per_user[users].sum()) for each in (allocation, best))
+    same = abs(would - has) <= _SAME * max(would, has)
+    how_many = "as much" if same else f"{figure(would)} instead of {figure(has)}"
+    return f"The exact allocation of {name}, of divisible tasks, would give it {how_many}."
 
 
 def _notion_of(allocation: Allocation) -> Notion | None:

@@ -232,3 +232,28 @@ def test_on_the_command_line() -> None:
     assert (data["queue"], data["user"], data["gains"]) == ("vision", None, [])
     assert "there is no queue" in run("explain", QUEUES, "--queue", "visions", status=2).stderr
     assert "give --user NAME, or --queue NAME" in flat(run("explain", QUEUES, status=2).stderr)
+
+
+def test_a_queue_in_an_allocation_of_ones_own() -> None:
+    """What stops whole tasks, where there is room for more, and what the exact allocation would give the queue."""
+    instance = fo.Instance(
+        [[4, 0], [2, 2]],
+        [[3, 0], [1, 1], [1, 0]],
+        counts=[2, 1],
+        users=["big", "both", "rest"],
+        servers=["plain", "gpu"],
+        resources=["cpu", "gpu"],
+        queues=[fo.Queue("a"), fo.Queue("b"), fo.Queue("c")],
+        queue_of=["a", "b", "c"],
+    )
+    held = given(instance, np.array([[0, 0], [0, 1], [6, 1]]), "rdm")
+    told = fo.explain(held, queue="a").sentences
+    assert "big is stopped: too little is left of cpu where it may run." in told
+    assert told[-1].startswith("The exact allocation of drfh, of divisible tasks, would give it 1.")
+    assert told[-1].endswith(" instead of 0.")
+    assert "both is stopped: too little is left of cpu where it may run." in fo.explain(held, queue="b").sentences
+    assert (
+        "rest could run more: there is room for a task on plain, the servers of a row taken together."
+        in fo.explain(held, queue="c").sentences
+    )
+    assert not any("exact allocation of" in sentence for sentence in fo.explain(fo.solve(instance, "drfh"), queue="a").sentences)
