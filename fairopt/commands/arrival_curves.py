@@ -15,7 +15,6 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.formats import spreadsheets
 from fairopt.wording import percent, plural
 
 __all__ = ["arrivals", "print_arrivals"]
@@ -69,7 +68,7 @@ def arrivals(
     draw(found, plot)
     hand_over(
         found.to_dict,
-        lambda: spreadsheets.to_csv(found.to_frame(), index=False),
+        found.to_frame,
         lambda console: print_arrivals(console, found),
         form,
         output,

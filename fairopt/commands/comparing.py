@@ -31,7 +31,6 @@ from fairopt.commands.options import (
     words,
 )
 from fairopt.commands.what_if_table import print_what_if
-from fairopt.formats import spreadsheets
 
 __all__ = ["compare"]
 
@@ -149,7 +148,7 @@ def compare(
         save_figure(comparison.plot(by="queue"), plot_queues)
     hand_over(
         lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
-        lambda: spreadsheets.to_csv(comparison.to_frame(by=by)),
+        lambda: comparison.to_frame(by=by),
         lambda console: print_comparison(console, comparison, by),
         form,
         output,
@@ -200,7 +199,7 @@ def _side_by_side(
     )
     hand_over(
         found.to_dict,
-        lambda: spreadsheets.to_csv(found.to_frame()),
+        found.to_frame,
         lambda console: print_what_if(console, found, everything=everything),
         form,
         output,

@@ -11,7 +11,7 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import typer
 from rich.console import Console
@@ -22,13 +22,16 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.allocation_table import print_allocation
 from fairopt.files import is_device, write_files
-from fairopt.formats import FILES, spreadsheets
+from fairopt.formats import FILES
+from fairopt.formats.results import KINDS, Kind, rendered, require
 from fairopt.wording import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Form",
     "as_text",
-    "check_csv",
     "check_file",
     "check_folder",
     "check_instance",
@@ -41,11 +44,12 @@ __all__ = [
     "present",
     "say",
     "show",
+    "table_form",
     "work",
 ]
 
 T = TypeVar("T")
-Form: TypeAlias = Literal["json", "csv", "parquet", "page"]
+Form: TypeAlias = Literal["json", "csv", "parquet", "xlsx", "md", "tex", "page"]
 
 # Characters that json leaves as they are, though they drive a terminal or turn the direction of writing; they occur inside strings only.
 _CONTROLS = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -53,7 +57,12 @@ _PATIENCE = 2.0  # seconds after which a terminal shows progress
 
 
 def choose_form(
-    output: Path | None, plot: Path | None = None, *, as_json: bool = False, as_csv: bool = False, kinds: tuple[Form, ...] = ("json", "csv")
+    output: Path | None,
+    plot: Path | None = None,
+    *,
+    as_json: bool = False,
+    as_csv: bool = False,
+    kinds: tuple[Form, ...] = ("json", *KINDS),
 ) -> Form:
     """Return the form of a result: as the options say, else by the ending of its file.
 
@@ -71,7 +80,9 @@ def choose_form(
     if asked is None and suffix and suffix not in endings:
         known = " or ".join([", ".join([*endings][:-1]), [*endings][-1]])
         raise typer.BadParameter(f"cannot tell what to write into {output}; end its name in {known}", param_hint="--output")
-    return asked or endings.get(suffix, "page")
+    form = asked or endings.get(suffix, "page")
+    require(form, str(output))
+    return form
 
 
 def check_folder(path: Path | None, option: str) -> None:
@@ -101,11 +112,15 @@ def check_picture(path: Path | None, option: str) -> None:
         figure_format(path)
 
 
-def check_csv(path: Path | None, option: str) -> None:
-    """Refuse a table in a file whose name says that it is something else."""
+def table_form(path: Path | None, option: str) -> Kind:
+    """Return the kind of table that a file will hold, by its ending; without one, CSV. An ending of something else is refused."""
     check_file(path, option)
-    if path is not None and path.suffix.lower() not in ("", ".csv") and not is_device(path):
-        raise typer.BadParameter(f"{path} would hold CSV; end its name in .csv", param_hint=option)
+    kind = "" if path is None or is_device(path) else path.suffix.lower().removeprefix(".")
+    for known in KINDS:
+        if kind in ("", known):
+            require(known if kind else "csv", str(path))
+            return known if kind else "csv"
+    raise typer.BadParameter(f"{path} would hold a table; end its name in .{', .'.join(KINDS[:-1])} or .{KINDS[-1]}", param_hint=option)
 
 
 def check_instance(path: Path | None, option: str) -> None:
@@ -134,7 +149,7 @@ def present(
         save_figure(plot_allocation(allocation), plot)
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
-        lambda: spreadsheets.to_csv(allocation.to_frame()),
+        allocation.to_frame,
         lambda console: print_allocation(console, allocation, seconds, everything=everything),
         form,
         output,
@@ -143,18 +158,18 @@ def present(
 
 def hand_over(
     data: Callable[[], dict[str, Any]],
-    csv: Callable[[], str],
+    table: Callable[[], pd.DataFrame],
     page: Callable[[Console], None],
     form: Form,
     output: Path | None,
 ) -> None:
-    """Print or write a result in one of its forms: JSON, CSV, or the page that people read."""
+    """Print or write a result in one of its forms: JSON, a table, or the page that people read."""
     if form == "json":
         deliver(as_text(data()), output)
-    elif form == "csv":
-        deliver(csv(), output)
-    else:
+    elif form == "page":
         show(page, output)
+    else:
+        deliver(rendered(table(), form, str(output)), output)
 
 
 def draw(found: fo.Arrivals | fo.Comparison | fo.Frontier | fo.Simulation, path: Path | None) -> None:
@@ -261,12 +276,12 @@ def as_text(data: Any) -> str:
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def deliver(text: str, output: Path | None) -> None:
+def deliver(content: str | bytes, output: Path | None) -> None:
     """Print, or write a file: completely, or not at all."""
     if output is None:
-        typer.echo(text, nl=False)
+        typer.echo(content, nl=False)
     else:
-        write_files({output: text})
+        write_files({output: content})
 
 
 def show(print_page: Callable[[Console], None], output: Path | None) -> None:

@@ -14,7 +14,6 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
 
 __all__ = ["frontier"]
@@ -70,7 +69,7 @@ def frontier(
         progress,
     )
     draw(found, plot)
-    hand_over(found.to_dict, lambda: spreadsheets.to_csv(found.to_frame()), lambda console: print_frontier(console, found), form, output)
+    hand_over(found.to_dict, found.to_frame, lambda console: print_frontier(console, found), form, output)
     if number > 1 and all(point.allocation is None for point in found):
         raise typer.Exit(3)
 

@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.console import as_text, check_csv, check_instance, deliver, work
+from fairopt.commands.console import as_text, check_instance, deliver, table_form, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.formats.results import rendered
 from fairopt.wording import figure, percent, plural
 
 __all__ = ["app"]
@@ -25,7 +26,10 @@ _ROWS = 20  # owners that are shown
 _LINES = 12  # reasons that are listed
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance: .yaml, .json, .xlsx or a folder.")]
-Current = Annotated[Path | None, typer.Option(metavar="CSV", help="Also write the tasks that run now, for: fairopt compare --allocation.")]
+Current = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also write the tasks that run now (.csv, .parquet, .xlsx), for: fairopt compare --allocation."),
+]
 Weights = Annotated[
     list[str] | None, typer.Option("--weight", metavar="OWNER=W", help="Weight of an owner, or of a queue. Can be repeated.")
 ]
@@ -297,15 +301,15 @@ def _assigned(given: list[str], what: str, option: str, example: str) -> dict[st
 def _run(read: Callable[[], fo.Import], output: Path | None, current: Path | None, as_json: bool, everything: bool) -> None:
     """Import, write the files, and print a summary."""
     check_instance(output, "--output")
-    check_csv(current, "--current")
+    kind = table_form(current, "--current")
     imported = work("reading the exports", read)
-    held = imported.current_csv()
-    if current is not None and held is None:
+    if current is not None and imported.current is None:
         raise fo.InvalidInstance(f"{current} cannot be written: the exports do not say where tasks run; leave --current out")
     if output is not None:
         work(f"writing {output}", lambda: fo.save(imported.instance, output))
-    if current is not None and held is not None:
-        deliver(held, current)
+    if current is not None:
+        held = imported.current_csv() if kind == "csv" else rendered(imported.current_frame(), kind, str(current))  # type: ignore[arg-type]
+        deliver(held or "", current)
     if as_json:
         typer.echo(as_text(imported.to_dict()), nl=False)
     else:

@@ -94,7 +94,10 @@ Everything = Annotated[bool, typer.Option("--all", help="Show every user and ser
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Write to this file instead of stdout; its ending (.json, .csv, .txt) chooses the format."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write to this file instead of stdout, by its ending: .json, .csv, .parquet, .xlsx, .md, .tex or .txt.",
     ),
 ]
 JsonOutput = Annotated[
@@ -132,17 +135,17 @@ def words(text: str) -> list[str]:
 
 def read_utility(path: Path, instance: fo.Instance) -> FloatArray:
     """Read u[n,i], (users, servers): a column "user", then a column per server. Labels must match exactly, in any order."""
-    from fairopt.formats.cells import read_table
+    from fairopt.formats.table_files import read_any
 
-    rows = read_table(path, "user").aligned(instance.users, instance.servers)
+    rows = read_any(path, "user").aligned(instance.users, instance.servers)
     return np.array([[row[server] for server in instance.servers] for row in rows])
 
 
 def read_preference(path: Path, instance: fo.Instance) -> FloatArray:
     """Read a weight on each user's tasks, (users,): columns user and weight."""
-    from fairopt.formats.cells import read_table
+    from fairopt.formats.table_files import read_any
 
-    return np.array([row["weight"] for row in read_table(path, "user").aligned(instance.users, ["weight"])])
+    return np.array([row["weight"] for row in read_any(path, "user").aligned(instance.users, ["weight"])])
 
 
 def with_rules(notions: Sequence[str], guarantees: str | None, queue_share: str | None) -> list[str]:

@@ -17,7 +17,6 @@ import fairopt as fo
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.formats import spreadsheets
 from fairopt.wording import figure, percent, plural
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def simulate(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write to this file instead of stdout: the jobs (.csv), the samples (.parquet), all results (.json) or text (.txt).",
+            help="Write to this file instead of stdout: jobs (.csv, .xlsx, .md, .tex), samples (.parquet), all (.json) or text (.txt).",
         ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the simulation: .svg, .png or .pdf.")] = None,
@@ -80,7 +79,7 @@ def simulate(
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
     Ctrl-C or SIGTERM stops the simulation and keeps its results.
     """
-    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv, kinds=("json", "csv", "parquet"))
+    form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     instance = read_instance(cluster, changes)
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
@@ -119,7 +118,7 @@ def simulate(
     if form == "parquet" and output is not None:
         found.save(output)
     else:
-        hand_over(found.to_dict, lambda: spreadsheets.to_csv(found.jobs), lambda console: print_simulation(console, found), form, output)
+        hand_over(found.to_dict, lambda: found.jobs, lambda console: print_simulation(console, found), form, output)
 
 
 def print_simulation(console: Console, found: fo.Simulation) -> None:

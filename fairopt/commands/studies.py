@@ -17,10 +17,10 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
 from fairopt.commands.comparison_table import MEASURES
-from fairopt.commands.console import as_text, choose_form, say, work
+from fairopt.commands.console import as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.formats import spreadsheets
+from fairopt.formats.results import rendered
 from fairopt.wording import figure, percent, plural
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def study(
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each instance and allocation.")] = False,
+    table: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the means and errors: .csv, .parquet, .xlsx, .md or .tex.")
+    ] = None,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
@@ -79,6 +82,7 @@ def study(
     from fairopt.studies.sweep import summary
 
     form = choose_form(None, as_json=as_json, as_csv=as_csv)
+    kind = table_form(table, "--table")
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
     if not (files or generate):
@@ -118,8 +122,10 @@ def study(
             say("interrupted", str(interrupted))
         raise typer.Exit(_INTERRUPTED) from None
     means = summary(frame)
+    if table is not None:
+        deliver(rendered(means, kind, str(table)), table)
     if form == "csv":
-        typer.echo(spreadsheets.to_csv(means), nl=False)
+        deliver(rendered(means, "csv"), None)
     elif form == "json":
         plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
         typer.echo(as_text(plain.to_dict("records")), nl=False)

@@ -1,4 +1,4 @@
-"""Read an allocation from a CSV file: how many tasks each user runs on each server.
+"""Read an allocation from a CSV file, or a Parquet file or workbook: how many tasks each user runs on each server.
 
 Wide, a row for each user and a column for each server::
 
@@ -31,8 +31,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairopt.formats.cells import Table, read_table
+from fairopt.formats.cells import Table
 from fairopt.formats.spreadsheets import labels_of
+from fairopt.formats.table_files import read_any
 from fairopt.instance import FloatArray, Instance
 from fairopt.wording import did_you_mean, exactly
 
@@ -50,7 +51,7 @@ def read(path: Path, instance: Instance) -> FloatArray:
     InvalidInstance
         A label is unknown, missing or repeated, or a cell is not a number of tasks. The message has the file and line.
     """
-    table = read_table(path, "user")
+    table = read_any(path, "user")
     if set(table.columns) == set(_LONG) and set(instance.servers) != set(_LONG[1:]):
         return _long(table, instance)
     return _wide(table, instance)

@@ -168,13 +168,24 @@ class Import:
         from fairopt.formats.cells import to_csv  # which needs yaml: ``import fairopt`` stays light
         from fairopt.formats.spreadsheets import cell
 
+        held = self._current()
+        if held is None:
+            return None
+        return to_csv(["user", "server", "tasks"], ([cell(user), cell(server), tasks] for user, server, tasks in held))
+
+    def current_frame(self) -> pd.DataFrame | None:
+        """Return the running tasks as a frame (user, server, tasks); None if ``current`` is None."""
+        import pandas as pd
+
+        held = self._current()
+        return None if held is None else pd.DataFrame(held, columns=["user", "server", "tasks"])
+
+    def _current(self) -> list[tuple[str, str, float]] | None:
         if self.current is None:
             return None
         instance, tasks = self.current.instance, self.current.tasks
         pairs = [(int(n), int(i)) for n, i in np.argwhere(tasks > 0)] or [(0, 0)]  # a table without rows cannot be read back
-        return to_csv(
-            ["user", "server", "tasks"], ([cell(instance.users[n]), cell(instance.servers[i]), float(tasks[n, i])] for n, i in pairs)
-        )
+        return [(instance.users[n], instance.servers[i], float(tasks[n, i])) for n, i in pairs]
 
     def __repr__(self) -> str:
         instance = self.instance

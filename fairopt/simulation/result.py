@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import numpy as np
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
-from fairopt.formats import spreadsheets
+from fairopt.formats.results import KINDS, rendered
 from fairopt.holdings import tree_order
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
 from fairopt.queues import Tree
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Simulation"]
-
-_KINDS = (".parquet", ".csv")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -229,7 +226,9 @@ class Simulation(ShowsItself):
     def save(
         self, path: str | os.PathLike[str], table: Literal["series", "jobs", "users", "queues", "regret", "settling"] = "series"
     ) -> None:
-        """Write a table as .parquet or .csv: the samples, the jobs or the users; also queues, regret and settling, if there are any.
+        """Write a table: the samples, the jobs or the users; also queues, regret and settling, if there are any.
+
+        The ending of the path says what: .parquet or .csv, or for people .xlsx, .md or .tex.
 
         The file is written completely or not at all.
 
@@ -251,16 +250,12 @@ class Simulation(ShowsItself):
             tables["settling"] = lambda: self.settling  # type: ignore[assignment, return-value]
         if table not in tables:
             raise Unsupported(f'there is no table "{table}"{did_you_mean(str(table), tables)}; there are {", ".join(tables)}')
-        kind = Path(path).suffix.lower()
-        if kind not in _KINDS:
-            raise Unsupported(f'cannot tell which kind of table "{path}" shall be; end its name in {" or ".join(_KINDS)}')
-        frame = tables[table]()
-        if kind == ".csv":
-            write_files({Path(path): spreadsheets.to_csv(frame, index=False)})
-            return
-        page = io.BytesIO()
-        frame.to_parquet(page, index=False)
-        write_files({Path(path): page.getvalue()})
+        kind = next((each for each in KINDS if Path(path).suffix.lower() == f".{each}"), None)
+        if kind is None:
+            raise Unsupported(
+                f'cannot tell which kind of table "{path}" shall be; end its name in .parquet or .csv (or .xlsx, .md or .tex)'
+            )
+        write_files({Path(path): rendered(tables[table]().reset_index(drop=True), kind, str(path))})
 
     def plot(self, *, ax: Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None) -> Figure:
         """Draw utilization, dominant shares and waiting tasks over time; return a matplotlib figure.
