@@ -6,7 +6,8 @@ write what was never there. So in these tables a text that could be a formula ha
 spreadsheet, and control characters are written as their escapes. Numbers stay numbers.
 
 These tables are results: ``--csv`` and ``-o *.csv`` of every command, a simulation that is saved as .csv, and the work that runs now, of
-``fairopt import --current``. :mod:`fairopt.formats.results` has the other kinds of files. ``fairopt compare --allocation`` reads such labels as what they stand for.
+``fairopt import --current``. :mod:`fairopt.formats.results` has the other kinds of files. ``fairopt compare
+--allocation`` reads such labels as what they stand for.
 
 *Data* has every label exactly as it is: the folder of ``servers.csv`` and ``users.csv`` that `fairopt.save` writes and `fairopt.load`
 reads, JSON, YAML, Parquet, and pandas frames in Python. Look at a folder from somebody else with ``fairopt solve`` before a spreadsheet
