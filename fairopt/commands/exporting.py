@@ -13,7 +13,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_numbers, label, print_note, simple_table
 from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
 from fairopt.wording import figure, joined, plural
@@ -358,4 +358,4 @@ def _print(console: Console, found: fo.Export, everything: bool) -> None:
         console.print(Text(f"and {plural(instance.n_users - len(order), 'more user')} (--all shows them)"))
     console.print()
     for note in found.notes:
-        console.print(Text(f"Note: {note}"), soft_wrap=True)
+        print_note(console, f"Note: {note}")

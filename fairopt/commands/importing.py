@@ -14,7 +14,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.console import as_text, check_instance, deliver, table_form, work
 from fairopt.commands.options import Json
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_numbers, label, print_note, simple_table
 from fairopt.formats.results import rendered
 from fairopt.wording import figure, percent, plural
 
@@ -366,10 +366,10 @@ def _print_account(console: Console, data: dict[str, Any]) -> None:
         console.print(Text("Left out", style="bold"))
         for each in data["left_out"][:_LINES]:
             first = each["first"] if each["number"] == 1 else f"the first: {each['first']}"
-            console.print(Text(f"{plural(each['number'], each['what'])}: {each['why']}; {first}"), soft_wrap=True)
+            print_note(console, f"{plural(each['number'], each['what'])}: {each['why']}; {first}")
         if len(data["left_out"]) > _LINES:
             console.print(Text(f"and {plural(len(data['left_out']) - _LINES, 'other reason')} (--json lists them)"))
     if data["notes"]:
         console.print()
         for note in data["notes"]:
-            console.print(Text(f"Note: {note}"), soft_wrap=True)
+            print_note(console, f"Note: {note}")

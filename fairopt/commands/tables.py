@@ -6,17 +6,23 @@ Labels come from files: they are never read as markup, and a control character i
 from __future__ import annotations
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fairopt.wording import printable
 
-__all__ = ["add_numbers", "label", "simple_table"]
+__all__ = ["add_numbers", "label", "print_note", "simple_table"]
 
 
 def label(name: str) -> Text:
     """Return a label as it is, without markup and without control characters."""
     return Text(printable(name), overflow="fold")
+
+
+def print_note(console: Console, text: str) -> None:
+    """Print a sentence: on a terminal broken between words, else as one line, for programs that look for it."""
+    console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
 def simple_table(*columns: str, title: str | None = None, leading: int = 0) -> Table:

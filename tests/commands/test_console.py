@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from support.command_line import EXAMPLES, PAPER, flat, run
 
 import fairopt as fo
+from fairopt.commands.tables import print_note
 from fairopt.formats import allocations, spreadsheets
 
 FORMULAS = [
@@ -155,3 +157,14 @@ def test_envy_is_drawn(command: str, three: Path, tmp_path: Path) -> None:
     run(command, three, "--plot-envy", tmp_path / "envy.png")
     assert (tmp_path / "envy.png").read_bytes().startswith(b"\x89PNG")
     assert "end its name in" in flat(run(command, three, "--plot-envy", "envy.bmp", status=2).stderr)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_notes_break_between_words_on_a_terminal_alone(terminal: bool) -> None:
+    """What a program reads is one line."""
+    written = io.StringIO()
+    note = "Note: limits are hard: what an account does not use stays idle"
+    print_note(Console(file=written, width=30, force_terminal=terminal, color_system=None), note)
+    lines = written.getvalue().splitlines()
+    assert " ".join(map(str.strip, lines)) == note
+    assert (max(map(len, lines)) <= 30) is (len(lines) > 1) is terminal
