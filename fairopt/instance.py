@@ -596,7 +596,10 @@ class Instance(ShowsItself):
             if name == "placement":
                 continue
             mine, theirs = getattr(self, name), getattr(other, name)
-            same = mine == theirs if isinstance(mine, tuple) or mine is None or theirs is None else np.array_equal(mine, theirs)
+            if mine is None or theirs is None:
+                same = mine is theirs
+            else:
+                same = mine == theirs if isinstance(mine, tuple) else np.array_equal(mine, theirs)
             if not same:
                 return False
         return True

@@ -193,6 +193,14 @@ def test_replace_by_label_refuses_what_is_not_there(changes: dict[str, Any], mes
     assert message in str(refused.value)
 
 
+def test_an_instance_with_rates_is_another() -> None:
+    """Whichever of the two has them, and however many."""
+    plain, rated = fo.Instance(**GOOD), fo.Instance(**GOOD, rates=[[1, 2], [3, 4]])
+    assert plain != rated
+    assert rated != plain
+    assert rated == fo.Instance(**GOOD, rates=[[1, 2], [3, 4]])
+
+
 def test_arguments_by_label() -> None:
     """Who is left out has the default."""
     cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
