@@ -73,6 +73,9 @@ def study(
     table: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the means and errors: .csv, .parquet, .xlsx, .md or .tex.")
     ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also draw fairness against efficiency, with errors: .svg, .png or .pdf.")
+    ] = None,
 ) -> None:
     """Run notions and schedules on all instances with all seeds, and print means and standard errors.
 
@@ -81,7 +84,7 @@ def study(
     """
     from fairopt.studies.sweep import summary
 
-    form = choose_form(None, as_json=as_json, as_csv=as_csv)
+    form = choose_form(None, plot, as_json=as_json, as_csv=as_csv)
     kind = table_form(table, "--table")
     if seeds < 1:
         raise typer.BadParameter("give a number of seeds >= 1", param_hint="--seeds")
@@ -124,6 +127,10 @@ def study(
     means = summary(frame)
     if table is not None:
         deliver(rendered(means, kind, str(table)), table)
+    if plot is not None and not frame["tasks"].isna().all():
+        from fairopt.plots import plot_study, save_figure
+
+        save_figure(plot_study(frame), plot)
     if form == "csv":
         deliver(rendered(means, "csv"), None)
     elif form == "json":

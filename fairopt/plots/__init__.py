@@ -15,6 +15,7 @@ from fairopt.plots.queues import plot_queues
 from fairopt.plots.row_utilization import plot_row_utilization
 from fairopt.plots.shares import plot_shares
 from fairopt.plots.simulation import plot_simulation
+from fairopt.plots.studies import plot_study
 from fairopt.plots.style import figure_format, save_figure
 from fairopt.plots.trajectory import plot_trajectory
 from fairopt.plots.utilization import plot_utilization
@@ -35,6 +36,7 @@ __all__ = [
     "plot_row_utilization",
     "plot_shares",
     "plot_simulation",
+    "plot_study",
     "plot_trajectory",
     "plot_utilization",
     "plot_utilization_over_time",

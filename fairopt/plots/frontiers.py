@@ -14,7 +14,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
-from fairopt.plots.labels import label_points
+from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, short_label, size_of
 
@@ -34,7 +34,6 @@ _LOOK = {  # kind: mark, colour, line, what it is called
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
 }
 _FAMILIES = ("fds", "gfj")
-_SAME = 0.016  # parts of the width and height within which points are one mark
 _WRAP = 34  # characters of a line of a label
 
 
@@ -113,7 +112,7 @@ def plot_frontier(
     page.figure.draw_without_rendering()  # settles the layout
     if page.own:
         page.figure.set_layout_engine("none")
-    groups = _groups(places, axes)
+    groups = together(places, axes)
     label_points(
         axes,
         np.array([places[group].mean(axis=0) for group in groups]).reshape(-1, 2),
@@ -148,19 +147,6 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
     for side in (across, up):
         side.tick_params(colors=GREY, labelsize=8)
         side.spines[:].set_visible(False)
-
-
-def _groups(places: FloatArray, axes: Axes) -> list[list[int]]:
-    """Group points that would cover each other; groups with most names first."""
-    size = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
-    groups: list[list[int]] = []
-    for j, place in enumerate(places):
-        near = [group for group in groups if (np.abs(place - places[group[0]]) <= _SAME * size).all()]
-        if near:
-            near[0].append(j)
-        else:
-            groups.append([j])
-    return sorted(groups, key=len, reverse=True)
 
 
 def _label(points: list[FrontierPoint]) -> str:

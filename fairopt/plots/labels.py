@@ -14,12 +14,13 @@ from fairopt.plots.style import GREY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["label_points"]
+__all__ = ["label_points", "together"]
 
 _ANGLES = np.deg2rad(np.arange(0, 360, 20))
 _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) from the mark
 _MARK = 5.0  # points from the middle of a mark to its border
 _GAP = 2.0  # points around a label
+_SAME = 0.016  # parts of the width and height within which points are one mark
 _LEADER = 14.0  # from this distance on a line leads to the mark
 # Penalties, in distances: covering a mark or label, crossing a line, lying nearer to another mark, leaving the axes.
 _COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
@@ -71,6 +72,19 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
             axes.annotate("", point, xytext=(float(tip[0]), float(tip[1])), textcoords="offset points", arrowprops=look, zorder=2)
             crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # keeps later labels off the leader
         taken.append(chosen)
+
+
+def together(places: FloatArray, axes: Axes) -> list[list[int]]:
+    """Group points that would cover each other; groups with most names first."""
+    size = np.array([np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())])
+    groups: list[list[int]] = []
+    for j, place in enumerate(places):
+        near = [group for group in groups if (np.abs(place - places[group[0]]) <= _SAME * size).all()]
+        if near:
+            near[0].append(j)
+        else:
+            groups.append([j])
+    return sorted(groups, key=len, reverse=True)
 
 
 def _along(line: FloatArray) -> FloatArray:
