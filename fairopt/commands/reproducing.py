@@ -132,4 +132,4 @@ def _nested(values: list[Any], digits: int = 6) -> str:
     """Write numbers in a line, and rows of them in lines."""
     if values and isinstance(values[0], list):
         return "\n".join(_nested(part, digits) for part in values)
-    return ", ".join(figure(value, digits) for value in values)
+    return ", ".join(value if isinstance(value, str) else figure(value, digits) for value in values)

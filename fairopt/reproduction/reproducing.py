@@ -30,6 +30,7 @@ from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import PAPERS, Result, read
 from fairopt.precomputed import precomputed_drf
+from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
 from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
 from fairopt.reproduction.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
 from fairopt.reproduction.trace_trials import drfh_trace, number_of_simulations
@@ -235,6 +236,7 @@ def _experiments() -> Iterator[Experiment]:
     drfh, kesidis, pdrf, psdsf = read("drfh"), read("kesidis"), read("pdrf"), read("psdsf")
     yield Experiment("drfh-table-1", "Servers of the Google cluster", drfh.source, _drfh_table_1)
     yield Experiment("psdsf-figure-6", "A user who is away", psdsf.source, psdsf_figure_6)
+    yield Experiment("psdsf-table-1", "Properties under placement constraints", psdsf.source, psdsf_table_1, number_of_instances)
     yield Experiment("drfh-figure-4", "Three users on 100 servers", drfh.source, drfh_figure_4, number_of_trials("drfh", "figure-4"))
     yield Experiment(
         "drfh-figure-4-over-time",

@@ -29,7 +29,7 @@ KNOWN = {
     "kesidis-table-4-bf-drf",
 }
 SILENT = {"bbf-section-3", "psdsf-figure-6-drfh", "psdsf-figure-6-random-periods", "psdsf-figure-6-sweep-periods"}
-TRIALS = ["drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "drfh-trace", "kesidis-tables", "pdrf-tables"]
+TRIALS = ["psdsf-table-1", "drfh-figure-4", "drfh-figure-4-over-time", "drfh-placements", "drfh-trace", "kesidis-tables", "pdrf-tables"]
 
 
 def run(*arguments: str, status: int = 0, columns: int = 80) -> Result:
