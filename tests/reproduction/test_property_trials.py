@@ -84,7 +84,7 @@ def test_a_yes_that_is_refuted_is_unexpected(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_lie_under_time_division_pays() -> None:
     """By hand: the liar shrinks its rate on its own server, and so gets time of the other, in which it runs true tasks."""
     truth = fo.Instance([[1, 1], [1, 2]], [[1, 0], [0, 1]], users=["a", "b"])
-    lie = fo.Instance([[1, 1], [1, 2]], [[1, 1.9], [0, 1]], users=["a", "b"])
+    lie = fo.Instance([[1, 1], [1, 2]], np.array([[1, 1.9], [0, 1]]), users=["a", "b"])
     honest, lied = (fo.solve(each, "psdsf", sharing="tdm") for each in (truth, lie))
     time = lied.tasks[0] / lie.rates[0]
     assert honest.tasks_per_user[0] == pytest.approx(1)
