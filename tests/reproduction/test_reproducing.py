@@ -50,7 +50,7 @@ def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def everything() -> list[tuple[Experiment, list[Row]]]:
-    """All that ``fairopt reproduce --quick`` computes, once."""
+    """All that ``fairopt reproduce --quick`` computes, once: the tests that read it are neighbours, so that one worker runs them."""
     return list(reproduce(quick=True, jobs=2))
 
 
@@ -67,6 +67,46 @@ def test_all_small_results_are_reproduced_or_explained(everything: list[tuple[Ex
     assert all(row.note for row in rows if row.verdict is Verdict.KNOWN)
 
 
+def test_tables_1_and_2_of_precomputed_drf(everything: list[tuple[Experiment, list[Row]]]) -> None:
+    """With few trials: as printed, but for the caption of the last row of table 2, which is far off; as it is read, that row is there."""
+    rows = {row.id: row for experiment, found in everything if experiment.id == "pdrf-tables" for row in found}
+    assert not [row for row in rows.values() if row.verdict is Verdict.DIFFERS]
+    for which in ("fewer", "more"):
+        assert rows[f"pdrf-table-2-b-{which}"].verdict is Verdict.KNOWN
+        assert rows[f"pdrf-table-2-b-read-{which}"].verdict is Verdict.AGREES
+
+
+def test_placements_are_in_the_order_of_the_paper(everything: list[tuple[Experiment, list[Row]]]) -> None:
+    """Best-fit over first-fit over slots, each by more than chance; no schedule exceeds the optimum's least share."""
+    rows = {row.id: row for experiment, found in everything if experiment.id == "drfh-placements" for row in found}
+    assert not [row.id for row in rows.values() if row.verdict is Verdict.DIFFERS]
+    over = [row for row in rows.values() if "-over-" in row.id]
+    assert len(over) == 2
+    assert all(row.ours[0] > row.tolerance and row.verdict is Verdict.AGREES for row in over)
+    assert all(0 < row.ours[0] <= 100 for row in rows.values() if "least-share" in row.id)
+
+
+def test_the_readme_counts_what_comes_out(everything: list[tuple[Experiment, list[Row]]]) -> None:
+    """What it says of the end of ``fairopt reproduce --quick``."""
+    verdicts = Counter(row.verdict for _, rows in everything for row in rows)
+    assert set(verdicts) == {Verdict.AGREES, Verdict.KNOWN, Verdict.SILENT}
+    assert (
+        f"ends with {verdicts.total()} results: {verdicts[Verdict.AGREES]} agree, {verdicts[Verdict.KNOWN]} differ for reasons that it "
+        f"prints, and {verdicts[Verdict.SILENT]} have no printed number to compare with."
+    ) in README
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[Row]]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every experiment is there and the lines fit; nothing differs unexpectedly."""
+    monkeypatch.setattr(reproducing, "reproduce", lambda ids, **options: iter(everything))
+    text = run("--quick", columns=columns).stdout
+    assert max(map(len, text.splitlines())) <= columns
+    assert all(f"[{name}]" in text for name in EXPERIMENTS)
+    assert "interval of the difference from the published mean" in text
+    assert "DIFFERS" not in text
+
+
 def test_experiments_are_the_papers_with_results_and_the_trials() -> None:
     """In the order in which they are printed; only trials have a bar to show."""
     assert list(EXPERIMENTS) == ["drf", "drfh", "psdsf", "kesidis", "bbf", "pdrf", "drfh-table-1", "psdsf-figure-6", *TRIALS]
@@ -81,15 +121,6 @@ def test_there_is_no_such_experiment() -> None:
 
 
 # Means ---------------------------------------------------------------------------------------------------------------------------
-
-
-def test_tables_1_and_2_of_precomputed_drf() -> None:
-    """With few trials: as printed, but for the caption of the last row of table 2, which is far off; as it is read, that row is there."""
-    rows = {row.id: row for _, found in reproduce(["pdrf-tables"], quick=True, jobs=2) for row in found}
-    assert not [row for row in rows.values() if row.verdict is Verdict.DIFFERS]
-    for which in ("fewer", "more"):
-        assert rows[f"pdrf-table-2-b-{which}"].verdict is Verdict.KNOWN
-        assert rows[f"pdrf-table-2-b-read-{which}"].verdict is Verdict.AGREES
 
 
 def by_the_book(capacity: Any, demands: Any) -> tuple[list[int], list[int]]:
@@ -183,16 +214,6 @@ def test_a_trial_of_kesidis_is_a_schedule() -> None:
         assert all(min(left[2 * i] // 5, left[2 * i + 1]) < 1 and min(left[2 * i], left[2 * i + 1] // 5) < 1 for i in range(2))
 
 
-def test_placements_are_in_the_order_of_the_paper() -> None:
-    """Best-fit over first-fit over slots, each by more than chance; no schedule exceeds the optimum's least share."""
-    rows = {row.id: row for _, found in reproduce(["drfh-placements"], quick=True, jobs=2) for row in found}
-    assert not [row.id for row in rows.values() if row.verdict is Verdict.DIFFERS]
-    over = [row for row in rows.values() if "-over-" in row.id]
-    assert len(over) == 2
-    assert all(row.ours[0] > row.tolerance and row.verdict is Verdict.AGREES for row in over)
-    assert all(0 < row.ours[0] <= 100 for row in rows.values() if "least-share" in row.id)
-
-
 def test_an_order_that_is_not_there_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """If best-fit were no better than first-fit, it would be said; so would other numbers than those that are known."""
 
@@ -216,27 +237,6 @@ def test_json_has_every_row() -> None:
     assert first["id"] == "pdrf-section-6-1-first"
     assert (first["published"], first["ours"], first["verdict"], first["mean"]) == ([26.0], [28.0], "known difference", False)
     assert set(first) == {field.name for field in dataclasses.fields(Row)}
-
-
-def test_the_readme_counts_what_comes_out(everything: list[tuple[Experiment, list[Row]]]) -> None:
-    """What it says of the end of ``fairopt reproduce --quick``."""
-    verdicts = Counter(row.verdict for _, rows in everything for row in rows)
-    assert set(verdicts) == {Verdict.AGREES, Verdict.KNOWN, Verdict.SILENT}
-    assert (
-        f"ends with {verdicts.total()} results: {verdicts[Verdict.AGREES]} agree, {verdicts[Verdict.KNOWN]} differ for reasons that it "
-        f"prints, and {verdicts[Verdict.SILENT]} have no printed number to compare with."
-    ) in README
-
-
-@pytest.mark.parametrize("columns", [80, 120])
-def test_everything_quick(columns: int, everything: list[tuple[Experiment, list[Row]]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every experiment is there and the lines fit; nothing differs unexpectedly."""
-    monkeypatch.setattr(reproducing, "reproduce", lambda ids, **options: iter(everything))
-    text = run("--quick", columns=columns).stdout
-    assert max(map(len, text.splitlines())) <= columns
-    assert all(f"[{name}]" in text for name in EXPERIMENTS)
-    assert "interval of the difference from the published mean" in text
-    assert "DIFFERS" not in text
 
 
 @pytest.mark.usefixtures("wrong")

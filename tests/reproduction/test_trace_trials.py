@@ -229,11 +229,31 @@ def test_bubbles_are_users(ratios: list[float]) -> None:
 # Rows ----------------------------------------------------------------------------------------------------------------------------
 
 
+Simulated = Callable[[fo.Trace, dict[str, object], Run], trace_trials.Day]
+
+
 @pytest.fixture(scope="module")
-def quick() -> tuple[dict[str, Row], dict[str, Callable[[], Figure]]]:
+def simulated() -> Simulated:
+    """The simulation of a day, once for each trace and settings."""
+    days: dict[tuple[int, str], trace_trials.Day] = {}
+    simulate = trace_trials._simulated
+
+    def once(trace: fo.Trace, settings: dict[str, object], run: Run) -> trace_trials.Day:
+        key = (trace.n_tasks, repr(settings))
+        if key not in days:
+            days[key] = simulate(trace, settings, run)
+        return days[key]
+
+    return once
+
+
+@pytest.fixture(scope="module")
+def quick(simulated: Simulated) -> tuple[dict[str, Row], dict[str, Callable[[], Figure]]]:
     """The rows of the slice, and its pictures."""
     pictures: dict[str, Callable[[], Figure]] = {}
-    ((_, rows),) = reproduce(["drfh-trace"], quick=True, jobs=2, draw=pictures.__setitem__)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace_trials, "_simulated", simulated)
+        ((_, rows),) = reproduce(["drfh-trace"], quick=True, jobs=2, draw=pictures.__setitem__)
     return {row.id.removeprefix("drfh-trace-"): row for row in rows}, pictures
 
 
@@ -268,14 +288,13 @@ def test_the_table_is_that_of_the_paper(quick: tuple[dict[str, Row], dict[str, C
     assert {number: tuple(rows[f"slots-{number}"].published or ()) for number in printed} == printed
 
 
-def test_another_number_than_the_known_one_is_unexpected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_number_than_the_known_one_is_unexpected(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     """If best-fit were first-fit, its row would differ, and so would that of their order."""
 
     def swapped(trace: fo.Trace, settings: dict[str, object], run: Run) -> trace_trials.Day:
         day = simulated(trace, settings, run)
         return trace_trials.Day(day.trace, day.until, day.found | {"best-fit": day.found["14 slots"]})
 
-    simulated = trace_trials._simulated
     monkeypatch.setattr(trace_trials, "_simulated", swapped)
     ((_, rows),) = reproduce(["drfh-trace"], quick=True, jobs=2)
     verdicts = {row.id.removeprefix("drfh-trace-"): row.verdict for row in rows}
@@ -308,8 +327,9 @@ def test_settings_name_every_kind_of_run() -> None:
 # The command ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_draws(tmp_path: Path) -> None:
+def test_the_command_draws(simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture for each figure, in the folder that is given."""
+    monkeypatch.setattr(trace_trials, "_simulated", simulated)
     result = CliRunner().invoke(app, ["reproduce", "drfh-trace", "--quick", "--plot", str(tmp_path)], env={"FAIROPT_DATA": ""})
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{name}.png" for name in FIGURES]
