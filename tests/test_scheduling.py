@@ -50,7 +50,7 @@ def kesidis() -> fo.Instance:
 @pytest.mark.parametrize(
     ("placement", "options"), PLACEMENTS, ids=lambda value: value if isinstance(value, str) else "-".join(map(str, value.values()))
 )
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(instance=instances(whole=True, max_servers=3), ties=st.sampled_from(TIES), seed=st.integers(0, 99))
 def test_task_by_task_as_in_fractions(
     criterion: str, placement: str, options: dict[str, Any], instance: fo.Instance, ties: Any, seed: int

@@ -90,6 +90,7 @@ def test_against_whole_tasks_as_by_enumeration(notion: str, instance: fo.Instanc
 
 
 @pytest.mark.parametrize("notion", ["drfh", "tsf", "cdrf", "asset", "max-min"])
+@settings(max_examples=40)
 @given(instance=instances(), placement=st.sampled_from(["first-fit", "best-fit", "worst-fit", "random-round-robin", "random"]))
 def test_no_schedule_beats_the_divisible_optimum(notion: str, instance: fo.Instance, placement: str) -> None:
     """In the leximin order of the notion, whatever the schedule's own criterion; it may place more tasks."""

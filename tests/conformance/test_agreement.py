@@ -6,11 +6,12 @@ import pytest
 from agreement import compare
 
 
-@pytest.mark.parametrize("seed", [*range(5), 9, 10, 13, 15, 17, 117, 480])
+@pytest.mark.parametrize("seed", [2, 4, 10, 13, 15, 17, 117, 480])
 def test_engines_agree_and_certify(seed: int) -> None:
     """No failure; shares equal to 1e-7; residuals below 1e-8. Only CVXPY on its own may refuse, and only at hard alphas.
 
-    Seeds 13, 15, 117 and 480 are hard at alpha = 10; in 17 a user feels 40 times what the tolerance of an LP leaves open of its level.
+    Instances of each kind, with rates or not and with limits at once or not. Seeds 13, 15, 117 and 480 are hard at alpha = 10; in 17 a
+    user feels 40 times what the tolerance of an LP leaves open of its level.
     """
     for key, worst in compare([seed]).items():
         assert not worst.failures, (key, worst.failures)

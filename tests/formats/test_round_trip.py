@@ -132,6 +132,7 @@ def assert_identical(mine: Instance, theirs: Instance) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS[:3])
+@settings(max_examples=50)
 @given(instance=instances())
 def test_documents_lose_nothing(name: str, instance: Instance) -> None:
     """YAML and JSON hold every instance."""

@@ -78,7 +78,7 @@ def test_guarantees_beyond_the_cluster() -> None:
 
 def test_trees_are_as_described() -> None:
     """Parents, users, the division of guarantees and tiers (chi-square; Kolmogorov and Smirnov)."""
-    trees = [fo.generate("uniform", users=9, queues=4, guarantees=0.6, tiers=3, weights=5, seed=seed).tree for seed in range(2000)]
+    trees = [fo.generate("uniform", users=9, queues=4, guarantees=0.6, tiers=3, weights=5, seed=seed).tree for seed in range(1000)]
     parents = np.array([tree.parent[3:] for tree in trees])
     third, fourth = np.bincount(parents[:, 0], minlength=2), parents[:, 1]
     assert chisquare(third[:2]).pvalue > 1e-3  # the root or queue-1
@@ -86,7 +86,7 @@ def test_trees_are_as_described() -> None:
     assert chisquare([(at_root == node).sum() for node in (0, 1, 3)]).pvalue > 1e-3
     assert chisquare(np.bincount([int(tree.tiers[1]) for tree in trees], minlength=3)).pvalue > 1e-3
     assert kstest([tree.weights[2] for tree in trees], "uniform", (1, 4)).pvalue > 1e-3
-    two = [fo.generate("uniform", servers=1, queues=2, depth=1, guarantees=0.6, seed=seed) for seed in range(1000)]
+    two = [fo.generate("uniform", servers=1, queues=2, depth=1, guarantees=0.6, seed=seed) for seed in range(500)]
     parts = [each.queues[0].guarantee["resource-1"] / each.total_capacity[0] for each in two]
     assert kstest(parts, "uniform", (0, 0.6)).pvalue > 1e-3
     many = fo.generate("uniform", users=9000, queues=3, depth=1, seed=5).tree

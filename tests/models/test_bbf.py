@@ -114,13 +114,13 @@ def random_pool(seed: int) -> fo.Instance:
 
 
 def test_trajectory_nash_optimum_and_definition_agree() -> None:
-    """The limit of the trajectory is the weighted Nash optimum, and that is fair: on 200 random pools.
+    """The limit of the trajectory is the weighted Nash optimum, and that is fair: on 80 random pools.
 
     Limit: the end of the path, where 1/c is 1e-8. Optimum: the certificate's bound, which also bounds the distance: the goal's curvature is
     at least phi[n] / x[n]^2, so that (x'[n] / x[n] - 1)^2 <= 2 gap / phi[n]. Fair: the paper's condition (2).
     """
     clear = 0
-    for seed in range(200):
+    for seed in range(80):
         instance = random_pool(seed)
         allocation = fo.solve(instance, "bbf", solver="trajectory")
         x = allocation.tasks_per_user
@@ -136,7 +136,7 @@ def test_trajectory_nash_optimum_and_definition_agree() -> None:
         if path.multipliers[-1][full].min() > 1e-2 and (1 - path.utilization[-1][~full]).min(initial=1) > 1e-2:  # 1/c otherwise
             clear += 1
             np.testing.assert_allclose(end, x, rtol=1e-6, atol=1e-6)
-    assert clear > 100
+    assert clear > 40
 
 
 def test_every_preference_is_fair() -> None:

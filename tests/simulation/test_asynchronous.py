@@ -36,7 +36,7 @@ def endless(cluster: fo.Instance, **more: Any) -> fo.Trace:
 
 
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data(), instance=instances(whole=True, max_servers=3, max_users=3), seed=st.integers(0, 9))
 def test_action_by_action_as_in_fractions(sharing: str, data: st.DataObject, instance: fo.Instance, seed: int) -> None:
     """What each user runs at any time, and when each job ends: constraints, users and servers that come and go, tasks of all durations."""

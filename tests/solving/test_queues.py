@@ -32,7 +32,7 @@ def pool(capacity: float, queues: Sequence[fo.Queue], queue_of: Sequence[str | N
 # The oracle ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(36))
+@pytest.mark.parametrize("seed", range(24))
 def test_shares_are_those_of_the_oracle(seed: int) -> None:
     """Three levels, guarantees, limits, tiers, weights over six orders of magnitude, constraints, finite tasks."""
     instance = random_tree(seed)
@@ -82,7 +82,7 @@ def test_other_shares_are_those_of_the_oracle(seed: int, notion: str) -> None:
         assert gap(*ask(instance, notion, guarantees, None)) <= BOUND
 
 
-@pytest.mark.parametrize("seed", range(200, 212))
+@pytest.mark.parametrize("seed", range(200, 208))
 def test_fairness_among_queues_first_is_that_of_the_oracle(seed: int) -> None:
     """Nested, with limits, weights > 0, and neither guarantees nor tiers."""
     drawn = random_tree(seed)
@@ -98,7 +98,7 @@ def test_fairness_among_queues_first_is_that_of_the_oracle(seed: int) -> None:
 # Other systems on one resource of one server -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_one_resource_is_divided_as_kai_yarn_and_htcondor_do(seed: int) -> None:
     """KAI: guarantees, then the rest by weights. YARN: clamp(w t, minimum, maximum). HTCondor: quotas, then surplus by quotas."""
     instance = random_pool(seed)

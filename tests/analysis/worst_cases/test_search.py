@@ -171,7 +171,7 @@ def test_a_seed_is_a_search_with_any_number_of_workers() -> None:
 
 def test_local_search_finds_worse_than_drawing_at_random() -> None:
     """The same number of instances of divisible tasks, several seeds, before shrinking."""
-    options: dict[str, Any] = {"users": 2, "capacities": (12, 24), "demands": (1, 4), "integral": False, "tries": 150, "keep": 1}
+    options: dict[str, Any] = {"users": 2, "capacities": (12, 24), "demands": (1, 4), "integral": False, "tries": 80, "keep": 1}
     found = {
         local: np.mean([fo.worst_case("drfh:first-fit", **options, seed=seed, local=local).found_value for seed in range(3)])
         for local in (True, False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import instances
 
@@ -112,6 +112,7 @@ CLAIMS: dict[str, Callable[[fo.Instance], bool]] = {
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_shrinking_ends_where_no_step_keeps_what_is_shown(claim: str, seed: int) -> None:
     """Minimal in the stated sense, and what is shown is still there."""

@@ -36,7 +36,7 @@ def most(instance: fo.Instance, worth: FloatArray) -> float:
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 1.0, 3.0, 10.0])
 def test_the_published_condition_holds(alpha: float) -> None:
     """sum_n phi[n] (x'[n] - x[n]) / x[n]^alpha <= 0 for every feasible x', to 1e-8 of what the users have."""
-    for seed in range(16):
+    for seed in range(10):
         instance = instance_of_extremes(seed)
         if not instance.servable.any():
             continue

@@ -39,7 +39,7 @@ def test_any_order_of_sweeps(order: str, instance: fo.Instance, seed: int) -> No
 
 @pytest.mark.parametrize("sharing", ["rdm", "tdm"])
 @pytest.mark.parametrize("delay", [0, 3, 12])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_asynchronous_servers_end_at_an_equilibrium(sharing: str, delay: int, seed: int) -> None:
     """Whatever the times and delays; under time division at the one x[n]."""
     instance = drawn(seed, 8, 6)
@@ -54,8 +54,8 @@ def test_asynchronous_servers_end_at_an_equilibrium(sharing: str, delay: int, se
 
 
 def test_many_seeds_and_delays() -> None:
-    """Whoever acts when, on what news of the others: 96 runs, and each allocation satisfies theorem 1 row for row."""
-    for seed in range(24):
+    """Whoever acts when, on what news of the others: 48 runs, and each allocation satisfies theorem 1 row for row."""
+    for seed in range(12):
         instance = drawn(seed % 6, 8, 6)
         program = fo.formulate(instance, "psdsf")
         assert isinstance(program.goal, Equilibrium)
