@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console
@@ -16,11 +17,12 @@ from rich.text import Text
 from fairopt.allocation import Allocation
 from fairopt.commands.queue_table import promised, queue_table
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
 from fairopt.wording import duration, figure, figures, joined, percent, plural, residual
 
-__all__ = ["print_allocation"]
+__all__ = ["Choice", "print_allocation"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
@@ -30,14 +32,66 @@ _PERCENT = len("100.0 %")
 _QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "max": 1.0}
 
 
-def print_allocation(console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False) -> None:
-    """Print an allocation: users, servers, levels, certificate and times."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which users are shown, and in which order.
+
+    Attributes
+    ----------
+    users : tuple of str
+        Only these; empty: all.
+    sort : str
+        "tasks", "share" or "weight", the largest first; "-tasks" and the like, the smallest first; "name"; empty: as in the file.
+    top : int or None
+        At most so many.
+    """
+
+    users: tuple[str, ...] = ()
+    sort: str = ""
+    top: int | None = None
+
+    def require(self, instance: Instance) -> None:
+        """Refuse the name of a user that is not there."""
+        for name in self.users:
+            instance.index(name)
+
+    def positions(self, allocation: Allocation) -> IntArray:
+        """Return the positions of the users.
+
+        Raises
+        ------
+        Unsupported
+            If the users have no numbers of this kind.
+        """
+        instance = allocation.instance
+        chosen = np.array([instance.index(name) for name in self.users] if self.users else range(instance.n_users), np.int64)
+        word = self.sort.removeprefix("-")
+        if word == "name":
+            chosen = np.array(sorted(chosen, key=lambda n: instance.users[n]), np.int64)
+        elif word:
+            numbers = {"tasks": allocation.tasks_per_user, "share": allocation.shares_to_show, "weight": instance.weights}[word]
+            if numbers is None or numbers.ndim > 1:
+                raise Unsupported(f"users have no single {word} here; sort them by tasks or by name")
+            keys = np.array([float(f"{number:.9g}") for number in numbers[chosen]])  # what differs by rounding stays in order
+            chosen = chosen[np.argsort(keys if self.sort != word else -keys, kind="stable")]
+        return chosen[: self.top]
+
+
+def print_allocation(
+    console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False, choice: Choice | None = None
+) -> None:
+    """Print an allocation: users, servers, levels, certificate and times. With a choice, of the users only these."""
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
     how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
     facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
-    if instance.queues:
-        users: list[Table | Text] = queue_table(allocation, console, everything=everything)
+    if choice is not None and choice != Choice():
+        chosen = choice.positions(allocation)
+        more = instance.n_users - chosen.size
+        left_out = [Text(f"and {plural(more, 'more user')}")] if more else []
+        users: list[Table | Text] = [_users(allocation, chosen), *left_out]
+    elif instance.queues:
+        users = queue_table(allocation, console, everything=everything)
     elif everything or instance.n_users <= _ROWS:
         users = [_users(allocation, np.arange(instance.n_users))]
     else:

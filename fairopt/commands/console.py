@@ -20,7 +20,7 @@ from rich.status import Status
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.allocation_table import print_allocation
+from fairopt.commands.allocation_table import Choice, print_allocation
 from fairopt.files import is_device, write_files
 from fairopt.formats import FILES
 from fairopt.formats.results import KINDS, Kind, rendered, require
@@ -141,6 +141,7 @@ def present(
     everything: bool,
     output: Path | None,
     plot: Path | None,
+    choice: Choice | None = None,
 ) -> None:
     """Draw, print or write an allocation."""
     if plot is not None:
@@ -150,7 +151,7 @@ def present(
     hand_over(
         lambda: allocation.to_dict() | {"seconds": seconds},
         allocation.to_frame,
-        lambda console: print_allocation(console, allocation, seconds, everything=everything),
+        lambda console: print_allocation(console, allocation, seconds, everything=everything, choice=choice),
         form,
         output,
     )

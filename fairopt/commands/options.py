@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -33,6 +33,9 @@ __all__ = [
     "QueueShare",
     "Schedules",
     "Sharing",
+    "Shown",
+    "Sort",
+    "Top",
     "read_instance",
     "read_preference",
     "read_utility",
@@ -91,6 +94,12 @@ QueueShare = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
+Shown = Annotated[list[str] | None, typer.Option("--user", metavar="USER", help="Show this user only. Can be repeated.")]
+Sort = Annotated[
+    Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
+    typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest."),
+]
+Top = Annotated[int | None, typer.Option("--top", metavar="N", min=1, help="Show at most so many users.")]
 Output = Annotated[
     Path | None,
     typer.Option(

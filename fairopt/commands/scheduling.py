@@ -9,8 +9,24 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
+from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
-from fairopt.commands.options import Changes, Csv, Everything, File, Json, Output, Plot, PlotEnvy, Sharing, read_instance, read_utility
+from fairopt.commands.options import (
+    Changes,
+    Csv,
+    Everything,
+    File,
+    Json,
+    Output,
+    Plot,
+    PlotEnvy,
+    Sharing,
+    Shown,
+    Sort,
+    Top,
+    read_instance,
+    read_utility,
+)
 
 __all__ = ["schedule"]
 
@@ -51,6 +67,9 @@ def schedule(
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
+    shown: Shown = None,
+    sort: Sort = None,
+    top: Top = None,
     output: Output = None,
     plot: Plot = None,
     plot_envy: PlotEnvy = None,
@@ -60,9 +79,11 @@ def schedule(
     The result is greedy: it is feasible, but not the optimum that fairopt solve finds.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    choice = Choice(tuple(shown or ()), sort or "", top)
     check_picture(plot_envy, "--plot-envy")
     started = time.perf_counter()
     instance = read_instance(file, changes)
+    choice.require(instance)
     seconds = {"read": time.perf_counter() - started}
     options: dict[str, Any] = {"metric": metric, "slots": slots, "utility": None if utility is None else read_utility(utility, instance)}
     allocation = work(
@@ -80,4 +101,4 @@ def schedule(
     )
     if plot_envy is not None:
         draw_envy(allocation, plot_envy)
-    present(allocation, seconds | allocation.seconds, form, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, form, everything, output, plot, choice)

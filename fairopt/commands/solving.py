@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import fairopt as fo
+from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
     Changes,
@@ -26,6 +27,9 @@ from fairopt.commands.options import (
     PlotQueues,
     QueueShare,
     Sharing,
+    Shown,
+    Sort,
+    Top,
     read_instance,
     read_preference,
     read_utility,
@@ -124,6 +128,9 @@ def solve(
     as_json: Json = False,
     as_csv: Csv = False,
     everything: Everything = False,
+    shown: Shown = None,
+    sort: Sort = None,
+    top: Top = None,
     output: Output = None,
     plot: Plot = None,
     plot_envy: PlotEnvy = None,
@@ -136,6 +143,7 @@ def solve(
     The certificate is recomputed from the answer. An answer that fails this check is an error: exit status 3.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    choice = Choice(tuple(shown or ()), sort or "", top)
     for path, option in (
         (plot_envy, "--plot-envy"),
         (plot_queues, "--plot-queues"),
@@ -153,6 +161,7 @@ def solve(
         raise typer.BadParameter("only one engine has a path to draw; add --solver trajectory", param_hint="--plot-polytope")
     started = time.perf_counter()
     instance = read_instance(file, changes)
+    choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     seconds = {"read": time.perf_counter() - started}
@@ -192,7 +201,7 @@ def solve(
         draw_envy(allocation, plot_envy)
     if plot_path is not None or plot_polytope is not None:
         _draw_path(allocation, plot_path, plot_polytope)
-    present(allocation, seconds | allocation.seconds, form, everything, output, plot)
+    present(allocation, seconds | allocation.seconds, form, everything, output, plot, choice)
 
 
 def _draw_path(allocation: fo.Allocation, path: Path | None, polytope: Path | None) -> None:
