@@ -17,6 +17,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import logging
+import pickle
 import sys
 import traceback
 import uuid
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _REGISTRIES: dict[str, Registry[Any]] = {}
 _FILES: dict[Path, dict[str, Any]] = {}  # what the files define
+_FOLDERS: list[str] = []  # of these files
 _PROCESS = uuid.uuid4().hex
 
 
@@ -222,6 +224,8 @@ def _run(file: str, path: Path) -> dict[str, Any]:
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.append(folder)  # the file may import what stands beside it
+    if folder not in _FOLDERS:
+        _FOLDERS.append(folder)
     sys.modules[name] = module  # dataclasses look there for what annotations mean
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
@@ -245,8 +249,8 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
 class Carried:
     """A function that takes along to another process what this one has added to the registries; it is called like the function."""
 
-    def __init__(self, function: Callable[..., Any], added: dict[str, dict[str, Any]]) -> None:
-        self._function, self._added, self._process = function, added, _PROCESS
+    def __init__(self, function: Callable[..., Any], added: dict[str, dict[str, Any]], process: str = _PROCESS) -> None:
+        self._function, self._added, self._process = function, added, process
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Call the function."""
@@ -256,8 +260,19 @@ class Carried:
                     _REGISTRIES[kind].update(entries)
         return self._function(*arguments, **options)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from joblib.externals.loky.backend.reduction import dumps
+
+        return _unpacked, (_FOLDERS, bytes(dumps((self._function, self._added, self._process))))
+
+
+def _unpacked(folders: list[str], content: bytes) -> Carried:
+    """Return what was taken along. The folders come first: what files define may need what stands beside them."""
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
+    return Carried(*pickle.loads(content))
+
 
 def carried(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function for other processes: with what this one has added to the registries, where there is anything."""
     added = {kind: own for kind, registry in _REGISTRIES.items() if (own := registry._added())}
-    return Carried(function, added) if added else function
+    return Carried(function, added) if added or _FOLDERS else function

@@ -81,6 +81,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "beside", raising=False)
+    monkeypatch.setattr(registry, "_FOLDERS", [])
     with patch.dict(fo.NOTIONS), patch.dict(fo.PLACEMENTS), patch.dict(registry._FILES):
         yield tmp_path
     sys.modules.pop("beside", None)
@@ -202,6 +203,7 @@ def test_what_is_registered_goes_to_worker_processes(mine: Path) -> None:
             share: FloatArray = instance.demands[:, -1] / instance.total_capacity[-1]
             return share
 
+    fo.study({"small": "google:users=2:servers=2"}, jobs=2, seeds=range(2))  # workers that know nothing of what comes
     fo.PLACEMENTS["last-fit"] = lambda user, free, demand, fits: fits[-1]
     fo.NOTIONS["last"] = Last
     pool = fo.load(POOL)
@@ -242,7 +244,8 @@ def test_a_changed_file_is_another_question(mine: Path) -> None:
 
 def test_nothing_is_carried_where_nothing_is_added() -> None:
     """The function itself goes to the workers."""
-    assert carried(abs) is abs
+    with patch.object(registry, "_FOLDERS", []):
+        assert carried(abs) is abs
     with patch.dict(fo.PLACEMENTS):
         fo.PLACEMENTS["mine"] = emptiest
         there = carried(abs)
