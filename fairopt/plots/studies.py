@@ -90,7 +90,9 @@ def plot_study(
         for entry, kind, place, error in zip(part.index, part["kind"], places, errors, strict=True):
             colour = look[entry].colour
             style: dict[str, Any] = {"markerfacecolor": colour if kind == "exact" else "white", "markeredgewidth": 1.3, "capsize": 2}
-            axes.errorbar(place[0], place[1], yerr=error[1], xerr=error[0], color=colour, marker=marks[entry], markersize=6, linewidth=1.0, **style)
+            axes.errorbar(
+                place[0], place[1], yerr=error[1], xerr=error[0], color=colour, marker=marks[entry], markersize=6, linewidth=1.0, **style
+            )
         _limits(axes, places, errors)
         axes.set_title(short_label(str(name), 40), loc="left", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
