@@ -21,9 +21,10 @@ from fractions import Fraction
 from fairopt.errors import InvalidInstance
 from fairopt.wording import did_you_mean, joined, named
 
-__all__ = ["Measure", "Measures", "check_headroom", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
+__all__ = ["Measure", "Measures", "check_headroom", "check_memory", "enlarged", "kind_of", "measures", "whole_part", "whole_units"]
 
 _MOST_HEADROOM = 1000
+_MOST_GIB = 1e8  # of a server: 100 PiB; as bytes, they would be a tenth of a GiB
 _SAME = 1e-9  # relative: an amount that misses a whole unit by a smaller part is rounding
 _BYTES = {
     "B": 1,
@@ -61,11 +62,14 @@ class Measure:
         As `kind_of` says.
     steps : float
         How many of the scheduler's smallest units are one unit of the instance.
+    assumed : bool
+        The unit of the instance was not given.
     """
 
     key: str
     kind: str
     steps: float
+    assumed: bool = False
 
 
 Measures = dict[str, Measure]
@@ -124,8 +128,22 @@ def measures(
             raise InvalidInstance(f'"{resource}" is counted and has no unit; units are for cpu and memory')
         else:
             size = 1
-        result[resource] = Measure(key, kind, float(Fraction(size) / Fraction(smallest.get(kind, 1))))
+        result[resource] = Measure(key, kind, float(Fraction(size) / Fraction(smallest.get(kind, 1))), unit is None)
     return result
+
+
+def check_memory(resource: str, measure: Measure, server: str, amount: float) -> None:
+    """Refuse memory of a server that cannot be in GiB, where no other unit is given: a file that says 256GiB means bytes.
+
+    Raises
+    ------
+    InvalidInstance
+    """
+    if measure.kind == "memory" and measure.assumed and amount >= _MOST_GIB:
+        raise InvalidInstance(
+            f"server {named(server)} has {amount:.6g} of {named(resource)}, which cannot be GiB; say in which unit it is: "
+            f"--unit {named(resource)}=B for bytes"
+        )
 
 
 def _known(units: Mapping[str, Fraction | int], unit: str, resource: str) -> Fraction | int:

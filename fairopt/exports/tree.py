@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.exports.amounts import Measures, enlarged, whole_part, whole_units
+from fairopt.exports.amounts import Measures, check_memory, enlarged, whole_part, whole_units
 from fairopt.exports.rounding import Whole
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.queues import Queue, Quota
@@ -113,6 +113,9 @@ class Holdings:
         self.holders = holders_of(instance) if holders is None else holders
         self.resources = tuple(measures)
         column = [instance.resources.index(resource) for resource in self.resources]
+        for r, (resource, measure) in zip(column, measures.items(), strict=True):
+            largest = int(np.argmax(instance.capacities[:, r]))
+            check_memory(resource, measure, instance.servers[largest], float(instance.capacities[largest, r]))
         self.steps = np.array([measure.steps for measure in measures.values()])
         demands: FloatArray = instance.demands[:, column] * self.steps
         there = whole.capacity[:, column] * self.steps

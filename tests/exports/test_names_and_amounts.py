@@ -103,3 +103,16 @@ def test_labels_of_flavors_are_labels() -> None:
         with pytest.raises(fo.InvalidInstance, match=r'the flavor of s: ".*" is no label of a node|the flavor of s: .*x is no label'):
             fo.export_kueue(allocation, flavors={"s": labels})
     assert "model: ''" in fo.export_kueue(allocation, flavors={"s": {"model": ""}}).text
+
+
+@pytest.mark.parametrize("write", [fo.export_kueue, fo.export_volcano, fo.export_yarn, fo.export_slurm])
+def test_memory_in_bytes_is_not_taken_for_gib(write: Callable[..., fo.Export]) -> None:
+    """A file that says 256GiB means bytes, and an export takes memory without a unit for GiB: it asks, and the answer is the same."""
+    gib = fo.Instance([[64, 256]], [[1, 4]], servers=["A"], users=["a"], resources=["cpu", "memory"])
+    in_bytes = gib.replace(capacities=[[64, 256 * 2**30]], demands=[[1, 4 * 2**30]])
+    with pytest.raises(
+        fo.InvalidInstance, match=r"^server A has 2.74878e\+11 of memory, which cannot be GiB; .* --unit memory=B for bytes$"
+    ):
+        write(fo.solve(in_bytes, "drfh"))
+    told = write(fo.solve(in_bytes, "drfh"), units={"memory": "B"})
+    assert told.files == write(fo.solve(gib, "drfh")).files
