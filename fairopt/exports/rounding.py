@@ -3,7 +3,8 @@
 Server rows that cannot be told apart (the same capacity, the same users may run there, the same quotas of queues, the same name that the
 caller gives to their group) are one group. `fairopt.program.placement` rounds the tasks and places them on groups, in as few pairs of user
 and group as possible; `fairopt.exports.packing` then places them on the single servers of each group. Tasks that do not fit between the
-others go where there is room, and what fits nowhere is said.
+others go where there is room; if some are left over still, and there are few servers, one program over all single servers looks for more.
+What fits nowhere is said.
 
 >>> import fairopt as fo
 >>> pool = fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["A", "B"], counts=[3])
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.aggregation import number_distinct, on_rows
+from fairopt.aggregation import expand, number_distinct, on_rows
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.analysis.rerun import given
@@ -35,6 +36,8 @@ __all__ = ["Group", "Whole", "whole_tasks"]
 
 _TIME = 30.0  # seconds for the three programs together
 _ROUNDED = 1e-6  # relative: an allocation from a file may exceed a limit by rounding
+_FEW = 600  # pairs of user and single server, for one program over all of them
+_SAME = 1e-9
 _MOST = 5  # names in a sentence
 
 
@@ -148,9 +151,13 @@ def whole_tasks(allocation: Allocation, names: Mapping[str, str] | None = None) 
     wanted[program.pair_users, program.pair_servers] = placed.x
     aim = np.maximum(wanted.sum(axis=1), program.floors + (0.0 if placed.rounded else program.parts > 0))
     packed = _on_single_servers(small, program, wanted, aim)
+    together = None
+    if _worth(program, np.column_stack([each.placed for each in packed])) < _worth(program, wanted) - _SAME:
+        together = _together(small, per_user, program, packed)
+    packed = together or packed
     tasks = np.column_stack([each.placed for each in packed])
     notes = list(_said(instance, per_user, program, tasks))
-    if not placed.fewest and tasks.any():
+    if (together or not placed.fewest) and tasks.any():
         notes.append(
             "the placement is the one with the fewest pairs of user and servers that was found; it is not proved that none has fewer"
         )
@@ -223,6 +230,30 @@ def _on_single_servers(instance: Instance, program: WholePlacement, wanted: Floa
             tasks[n, i] += added
             held[rows] += added * values
     return tuple(packed)
+
+
+def _worth(program: WholePlacement, tasks: FloatArray) -> float:
+    """Return what is maximised of the numbers of tasks, (users, groups): remainders rounded up, and no task lost."""
+    now = tasks.sum(axis=1)
+    return float(program.parts @ (now > program.floors) - (now.size + 1) * np.maximum(program.floors - now, 0.0).sum())
+
+
+def _together(instance: Instance, per_user: FloatArray, program: WholePlacement, packed: tuple[Packed, ...]) -> tuple[Packed, ...] | None:
+    """Return a better packing of few servers, by one program over all of them; None if there is none."""
+    if not instance.counts.any() or instance.n_users * instance.counts.sum() > _FEW:
+        return None
+    single, row = expand(instance)
+    each = WholePlacement.of(single, per_user)
+    tasks = np.zeros((single.n_users, single.n_servers))
+    tasks[each.pair_users, each.pair_servers] = place_whole(each, _TIME).x
+    if (tasks.T @ instance.demands > single.capacities * (1 + _SAME)).any():
+        return None
+    if _worth(program, tasks) <= _worth(program, np.column_stack([group.placed for group in packed])) + _SAME:
+        return None
+    result = tuple(Packed(instance.capacities[i], int(instance.counts[i]), instance.demands) for i in range(instance.n_servers))
+    for i, group in enumerate(result):
+        group.place(np.arange(instance.n_users), tasks[:, row == i])
+    return result
 
 
 def _said(instance: Instance, per_user: FloatArray, program: WholePlacement, tasks: FloatArray) -> list[str]:

@@ -80,6 +80,19 @@ def test_no_placement_has_fewer_pairs(seed: int) -> None:
     assert not any("not proved" in note for note in whole.notes)
 
 
+def test_no_task_is_lost_that_one_program_over_all_single_servers_places() -> None:
+    """5.2, 5.2 and 1.04 tasks on two groups: as the totals of the groups go, one of the 5 is left over; 5, 6 and 1 fit."""
+    instance = fo.Instance([[5, 7], [3, 6]], [[1.5, 1.5], [0.5, 0.5], [2.5, 0.5]], weights=[3, 1, 1], counts=[2, 1])
+    whole = whole_tasks(fo.solve(instance, "drfh"))
+    assert whole.tasks_per_user.tolist() == [5, 6, 1]
+    for group, packed in zip(whole.groups, whole.packed, strict=True):
+        assert sum(kind.count for kind in packed.kinds) == group.count
+        for kind in packed.kinds:
+            held = sum((number * instance.demands[user] for user, number in kind.tasks.items()), np.zeros(2))
+            assert (held <= group.capacity).all()
+    assert any("not proved" in note for note in whole.notes)
+
+
 def test_the_placement_does_not_depend_on_where_an_engine_placed_the_tasks() -> None:
     """Two users on two equal servers: split evenly or one each, the export is the same, and no user is split."""
     pool = fo.Instance([[4, 4], [4, 4]], [[1, 1], [1, 1]], servers=["a", "b"], eligibility=[[True, True], [True, True]])
