@@ -1,19 +1,21 @@
 """A picture of efficiency against fairness: the exact Pareto frontier, what lies beyond it, and the points on or below.
 
 Alpha-fair allocations and members of a family are joined by lines, in the order in which they were asked for; notions and schedules are
-marks. Points that would lie on top of each other share one label. Kinds differ in shape as well as in colour.
+marks. Points that would lie on top of each other share one label. Kinds differ in shape; each notion and schedule has its own
+colour.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
+from fairopt.plots.colours import looks
 from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, short_label, size_of
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from fairopt.analysis.frontiers import Frontier, FrontierPoint
 
-__all__ = ["plot_frontier"]
+__all__ = ["label_of", "limits_of", "plot_frontier"]
 
 _LOOK = {  # kind: mark, colour, line, what it is called
     "notion": ("o", COLOURS[0], "none", "notions"),
@@ -65,7 +67,7 @@ def plot_frontier(
     page = sheet(ax, figsize, (9.0, 6.0))
     (axes,) = page.axes
     places = np.array([(point.total, point.smallest_share) for point in points]).reshape(-1, 2)
-    left, right, top = _limits(frontier, places)
+    left, right, top = limits_of(frontier, places)
     axes.set_xlim(left, right)
     axes.set_ylim(-0.04 * top, top)
     outline = np.vstack([(min(left, 0.0), frontier.largest_share), frontier.vertices, (frontier.largest_total, 0.0)])
@@ -81,8 +83,8 @@ def plot_frontier(
         "markerfacecolor": "none",
         "markeredgewidth": 1.8,
     }  # of one vertex, seen around any mark
-    look: dict[str, Any] = {"linewidth": 1.8, "marker": ".", "markersize": 7} if len(frontier.vertices) > 1 else ring
-    axes.plot(*frontier.vertices.T, color="black", label="exact frontier", zorder=3, **look)
+    vertex: dict[str, Any] = {"linewidth": 1.8, "marker": ".", "markersize": 7} if len(frontier.vertices) > 1 else ring
+    axes.plot(*frontier.vertices.T, color="black", label="exact frontier", zorder=3, **vertex)
     lines = [outline]
     for kind, (mark, colour, style, name) in _LOOK.items():
         own = np.array([point.kind == kind for point in points], bool)
@@ -91,7 +93,7 @@ def plot_frontier(
                 lines.append(places[own])
             axes.plot(
                 *places[own].T,
-                color=colour,
+                color=colour if style != "none" else GREY,  # of the legend: each notion and schedule has its own, drawn above
                 marker=mark,
                 markersize=6.5 if style == "none" else 8.5,  # both marks show where points coincide
                 markeredgecolor="white",
@@ -101,6 +103,12 @@ def plot_frontier(
                 label=name + (f" in {frontier.of}" if kind == "alpha" else ""),
                 zorder=5 if style == "none" else 4,
             )
+    look = looks(point.name for point in points)
+    for point, place in zip(points, places, strict=True):
+        mark, _, style, _ = _LOOK[point.kind]
+        if style == "none":
+            edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.6}
+            axes.plot(*place, color=look[point.name].colour, marker=mark, markersize=6.5, linestyle="none", zorder=6, **edge)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_xlabel("tasks in all")
     axes.set_ylabel("smallest weighted dominant share")
@@ -116,13 +124,13 @@ def plot_frontier(
     label_points(
         axes,
         np.array([places[group].mean(axis=0) for group in groups]).reshape(-1, 2),
-        [_label([points[j] for j in group]) for group in groups],
+        [label_of([points[j] for j in group]) for group in groups],
         lines,
     )
     return page.figure
 
 
-def _limits(frontier: Frontier, places: FloatArray) -> tuple[float, float, float]:
+def limits_of(frontier: Frontier, places: FloatArray) -> tuple[float, float, float]:
     """Return the limits of the axes: left, right, top."""
     low = float(min([*places[:, 0], frontier.vertices[0, 0]]))
     width = max(frontier.largest_total - low, 0.05 * frontier.largest_total)
@@ -149,9 +157,9 @@ def _price_axes(axes: Axes, frontier: Frontier) -> None:
         side.spines[:].set_visible(False)
 
 
-def _label(points: list[FrontierPoint]) -> str:
+def label_of(points: Sequence[FrontierPoint]) -> str:
     """Return the names of the points of one mark, those of a path as one list."""
-    names = [short_label(point.name, 30) for point in points if point.kind in ("notion", "greedy")]
+    names = [short_label(point.name, 30) for point in points if point.kind not in ("alpha", *_FAMILIES)]
     paths = {kind: [point.name for point in points if point.kind == kind] for kind in ("alpha", *_FAMILIES)}
     for kind, members in paths.items():
         if members and kind == "alpha":

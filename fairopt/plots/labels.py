@@ -26,10 +26,12 @@ _LEADER = 14.0  # from this distance on a line leads to the mark
 _COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
 
 
-def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = ()) -> None:
+def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = ()) -> FloatArray:
     """Write a label beside each point, in data coordinates, clear of the other labels, all points and, where it can be, of the lines.
 
     The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
+
+    Returns the middle of each label, in points (of type) from its mark to the right and upwards, (labels, 2).
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -43,7 +45,8 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
     border = np.array([frame.x0, frame.y0, frame.x1, frame.y1]) / scale
     crossed = np.concatenate([_along(axes.transData.transform(line) / scale) for line in lines]) if lines else np.empty((0, 2))
     taken: list[FloatArray] = []
-    for text, point, mark in zip(labels, points, own, strict=True):
+    middles = np.zeros((len(labels), 2))
+    for k, (text, point, mark) in enumerate(zip(labels, points, own, strict=True)):
         note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
         note.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.8, "linewidth": 0})  # readable across a line
         extent = note.get_window_extent(renderer)
@@ -67,11 +70,13 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
             if cost < best:
                 best, place, chosen, chosen_leader, tip = cost, offset, box, leader, end - mark
         note.xyann = (float(place[0]), float(place[1]))
+        middles[k] = place
         if chosen_leader.size:
             look = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
             axes.annotate("", point, xytext=(float(tip[0]), float(tip[1])), textcoords="offset points", arrowprops=look, zorder=2)
             crossed = np.vstack([crossed, np.repeat(chosen_leader, 4, axis=0)])  # keeps later labels off the leader
         taken.append(chosen)
+    return middles
 
 
 def together(places: FloatArray, axes: Axes) -> list[list[int]]:

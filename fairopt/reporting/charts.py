@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-from fairopt.analysis.frontiers import FrontierPoint
+from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.plots.style import COLOURS
 from fairopt.reporting.data import MEASURES, bars_of, few_bars, regret_of
 from fairopt.reporting.findings import Findings
+from fairopt.reporting.frontier_labels import HEIGHT, domains
 
 __all__ = ["COLOURED", "charts"]
 
@@ -44,7 +45,7 @@ def charts(findings: Findings) -> dict[str, dict[str, Any]]:
         found["chart-shares"] = kind("share", "weighted dominant share", colour, len(users))
         found["chart-use"] = _use_bars(findings) if few_bars(findings) else _use_curves(findings)
     if findings.frontier.value is not None:
-        found["chart-frontier"] = _frontier(findings.points)
+        found["chart-frontier"] = _frontier(findings.frontier.value, findings.points)
     if any(row.regret is not None for row in findings.schedules):
         found["chart-regret"] = _regret(findings)
     first = findings.solved[0].name if findings.solved else None
@@ -144,34 +145,44 @@ def _use_curves(findings: Findings) -> View:
     return chart.properties(height=240)
 
 
-def _frontier(found: Sequence[FrontierPoint]) -> View:
+def _frontier(trade: Frontier, found: Sequence[FrontierPoint]) -> View:
+    """Draw the frontier and the points, each with its name: the shape is the kind, the colour the notion or the placement."""
+    drawn = [point for point in found if point.allocation is not None]
+    across, up = domains(trade, drawn)
     axes = {
-        "x": alt.X("total:Q", title="tasks of all users", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(tickCount=6)),
-        "y": alt.Y("smallest_share:Q", title="smallest weighted dominant share", axis=alt.Axis(format=".3~g")),
+        "x": alt.X("total:Q", title="tasks of all users", scale=alt.Scale(domain=across, nice=False), axis=alt.Axis(tickCount=6)),
+        "y": alt.Y(
+            "smallest_share:Q",
+            title="smallest weighted dominant share",
+            scale=alt.Scale(domain=up, nice=False),
+            axis=alt.Axis(format=".3~g"),
+        ),
     }
     line = alt.Chart(alt.NamedData("vertices")).mark_line(color="var(--ink)", point=alt.OverlayMarkDef(color="var(--ink)", size=30))
     kinds = [kind for kind in ("notion", "alpha", "greedy", "approximate", "given") if any(point.kind == kind for point in found)]
-    points = (
-        alt.Chart(alt.NamedData("points"))
-        .mark_point(filled=True, size=90, opacity=0.95, stroke="var(--ink)", strokeWidth=0.7)
-        .encode(
-            **axes,
-            color=alt.Color(
-                "kind:N",
-                legend=alt.Legend(orient="bottom", title=None, columns=3),
-                scale=alt.Scale(domain=kinds, range=[f"var(--c{k})" for k in range(len(kinds))]),
-            ),
-            shape=alt.Shape("kind:N", legend=alt.Legend(orient="bottom", title=None, columns=3), scale=alt.Scale(domain=kinds)),
-            tooltip=[
-                alt.Tooltip("name:N"),
-                alt.Tooltip("kind:N"),
-                alt.Tooltip("total:Q", title="tasks", format=",.5~g"),
-                alt.Tooltip("smallest_share:Q", title="smallest share", format=".4~g"),
-                alt.Tooltip("price:Q", title="price of fairness", format=".1%"),
-            ],
-        )
+    base = alt.Chart(alt.NamedData("points"))
+    points = base.mark_point(filled=True, opacity=0.95, stroke="var(--ink)", strokeWidth=0.7).encode(
+        **axes,
+        color=alt.Color("colour:N", scale=None),
+        size=alt.condition("datum.kind === 'alpha'", alt.value(130), alt.value(60)),  # both show where points coincide
+        shape=alt.Shape(
+            "kind:N",
+            legend=alt.Legend(orient="bottom", title=None, columns=3, symbolFillColor="var(--soft)"),
+            scale=alt.Scale(domain=kinds),
+        ),
+        tooltip=[
+            alt.Tooltip("name:N"),
+            alt.Tooltip("kind:N"),
+            alt.Tooltip("total:Q", title="tasks", format=",.5~g"),
+            alt.Tooltip("smallest_share:Q", title="smallest share", format=".4~g"),
+            alt.Tooltip("price:Q", title="price of fairness", format=".1%"),
+        ],
     )
-    layer: View = alt.layer(line.encode(**axes, order=alt.Order("total:Q")), points).properties(height=320)
+    names = base.transform_filter("datum.label !== ''").mark_text(
+        fill="var(--ink)", fontSize=10, lineBreak="\n", baseline="middle", dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
+    )
+    texts = names.encode(**axes, text=alt.Text("label:N"))
+    layer: View = alt.layer(line.encode(**axes, order=alt.Order("total:Q")), points, texts).properties(height=HEIGHT)
     return layer
 
 

@@ -6,7 +6,7 @@ data        a row for
 users       notion and user: tasks, weighted dominant share, rank by each of them; an even sample if there are many users
 use         notion, server row, resource and, for few users, user: the part of the capacity in use
 curves      notion, resource and server row: the part in use, and how many servers are used no more; if there are many rows
-points      allocation on or below the frontier: total, smallest share, kind
+points      allocation on or below the frontier: total, smallest share, kind, colour, and its label with the place of its middle
 vertices    vertex of the frontier
 regrets     schedule and measure of regret
 ==========  ================================================================================================================
@@ -22,8 +22,11 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import dominant_shares
 from fairopt.instance import IntArray
+from fairopt.plots.colours import looks
+from fairopt.plots.style import COLOURS
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
+from fairopt.reporting.frontier_labels import frontier_labels
 from fairopt.reporting.tables import MOST_ROWS
 from fairopt.wording import figure
 
@@ -42,7 +45,7 @@ def data(findings: Findings) -> dict[str, Rows]:
         "use": _rows(["notion", "place", "server", "resource", "user", "part", "order"]),
         "curves": _rows(["notion", "server", "resource", "part", "servers"]),
         "regrets": _rows(["schedule", "against", "measure", "regret"]),
-        "points": _rows(["name", "kind", "total", "smallest_share", "price"]),
+        "points": _rows(["name", "kind", "total", "smallest_share", "price", "colour", "label", "dx", "dy"]),
         "vertices": _rows(["total", "smallest_share"]),
     }
     for each in findings.solved:
@@ -60,10 +63,15 @@ def data(findings: Findings) -> dict[str, Rows]:
     trade = findings.frontier.value
     if trade is not None:
         sets["vertices"]["rows"] += [[_float(total), _float(share)] for total, share in trade.vertices]
+        drawn = [point for point in findings.points if point.allocation is not None]
+        drawn.sort(key=lambda point: point.kind != "alpha")  # others are drawn on top of them
+        look = looks(point.name for point in drawn)
         sets["points"]["rows"] += [
-            [point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))]
-            for point in findings.points
-            if point.allocation is not None
+            [
+                *(point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))),
+                *(COLOURS[5] if point.kind == "alpha" else look[point.name].colour, *label),
+            ]
+            for point, label in zip(drawn, frontier_labels(trade, drawn), strict=True)
         ]
     return sets
 
