@@ -15,7 +15,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.instance import FloatArray
-from fairopt.plots.colours import looks
+from fairopt.plots.colours import NOTIONS, looks
 from fairopt.plots.labels import label_points, together
 from fairopt.plots.sheets import sheet
 from fairopt.plots.style import COLOURS, GREY, short_label, size_of
@@ -30,9 +30,9 @@ __all__ = ["label_of", "limits_of", "plot_frontier"]
 
 _LOOK = {  # kind: mark, colour, line, what it is called
     "notion": ("o", COLOURS[0], "none", "notions"),
-    "alpha": ("D", COLOURS[5], "--", "alpha-fair"),
-    "fds": ("^", COLOURS[2], "-.", "FDS ($\\beta$, $\\lambda$)"),
-    "gfj": ("v", COLOURS[3], ":", "GFJ ($\\beta$, $\\lambda$)"),
+    "alpha": ("D", NOTIONS["proportional"], "--", "alpha-fair"),
+    "fds": ("^", NOTIONS["fds"], "-.", "FDS ($\\beta$, $\\lambda$)"),
+    "gfj": ("v", NOTIONS["gfj"], ":", "GFJ ($\\beta$, $\\lambda$)"),
     "greedy": ("X", COLOURS[1], "none", "schedules (greedy)"),
 }
 _FAMILIES = ("fds", "gfj")

@@ -22,8 +22,7 @@ from fairopt.allocation import Allocation
 from fairopt.analysis.comparison import Row
 from fairopt.analysis.measures import dominant_shares
 from fairopt.instance import IntArray
-from fairopt.plots.colours import looks
-from fairopt.plots.style import COLOURS
+from fairopt.plots.colours import NOTIONS, looks
 from fairopt.plots.utilization import layers_of
 from fairopt.reporting.findings import Findings
 from fairopt.reporting.frontier_labels import frontier_labels
@@ -69,7 +68,7 @@ def data(findings: Findings) -> dict[str, Rows]:
         sets["points"]["rows"] += [
             [
                 *(point.name, point.kind, *map(_float, (point.total, point.smallest_share, point.price_of_fairness))),
-                *(COLOURS[5] if point.kind == "alpha" else look[point.name].colour, *label),
+                *(NOTIONS["proportional"] if point.kind == "alpha" else look[point.name].colour, *label),
             ]
             for point, label in zip(drawn, frontier_labels(trade, drawn), strict=True)
         ]
