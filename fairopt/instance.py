@@ -561,6 +561,8 @@ class Instance(ShowsItself):
     def to_frame(self, of: Literal["users", "servers", "queues"] = "users") -> pd.DataFrame:
         """Return one row per user, row of servers, or queue, with the columns of a folder of CSV tables that are not all defaults.
 
+        Rates are not in it: in that folder they have a table of their own. ``rates_per_server`` has them.
+
         >>> Instance([[4]], [[2], [1]], users=["a", "b"], resources=["cpu"], weights=[1, 3]).to_frame()["weight"].to_dict()
         {'a': 1.0, 'b': 3.0}
         """

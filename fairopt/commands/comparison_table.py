@@ -218,7 +218,7 @@ def _on_top_of_guarantees(row: Row) -> bool:
     if row.allocation is None or not isinstance(row.allocation.question, Exact):
         return False
     instance, notion = row.allocation.instance, row.allocation.question.notion
-    of_queues = any(quota.guarantee for queue in instance.queues for quota in (queue, *queue.quotas))
+    of_queues = any(queue.guarantee or any(quota.guarantee for quota in queue.quotas) for queue in instance.queues)
     return isinstance(notion, ShareNotion) and notion.guarantees == "surplus" and (of_queues or bool(instance.guarantees.any()))
 
 

@@ -360,8 +360,14 @@ def test_a_limit_on_several_labels_is_divided() -> None:
 
 def test_a_maximum_of_nothing_is_not_the_maximum_that_yarn_reads_as_none() -> None:
     """Ben holds nothing without a label, and may hold nothing more than that."""
-    names = {"users": ["ann", "ben"], "servers": ["c", "g"], "resources": ["cpu", "memory"]}
-    instance = fo.Instance([[4, 8], [4, 8]], [[1, 1], [1, 1]], eligibility=np.eye(2, dtype=bool), **names)
+    instance = fo.Instance(
+        [[4, 8], [4, 8]],
+        [[1, 1], [1, 1]],
+        eligibility=np.eye(2, dtype=bool),
+        users=["ann", "ben"],
+        servers=["c", "g"],
+        resources=["cpu", "memory"],
+    )
     found = fo.export_yarn(given(instance, np.diag([4.0, 4.0]), "rdm"), headroom=1, labels={"g": "gpu"})
     assert capacities(found.text, "ben.capacity") == {"memory": 0, "vCores": 0}
     assert capacities(found.text, "ben.maximum-capacity") == {"memory": 1, "vCores": 0}
