@@ -19,7 +19,7 @@ from fairopt.analysis.auditing import audit
 from fairopt.analysis.properties import Verdict as Outcome
 from fairopt.analysis.worst_cases.small_instances import SmallInstances, shrink
 from fairopt.errors import FairoptError
-from fairopt.instance import Instance
+from fairopt.instance import Instance, safe_ratio
 from fairopt.papers import read
 from fairopt.reproduction.trials import Row, Run, Verdict
 from fairopt.solving import solve
@@ -29,6 +29,7 @@ __all__ = ["number_of_instances", "psdsf_table_1"]
 
 _SHAPES = ((3, 2, 2), (3, 2, 3))  # users, servers and resources, in turn
 _CAPACITIES, _DEMANDS = (4, 12), (0, 3)
+_SAME = 1e-9  # relative: ties between resources
 
 
 def number_of_instances(quick: bool) -> int:
@@ -74,6 +75,8 @@ def _search(table: dict[str, Any], cell: dict[str, Any], run: Run) -> tuple[str,
 
     def outcome(instance: Instance) -> Outcome | None:
         """Return the verdict on an instance, None where it does not apply or the notion has no answer."""
+        if cell["property"] == "bottleneck-fairness" and not _has_bottleneck(instance):
+            return None
         try:
             allocation = solve(instance, cell["notion"], sharing=cell.get("sharing"))
             verdict = audit(allocation, [cell["property"]], effort=effort)[cell["property"]]
@@ -90,6 +93,16 @@ def _search(table: dict[str, Any], cell: dict[str, Any], run: Run) -> tuple[str,
             run.done(max(0, wanted - number - 1))
             return _told(instance, None if run.quick else outcome, verdict), tried
     return "", tried
+
+
+def _has_bottleneck(instance: Instance) -> bool:
+    """Return whether one resource is dominant for every user on every server where it may run: the paper's condition, section III-B.
+
+    The audit judges instances, too, in which that holds of the whole cluster only.
+    """
+    parts = safe_ratio(instance.demands[:, None], instance.capacities[None])  # (users, servers, resources)
+    dominant = (parts >= parts.max(axis=2, keepdims=True) * (1 - _SAME)) | ~instance.eligibility[:, :, None]
+    return bool(dominant.all(axis=(0, 1)).any())
 
 
 def _told(instance: Instance, outcome: Callable[[Instance], Outcome | None] | None, verdict: Outcome) -> str:

@@ -12,7 +12,7 @@ import pytest
 import fairopt as fo
 from fairopt.papers import read
 from fairopt.reproduction import property_trials
-from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
+from fairopt.reproduction.property_trials import _has_bottleneck, number_of_instances, psdsf_table_1
 from fairopt.reproduction.trials import Run, Verdict
 
 CELLS = read("psdsf").more["table-1"]["cell"]
@@ -90,6 +90,12 @@ def test_the_lie_under_time_division_pays() -> None:
     assert honest.tasks_per_user[0] == pytest.approx(1)
     assert float(time @ truth.rates[0]) > 1.2
     assert float(lied.tasks[0].sum()) < 1  # with the amounts that it declared, as the paper counts, it runs less
+
+
+def test_the_bottleneck_is_that_of_the_paper() -> None:
+    """Resource 2 is dominant for both users in the whole cluster, but not for the first one on the first server."""
+    assert not _has_bottleneck(fo.Instance([[1, 2], [2, 1]], [[1, 1], [0, 1]]))
+    assert _has_bottleneck(fo.Instance([[1, 2], [2, 1]], [[1, 1], [0, 1]], eligibility=[[False, True], [True, True]]))
 
 
 def test_progress_counts_instances(monkeypatch: pytest.MonkeyPatch) -> None:
