@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
 from instances import instance_of_many_levels
 
 import fairopt as fo
 from fairopt.certificate import certify
 from fairopt.program import Program, Solution, Stage
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.leximin import polish as leximin_polish
 from fairopt.solvers.leximin.polish import polish, polishes
 from fairopt.solvers.via_highs.engine import HiGHS
 from fairopt.solving.policy import find
@@ -88,7 +88,7 @@ def test_a_user_without_a_pair_to_move(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(_: object) -> None:
         raise AssertionError("a singular matrix is factorised")
 
-    monkeypatch.setattr(leximin_polish, "splu", asked)
+    monkeypatch.setattr(scipy.sparse.linalg, "splu", asked)
     program = fo.formulate(fo.Instance([[1.0], [1.0]], [[1.0], [2.0]]), "drfh")
     stages = (Stage(0.5, np.array([0]), np.array([1.0, 0.0])), Stage(0.5, np.array([1]), np.array([0.0, 1.0])))
     solution = Solution(np.full(program.n_pairs, 0.25), stages=stages)
