@@ -149,6 +149,13 @@ def test_pages_load_nothing_from_the_network(built: Path) -> None:
         assert re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text()) == [], sheet
 
 
+def test_operators_are_words(built: Path) -> None:
+    """The converter of mathematics takes the star of ``\\operatorname*`` for the name, and its letters for variables."""
+    pages = [page.read_text() for page in built.glob("**/*.html")]
+    assert any("<math" in page for page in pages)
+    assert not [page for page in pages if re.search(r"<mi[^>]*>\*</mi>", page)]
+
+
 def test_pages_hold_no_name_of_this_machine(built: Path) -> None:
     """Such as the folder that they were built from."""
     for page in built.glob("**/*.html"):
