@@ -21,11 +21,11 @@ import numpy as np
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
-from fairopt.frames import dataset
+from fairopt.formats.frames import dataset
 from fairopt.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.validation import restore_read_only
-from fairopt.wording import did_you_mean, figure, joined
+from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,6 +201,22 @@ class Allocation(ShowsItself):
             for user in level.users:
                 number[user] = k
         return tuple(number.get(user) for user in self.instance.users)
+
+    @property
+    def proof(self) -> str:
+        """What the certificate says, as a sentence without its full stop."""
+        certificate, worst = self.certificate, residual(self.certificate.worst)
+        if certificate.reservation:
+            blocked = self.details.get("blocked_by")
+            stopped = f"; stopped at {printable(blocked)}, whose task did not fit" if blocked else ""
+            beyond = f"kept to a relative error of {residual(certificate.feasibility)}" if certificate.feasibility else "all kept"
+            return f"{certificate.reservation.capitalize()}, so not an optimum. Limits recomputed: {beyond}{stopped}"
+        if certificate.whole_tasks:
+            return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
+        if "gap" in self.details:  # the best of a set, chosen by branch and cut
+            return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
+        source = "answer and prices" if self.levels or self.prices is not None else "the answer"
+        return f"Certified exact: relative error {worst}, recomputed from {source}"
 
     def __getitem__(self, name: str) -> UserHoldings | QueueHoldings:
         """Return what a user holds, or a queue; of a user and a queue of one name the user.

@@ -1,7 +1,7 @@
 """The way from an object to how it looks: its picture, and what a notebook shows of it.
 
-``plot`` methods look their drawing up in `fairopt.plots`, and ``_repr_html_`` its page in `fairopt.showing`, when they are called. So no
-room imports these, and matplotlib and pandas are imported for whoever wants to look only.
+``plot`` methods look their drawing up in `fairopt.plots` when they are called, and ``_repr_html_`` its page in
+`fairopt.reporting.notebook`. So no room imports these, and matplotlib and pandas are imported for whoever wants to look only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def draw(kind: str, subject: object, **options: Any) -> Figure:
 
 
 class ShowsItself:
-    """Something that notebooks show as a page: tables, sentences and mathematics (`fairopt.showing`)."""
+    """Something that notebooks show as a page: tables, sentences and mathematics (`fairopt.reporting.notebook`)."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        page: str = import_module("fairopt.showing").html_of(self)
+        page: str = import_module("fairopt.reporting.notebook").html_of(self)
         return page

@@ -31,7 +31,6 @@ import numpy.typing as npt
 
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
-from fairopt.frames import dataset, frame_of_instance
 from fairopt.labelled import changed_places, changed_queues, changed_rows
 from fairopt.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import (
@@ -558,15 +557,21 @@ class Instance(ShowsItself):
         queues = {"queues": [queue.to_dict() for queue in self.queues]} if self.queues else {}
         return {"resources": list(self.resources), "servers": servers, **queues, "users": users}
 
-    def to_frame(self, of: Literal["users", "servers", "queues"] = "users") -> pd.DataFrame:
-        """Return one row per user, row of servers, or queue, with the columns of a folder of CSV tables that are not all defaults.
+    def to_frame(self, of: Literal["users", "servers", "queues", "eligibility", "rates", "weights"] = "users") -> pd.DataFrame:
+        """Return a table that `from_frame` reads: users, servers, or, where the instance has them, queues and matrices.
 
-        Rates are not in it: in that folder they have a table of their own. ``rates_per_server`` has them.
+        A column whose values are all defaults is left out, and a value that is a default is missing (NaN, None).
+
+        Raises
+        ------
+        Unsupported, InvalidInstance
+            The instance has no such table. A table cannot hold a label, such as a resource called "weight".
 
         >>> Instance([[4]], [[2], [1]], users=["a", "b"], resources=["cpu"], weights=[1, 3]).to_frame()["weight"].to_dict()
-        {'a': 1.0, 'b': 3.0}
+        {'a': nan, 'b': 3.0}
         """
-        return frame_of_instance(self, of)
+        frame: pd.DataFrame = import_module("fairopt.formats.frames").frame_of(self, of)  # formats are a floor above
+        return frame
 
     def to_xarray(self) -> xr.Dataset:
         """Return the arrays with labels: capacities, counts, demands, weights, eligibility, tasks; needs xarray (``fairopt[xarray]``).
@@ -585,7 +590,8 @@ class Instance(ShowsItself):
             "eligibility": (("user", "server"), self.eligibility),
             "tasks": (("user",), self.tasks),
         }
-        return dataset(self, arrays, {})
+        labelled: xr.Dataset = import_module("fairopt.formats.frames").dataset(self, arrays, {})
+        return labelled
 
     def _by_resource(self, values: FloatArray) -> dict[str, float]:
         return dict(zip(self.resources, values.tolist(), strict=True))

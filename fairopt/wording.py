@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from numbers import Real
@@ -18,6 +19,7 @@ __all__ = [
     "figure",
     "figures",
     "found",
+    "in_latex",
     "joined",
     "named",
     "percent",
@@ -27,6 +29,14 @@ __all__ = [
     "written",
 ]
 
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "{''}"},
+    **{"`": r"\textasciigrave{}", "[": "{[}", "*": "{*}", "-": "-{}", "'": "'{}"},
+}
+# After a row, [ and * would belong to its end; two hyphens would be one dash, and two apostrophes a quotation mark.
+_IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
 _MOST = 100_000  # words that one is compared with
@@ -120,6 +130,17 @@ def named(label: str) -> str:
     shown = printable(label)
     plain = all(c.isalnum() or c in "-_./:@#" for c in shown) and shown[-1] not in ".:/"
     return shown if plain else f'"{shown}"'
+
+
+def in_latex(text: str) -> str:
+    r"""Return a text in which no character has a meaning; a number keeps its minus sign.
+
+    >>> print(in_latex("50% of $x_1"), in_latex("[a]--b"), in_latex("-1.5"))
+    50\% of \$x\_1 {[}a]-{}-b $-1.5$
+    """
+    if re.fullmatch(r"-[0-9.]+(e-?[0-9]+)?", text):
+        return f"${text}$"
+    return _IN_LATEX.sub(lambda match: _LATEX[match[0]], printable(text))
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
-from fairopt.wording import duration, figure, figures, joined, percent, plural, residual
+from fairopt.wording import duration, figure, figures, joined, percent, plural
 
 __all__ = ["Choice", "print_allocation"]
 
@@ -100,7 +100,7 @@ def print_allocation(
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
         console.print(block)
         console.print()
-    for line in (_levels_text(allocation), _certificate_text(allocation), _times_text(seconds)):
+    for line in (_levels_text(allocation), allocation.proof, _times_text(seconds)):
         if line:
             console.print(Text(line))
 
@@ -248,23 +248,6 @@ def _levels_text(allocation: Allocation) -> str:
             texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
         lines.append(f"{'Level' if one else 'Levels'}{f' of {part}' if part else ''}: {', '.join(texts)}")
     return "\n".join(lines)
-
-
-def _certificate_text(allocation: Allocation) -> str:
-    certificate = allocation.certificate
-    if certificate.reservation:
-        blocked = allocation.details.get("blocked_by")
-        stopped = f"; stopped at {label(blocked).plain}, whose task did not fit" if blocked else ""
-        kind = certificate.reservation.capitalize()
-        kept = "all kept" if certificate.feasibility == 0 else f"kept to a relative error of {residual(certificate.feasibility)}"
-        return f"{kind}, so not an optimum. Limits recomputed: {kept}{stopped}"
-    worst = residual(certificate.worst)
-    if certificate.whole_tasks:
-        return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
-    if "gap" in allocation.details:  # the best of a set, chosen by branch and cut
-        return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
-    proof = "answer and prices" if allocation.levels or allocation.prices is not None else "the answer"
-    return f"Certified exact: relative error {worst}, recomputed from {proof}"
 
 
 def _times_text(seconds: dict[str, float]) -> str:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from fairopt.errors import InvalidInstance
 from fairopt.formats.spreadsheets import to_csv
-from fairopt.wording import figure, printable
+from fairopt.wording import figure, in_latex, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,14 +47,6 @@ Kind: TypeAlias = Literal["csv", "parquet", "xlsx", "md", "tex"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>|~&$]|:(?=//)")
-_LATEX = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
-    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': "{''}"},
-    **{"`": r"\textasciigrave{}", "[": "{[}", "*": "{*}", "-": "-{}", "'": "'{}"},
-}
-# After a row, [ and * would belong to its end; two hyphens would be one dash, and two apostrophes a quotation mark.
-_IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
 
 
 def require(kind: str, file: str) -> None:
@@ -137,19 +129,8 @@ def _in_markdown(text: str) -> str:
 
 def _latex(names: list[str], numeric: list[bool], rows: list[tuple[str, ...]]) -> str:
     def line(cells: tuple[str, ...] | list[str]) -> str:
-        return " & ".join(_in_latex(cell) for cell in cells) + " \\\\"
+        return " & ".join(in_latex(cell) for cell in cells) + " \\\\"
 
     formats = "".join("r" if each else "l" for each in numeric)
     table = [f"\\begin{{tabular}}{{{formats}}}", "\\toprule", line(names), "\\midrule", *map(line, rows), "\\bottomrule", "\\end{tabular}"]
     return "\n".join(table) + "\n"
-
-
-def _in_latex(text: str) -> str:
-    r"""Return a text in which no character has a meaning; a number keeps its minus sign.
-
-    >>> print(_in_latex("50% of $x_1"), _in_latex("[a]--b"), _in_latex("-1.5"))
-    50\% of \$x\_1 {[}a]-{}-b $-1.5$
-    """
-    if re.fullmatch(r"-[0-9.]+(e-?[0-9]+)?", text):
-        return f"${text}$"
-    return _IN_LATEX.sub(lambda match: _LATEX[match[0]], printable(text))

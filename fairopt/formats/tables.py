@@ -42,7 +42,7 @@ from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, column
 from fairopt.instance import Instance
 from fairopt.wording import did_you_mean, exactly
 
-__all__ = ["folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
+__all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
 
 OF_SERVERS = ("name", "count")
 OF_USERS = ("name", "weight", "queue", "guarantee", "tasks", "parallelism", "requires", "servers")

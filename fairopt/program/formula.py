@@ -23,7 +23,7 @@ from fairopt.program.goals import AlphaFair, Disjunctive, Equalize, Equilibrium,
 from fairopt.program.nested import Nested
 from fairopt.program.text import limit_name, tree_rows
 from fairopt.program.tree_filling import TreeFilling
-from fairopt.wording import plural, printable
+from fairopt.wording import in_latex, plural, printable
 
 if TYPE_CHECKING:
     from fairopt.program.program import Program
@@ -32,12 +32,6 @@ __all__ = ["Formula", "index", "latex_of", "letter", "mathml_of", "number", "ope
 
 _GREEK = {"φ": r"\varphi"}
 _SIGNS = {"≤": r"\le", "≥": r"\ge", "∑": r"\sum", "⋅": r"\cdot", "…": r"\dots"}
-_SPECIAL = {
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\\": r"\textbackslash{}",
-}
 _LISTED = 8  # weights
 _LEFT = ' style="text-align: left"'
 
@@ -56,7 +50,7 @@ class Formula:
 def words(text: str) -> Formula:
     """Return text within mathematics: a label, or part of a sentence."""
     shown = printable(text)
-    latex = "".join(_SPECIAL.get(character, character) for character in shown).replace("  ", r"\quad ")
+    latex = in_latex(shown).replace("  ", r"\quad ")
     return Formula(rf"\text{{{latex}}}", f"<mtext>{html.escape(shown).replace(' ', '&#160;')}</mtext>")  # MathML drops spaces at the ends
 
 

@@ -19,10 +19,10 @@ import fairopt as fo
 ROOT = Path(__file__).parents[2]
 ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor of its own
     *("wording", "errors", "drawing", "validation", "files", "registry", "processes"),
-    *("queues", "labelled", "frames", "instance", "remarks", "trace", "papers", "program", "formats", "certificate"),
+    *("queues", "labelled", "instance", "remarks", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "holdings", "allocation", "aggregation", "solving", "scheduling", "precomputed", "generators", "specs"),
     *("analysis", "studies", "imports", "exports", "simulation"),
-    *("showing", "plots", "reproduction", "reporting", "commands", "cli", "__main__"),
+    *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
 ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling")

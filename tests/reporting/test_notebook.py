@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.showing import html_of
+from fairopt.reporting.notebook import html_of
 
 BAD = "<img src=x onerror=alert(1)>\x1b[31m"
 VOID = {"img", "br", "mspace"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -28,12 +29,20 @@ def lab() -> fo.Instance:
     )
 
 
+def frames(instance: fo.Instance, *more: str) -> dict[str, pd.DataFrame]:
+    """The tables of an instance, as `from_frame` takes them."""
+    return {of: instance.to_frame(of) for of in ("users", "servers", *more)}  # type: ignore[arg-type]
+
+
 def test_users() -> None:
-    """The columns of users.csv, without those that are all defaults."""
+    """The columns of users.csv, without those that are all defaults; a default is missing."""
     frame = lab().to_frame()
-    assert list(frame) == ["queue", "gpu", "cpu", "weight", "tasks", "servers"]
-    assert list(frame.loc["vision"]) == ["research", 1.0, 4.0, 1.0, np.inf, "dgx"]
-    assert frame.loc["course", "servers"] == ""
+    assert list(frame) == ["gpu", "cpu", "weight", "queue", "tasks", "servers"]
+    assert frame.index.name == "name"
+    assert list(frame.loc["vision", ["gpu", "cpu", "queue", "servers"]]) == [1.0, 4.0, "research", "dgx"]
+    assert frame["weight"].fillna(1).tolist() == [1, 2, 1]
+    assert frame["tasks"].fillna(np.inf).tolist() == [np.inf, 5, np.inf]
+    assert frame["servers"].isna().tolist() == [False, True, False]
     assert list(fo.Instance([[1]], [[1]], resources=["cpu"]).to_frame()) == ["cpu"]
 
 
@@ -41,17 +50,21 @@ def test_servers_and_queues() -> None:
     """Counts; amounts of guarantees and limits by resource."""
     servers, queues = lab().to_frame("servers"), lab().to_frame("queues")
     assert servers.loc["cpu"].to_dict() == {"gpu": 0, "cpu": 32, "count": 3}
-    assert list(queues) == ["parent", "weight", "tier", "guarantee:gpu", "limit:cpu"]
+    assert list(queues) == ["weight", "tier", "guarantee:gpu", "limit:cpu"]
     assert queues.loc["research", "guarantee:gpu"] == 4
     assert queues["limit:cpu"].isna().tolist() == [True, False]
-    with pytest.raises(fo.Unsupported, match='there is no table of "jobs"; use "users", "servers" or "queues"'):
-        lab().to_frame("jobs")  # type: ignore[arg-type]
+    with pytest.raises(fo.Unsupported, match='this instance has no table of "rates"; it has servers, users and queues'):
+        lab().to_frame("rates")
 
 
-def test_weights_per_resource_have_a_column_each() -> None:
-    """As weights.csv would."""
-    instance = fo.Instance([[4, 4]], [[1, 1], [1, 2]], weights=[[1, 2], [3, 1]], resources=["cpu", "memory"])
-    assert instance.to_frame()["weight:memory"].tolist() == [2, 1]
+def test_frames_are_read_back() -> None:
+    """With queues, quotas on groups, rates, weights per resource, and constraints."""
+    assert fo.Instance.from_frame(**frames(lab(), "queues")) == lab()
+    groups = lab().replace(queues=[fo.Queue("research", quotas=[fo.Quota(["dgx"], {"gpu": 2})]), fo.Queue("teaching")])
+    assert fo.Instance.from_frame(**frames(groups, "queues")) == groups
+    timed = fo.Instance([[4, 4]], [[1, 1], [1, 2]], weights=[[1, 2], [3, 1]], rates=[[1.5], [2]], resources=["cpu", "memory"])
+    assert timed.to_frame("weights")["memory"].tolist() == [2, 1]
+    assert fo.Instance.from_frame(**frames(timed, "weights", "rates")) == timed
 
 
 def test_one_user_and_one_queue() -> None:

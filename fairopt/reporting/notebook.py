@@ -11,7 +11,9 @@ All text is escaped, nothing is loaded and nothing runs. Long tables are cut in 
 from __future__ import annotations
 
 import html
+from contextlib import suppress
 from functools import singledispatch
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ from fairopt.analysis.explanation import Explanation
 from fairopt.analysis.frontiers import Frontier
 from fairopt.analysis.regrets import Regret
 from fairopt.certificate import Certificate
+from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS
 from fairopt.program import Program
@@ -115,9 +118,10 @@ def _column(column: pd.Series) -> list[str]:
 
 @html_of.register
 def _instance(instance: Instance) -> str:
-    blocks: list[Block] = [instance.to_frame("servers"), instance.to_frame("users")]
-    if instance.queues:
-        blocks.append(instance.to_frame("queues"))
+    tables: list[Literal["servers", "users", "queues"]] = ["servers", "users", *(["queues"] if instance.queues else [])]
+    blocks: list[Block] = []
+    with suppress(InvalidInstance):  # a label that a table cannot hold
+        blocks = [instance.to_frame(table) for table in tables]
     return _page(repr(instance)[len("Instance(") : -1], blocks)
 
 
@@ -135,23 +139,14 @@ def _allocation(allocation: Allocation) -> str:
     total = allocation.instance.total_capacity
     used = np.divide(allocation.usage.sum(axis=0), total, out=np.zeros(total.size), where=total > 0)
     parts = [f"{name} {percent(float(part))}" for name, part in zip(allocation.instance.resources, used, strict=True)]
-    blocks += [f"In use: {', '.join(parts)}.", _certified(allocation.certificate)]
+    blocks += [f"In use: {', '.join(parts)}.", f"{allocation.proof}."]
     by = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
     return _page(f"{notion.title if notion else allocation.notion} ({allocation.notion}, {by})", blocks)
 
 
 @html_of.register
 def _certificate(certificate: Certificate) -> str:
-    return _page("Certificate", [certificate.to_frame(), _certified(certificate)])
-
-
-def _certified(certificate: Certificate) -> str:
-    """Return what a certificate says, in a sentence."""
-    if certificate.reservation:
-        beyond = residual(certificate.feasibility)
-        return f"This answer is {certificate.reservation}: no optimum is claimed. It exceeds no limit by more than {beyond} of it."
-    gap = ", where the gap of whole tasks is that of branch and cut" if certificate.whole_tasks else ", recomputed from answer and prices"
-    return f"Certified exact: relative error {residual(certificate.worst)}{gap}."
+    return _page("Certificate", [certificate.to_frame()])
 
 
 @html_of.register
