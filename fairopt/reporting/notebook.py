@@ -118,7 +118,9 @@ def _column(column: pd.Series) -> list[str]:
 
 @html_of.register
 def _instance(instance: Instance) -> str:
-    tables: list[Literal["servers", "users", "queues"]] = ["servers", "users", *(["queues"] if instance.queues else [])]
+    tables: list[Literal["servers", "users", "queues"]] = ["servers", "users"]
+    if instance.queues:
+        tables.append("queues")
     blocks: list[Block] = []
     with suppress(InvalidInstance):  # a label that a table cannot hold
         blocks = [instance.to_frame(table) for table in tables]

@@ -62,7 +62,7 @@ def test_frames_are_read_back() -> None:
     assert fo.Instance.from_frame(**frames(lab(), "queues")) == lab()
     groups = lab().replace(queues=[fo.Queue("research", quotas=[fo.Quota(["dgx"], {"gpu": 2})]), fo.Queue("teaching")])
     assert fo.Instance.from_frame(**frames(groups, "queues")) == groups
-    timed = fo.Instance([[4, 4]], [[1, 1], [1, 2]], weights=[[1, 2], [3, 1]], rates=[[1.5], [2]], resources=["cpu", "memory"])
+    timed = fo.Instance([[4, 4]], [[1, 1], [1, 2]], weights=[[1, 2], [3, 1]], rates=[[1.5], [2.0]], resources=["cpu", "memory"])
     assert timed.to_frame("weights")["memory"].tolist() == [2, 1]
     assert fo.Instance.from_frame(**frames(timed, "weights", "rates")) == timed
 
