@@ -30,6 +30,7 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.differences import Difference, Differences, shown
 from fairopt.analysis.rerun import rerun
+from fairopt.drawing import ShowsItself
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Sharing
@@ -105,7 +106,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WhatIf:
+class WhatIf(ShowsItself):
     """Two instances side by side.
 
     Attributes

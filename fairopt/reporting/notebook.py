@@ -24,6 +24,7 @@ from fairopt.analysis.comparison import Comparison
 from fairopt.analysis.explanation import Explanation
 from fairopt.analysis.frontiers import Frontier
 from fairopt.analysis.regrets import Regret
+from fairopt.analysis.what_ifs import UserChange, WhatIf
 from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance
 from fairopt.instance import Instance
@@ -158,11 +159,66 @@ def _program(program: Program) -> str:
 
 @html_of.register
 def _comparison(comparison: Comparison) -> str:
-    frame = comparison.to_frame()
-    measures = [name for name in frame if not str(name).startswith(("tasks of ", "share of "))]
-    table = frame[measures].dropna(axis="columns", how="all")
     users = plural(comparison.instance.n_users, "user")
-    return _page(f"Comparison of {plural(len(comparison), 'allocation')} of {users}", [table.loc[:, (table != "").any()]])
+    return _page(f"Comparison of {plural(len(comparison), 'allocation')} of {users}", [_told(_measures(comparison))])
+
+
+def _measures(comparison: Comparison) -> pd.DataFrame:
+    """Return the rows of a comparison without what each user has."""
+    frame = comparison.to_frame()
+    return frame[[name for name in frame if not str(name).startswith(("tasks of ", "share of "))]]
+
+
+def _told(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without the columns that say nothing."""
+    known = frame.dropna(axis="columns", how="all")
+    return known.loc[:, (known != "").any()]
+
+
+@html_of.register
+def _what_if(found: WhatIf) -> str:
+    blocks: list[Block] = [str(difference) for difference in found.differences[:_ROWS]]
+    if len(found.differences) > _ROWS:
+        blocks.append(f"And {plural(len(found.differences) - _ROWS, 'more difference')}")
+    for row in found.rows:
+        changes = found.changes(row)
+        if changes:
+            blocks.append(_changes(found, row, changes))
+            if len(changes) > _ROWS:
+                blocks.append(f"The {_ROWS} users with the largest changes of {len(changes):,}")
+        blocks.append(f"{row}: {found.summary(row)}")
+    sides = [_measures(comparison) for comparison in (found.before, found.after)]
+    for side, name in zip(sides, found.names, strict=True):
+        side.index = pd.Index([f"{row}, {name}" for row in side.index], name="allocation")
+    blocks.append(_told(pd.concat([side.iloc[[j]] for j in range(len(found.rows)) for side in sides])))
+    return _page(f"What if: {plural(len(found.differences), 'difference')}, {plural(len(found.users), 'user')}", blocks)
+
+
+def _changes(found: WhatIf, row: str, changes: tuple[UserChange, ...]) -> pd.DataFrame:
+    """Return what users have before and after, those with the largest changes where there are many."""
+    kept = {each.name for each in sorted(changes, key=_largest_first)[:_ROWS]}
+    shown = [each for each in changes if each.name in kept]
+    first, second = found.names
+    table = {
+        first: [each.before for each in shown],
+        second: [each.after for each in shown],
+        "change": [_rounded(each.change) for each in shown],
+        **{f"only {effect.what}": [_rounded(effect.changes.get(each.name)) for each in shown] for effect in found.effects.get(row, ())},
+        f"share {first}": [each.shares[0] for each in shown],
+        f"share {second}": [each.shares[1] for each in shown],
+    }
+    frame = pd.DataFrame(table, index=pd.Index([each.name for each in shown], name=f"{row}: tasks of"), dtype=float)
+    return frame.dropna(axis="columns", how="all")
+
+
+def _rounded(change: float | None) -> float | None:
+    """Return a change of tasks without the rounding of the two numbers that it is between."""
+    return None if change is None else round(change, 6) + 0.0
+
+
+def _largest_first(change: UserChange) -> float:
+    """Return a key that sorts users by what they gain or lose; those that come or go, by all that they have."""
+    return -abs(change.change if change.change is not None else change.after or change.before or 0.0)
 
 
 @html_of.register

@@ -66,10 +66,23 @@ def objects() -> dict[str, object]:
         "frontier": fo.frontier(flat),
         "regret": fo.regret(greedy),
         "simulation": fo.simulate(trace, flat, "drfh:best-fit"),
+        "what-if": fo.what_if(tree, tree.replace(weights={BAD: 2}, counts=[2, 1])),
     }
 
 
-KINDS = ["instance", "allocation", "certificate", "program", "comparison", "audit", "explanation", "frontier", "regret", "simulation"]
+KINDS = [
+    "instance",
+    "allocation",
+    "certificate",
+    "program",
+    "comparison",
+    "audit",
+    "explanation",
+    "frontier",
+    "regret",
+    "simulation",
+    "what-if",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
