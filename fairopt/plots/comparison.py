@@ -19,9 +19,10 @@ from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.plots.colours import looks
-from fairopt.plots.share_dots import MOST, draw_share_dots, inches, row_name
+from fairopt.plots.labels import tree_ticks
+from fairopt.plots.share_dots import MOST, draw_share_dots, inches, marks_of, row_name
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import LOG_FROM, percent_axis, short_label, size_of
+from fairopt.plots.style import LOG_FROM, percent_axis, room_beside, short_label, short_labels, size_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +36,7 @@ _GROUPS = 12  # more users than this have marks
 _BARS = 80  # more bars of users than this are marks
 _BAR = 0.17  # inches of a bar on the right
 _QUEUES = 30
+_MARKS = 6  # of a curve
 _LAYERS = 10  # more rows of servers than this are one bar
 _DARK_TO_LIGHT = ("#08306B", "#2171B5", "#6BAED6", "#C6DBEF")
 _HATCH_OF_KIND = {
@@ -154,15 +156,17 @@ def _queues(rows: list[Row]) -> list[int]:
 
 def _queue_bars(axes: Axes, rows: list[Row], queues: list[int]) -> None:
     holdings = [row.allocation.queue_holdings() for row in rows if row.allocation is not None]
-    names = [f"{'  ' * (each.depth - 1)}{short_label(each.name)}" for each in (holdings[0][j] for j in queues)] if holdings else []
+    drawn = [holdings[0][j] for j in queues] if holdings else []
+    names = short_labels([each.name for each in drawn])
     _bars(axes, rows, names, [np.array([own[j].dominant_share for j in queues]) for own in holdings], parts=True)
+    tree_ticks(axes, np.array(axes.get_yticks()), names, [each.depth for each in drawn])
     axes.set_xlabel("dominant share of what it holds")
     axes.set_title("Share of each queue", loc="left")
 
 
 def _user_bars(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     held = [row.allocation.tasks_per_user for row in rows if row.allocation is not None]
-    _bars(axes, rows, [short_label(user) for user in comparison.instance.users], held)
+    _bars(axes, rows, short_labels(comparison.instance.users), held)
     axes.set_xlabel("tasks")
     axes.set_title("Tasks of each user", loc="left")
 
@@ -186,7 +190,7 @@ def _bars(axes: Axes, rows: list[Row], names: list[str], values: list[FloatArray
     axes.set_yticks(y + (len(rows) - 1) / 2, names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(len(names) * (len(rows) + 1.0) - 1.2, -0.8)
-    axes.set_xlim(0, largest * 1.12)  # room for the numbers
+    axes.set_xlim(0, largest * room_beside(axes))
     if parts:
         percent_axis(axes.xaxis)
 
@@ -195,6 +199,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
     """Draw the sorted weighted dominant shares of each allocation; the order of the users differs from curve to curve."""
     number = comparison.instance.n_users
     positive: list[float] = []
+    marks = marks_of(rows)
     for row, (colour, style) in zip(rows, looks(row.name for row in rows).values(), strict=True):
         assert row.allocation is not None
         ranked = np.sort(row.dominant_shares)
@@ -208,6 +213,10 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
             linewidth=1.6,
             label=row_name(row),
         )
+        marked = np.unique(np.linspace(0, number - 1, 2 * _MARKS + 1).round()[1::2].astype(int))  # in grey the marks tell the curves apart
+        face = colour if row.kind == "exact" else "white"
+        look: dict[str, Any] = {"color": colour, "markerfacecolor": face, "linestyle": "none", "markersize": 4.6, "clip_on": True}
+        axes.plot(marked + 0.5, ranked[marked], marker=marks[row.name], **look)
     axes.set_xlim(0, number)
     if positive and max(positive) > LOG_FROM * min(positive):
         axes.set_yscale("log")
@@ -222,7 +231,7 @@ def _user_curves(axes: Axes, comparison: Comparison, rows: list[Row]) -> None:
 def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: FloatArray, things: tuple[str, ...]) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    servers = comparison.instance.servers
+    servers = short_labels(comparison.instance.servers)
     several = layers.shape[1] > 1
     ramp = LinearSegmentedColormap.from_list("servers", _DARK_TO_LIGHT)
     names = [row_name(row) for row in rows]
@@ -233,7 +242,7 @@ def _use_bars(axes: Axes, comparison: Comparison, rows: list[Row], layers: Float
         start = np.zeros(len(rows))
         for i in range(layers.shape[1]):
             colour = ramp(i / (layers.shape[1] - 1)) if several else _DARK_TO_LIGHT[1]
-            label = short_label(servers[i]) if several and r == 0 else None
+            label = servers[i] if several and r == 0 else None
             axes.barh(y, layers[:, i, r], left=start, height=0.85, color=colour, edgecolor="white", linewidth=0.5, label=label)
             start += layers[:, i, r]
         for position, part in zip(y, start, strict=True):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import GREY, looks, percent_axis, percent_labels
+from fairopt.plots.style import GREY, looks, percent_axis, percent_labels, short_label
 from fairopt.simulation.completion import reduction_by_size
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_completion_times"]
 
+_NAME, _TITLE = 24, 44  # characters of a name, and of a line of a title
+_DECADES = 3  # from so many powers of ten on, only these are marked
 _LEAST = 1.0  # seconds; shorter times are drawn here on the logarithmic axis
 
 
@@ -68,7 +70,9 @@ def plot_completion_times(
     reduction, jobs = reduction_by_size(values[first], values[second], tasks, bounds)
     _reductions(right, reduction, jobs.tolist(), bounds, looks(values)[second][0])
     left.set_title("Completion times of jobs", loc="left")
-    right.set_title(f"Reduction of the mean, {second} against {first}", loc="left")
+    names = [short_label(name, _NAME) for name in (second, first)]
+    heading = f"Reduction of the mean, {' against '.join(names)}"
+    right.set_title(heading if len(heading) <= _TITLE else heading.replace(", ", ",\n", 1), loc="left")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     page.headline(f"{both.sum():,} jobs that ended under both", title)
@@ -78,23 +82,34 @@ def plot_completion_times(
 
 def _distributions(axes: Axes, times: Mapping[str, FloatArray]) -> None:
     """Draw the part of the jobs that took no longer than x."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     for name, (colour, style) in looks(times).items():
         seconds = times[name]
         x = np.sort(np.maximum(seconds, _LEAST))
         part = np.arange(1, x.size + 1) / max(x.size, 1)
         axes.step(x, part, style, where="post", color=colour, linewidth=1.6, label=name)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if _decades(times) < _DECADES else (1.0,)))
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("seconds")
     axes.set_ylim(0, 1.02)
     percent_axis(axes.yaxis)
     axes.legend(frameon=False, loc="lower right")
 
 
+def _decades(times: Mapping[str, FloatArray]) -> float:
+    """Return over how many powers of ten the times go."""
+    every = np.concatenate([np.maximum(seconds, _LEAST) for seconds in times.values()])
+    return float(np.log10(every.max() / every.min())) if every.size else 0.0
+
+
 def _reductions(axes: Axes, reduction: FloatArray, jobs: list[int], bounds: Sequence[int], colour: str) -> None:
     """Draw a bar for each class, with the reduction and the number of its jobs."""
     place = np.arange(reduction.size)
     low = [1, *(bound + 1 for bound in bounds)]
-    names = [f"{a:,} to {b:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
+    names = [f"{a:,} to {b:,}" if a < b else f"{a:,}" for a, b in zip(low, bounds, strict=False)] + [f"> {bounds[-1]:,}"]
     shown = np.nan_to_num(reduction)
     axes.bar(place, shown, width=0.7, color=colour)
     axes.axhline(0, color=GREY, linewidth=0.8)

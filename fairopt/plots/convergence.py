@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, LOG_FROM, STYLES, short_label
+from fairopt.plots.style import COLOURS, GREY, LOG_FROM, STYLES, short_labels
 from fairopt.wording import figure, plural
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def plot_convergence(
             axes.set_xscale("log")
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if axes.get_legend_handles_labels()[0]:
+            page.legend_below(axes, 1 if axes is left else 3)
     page.headline("", title)
     return page.figure
 
@@ -107,7 +109,6 @@ def _residuals(axes: Axes, trace: Sweeps) -> None:
             color=GREY,
         )
     axes.set_ylabel("relative")
-    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, fontsize=9)
     axes.set_title("Distance to the equilibrium", loc="left")
 
 
@@ -123,11 +124,10 @@ def _tasks(axes: Axes, trace: Sweeps) -> None:
     sweeps = np.arange(1, len(trace.tasks) + 1)
     few = trace.tasks.shape[1] <= len(COLOURS)
     mark = "o" if sweeps.size <= _MARKED and few else ""
+    names = short_labels(trace.users) if few else []
     for n, tasks in enumerate(trace.tasks.T):
         look: dict[str, Any] = {"color": COLOURS[n], "linestyle": STYLES[n % 4]} if few else {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
-        axes.plot(sweeps, tasks, marker=mark, markersize=3, label=short_label(trace.users[n]) if few else None, **look)
-    if few and trace.tasks.size:
-        axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
+        axes.plot(sweeps, tasks, marker=mark, markersize=3, label=names[n] if few else None, **look)
     if sweeps.size <= _FEW:
         axes.set_xlim(0.5, sweeps.size + 0.5)
     largest, others = float(trace.tasks.max(initial=0.0)), float(np.median(trace.tasks)) if trace.tasks.size else 0.0

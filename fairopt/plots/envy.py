@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import GREY, WHITE_TO_DARK, short_label
+from fairopt.plots.style import GREY, WHITE_TO_DARK, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +22,7 @@ __all__ = ["plot_envy"]
 _MOST = 40  # users that have a row and a column
 _NUMBERS = 12  # users up to which each cell has its number
 _LABEL = 16
+_LINE = 38  # characters above a narrow picture
 
 
 def plot_envy(
@@ -68,21 +70,25 @@ def plot_envy(
         shown = np.sort(np.argsort(-most, kind="stable")[:_MOST])
     cells = envy[np.ix_(shown, shown)]
     largest = float(cells.max(initial=0.0))
-    side = max(3.2, 0.24 * shown.size + 2.2)
-    page = sheet(ax, figsize, (side + 1.4, side + 0.6))
+    envying, envied = shown, shown
+    if number > _NUMBERS and largest > 0:  # no empty rows and columns among many users
+        envying, envied = shown[cells.max(axis=1) > 0], shown[cells.max(axis=0) > 0]
+        cells = envy[np.ix_(envying, envied)]
+    numbered = max(cells.shape) <= _NUMBERS
+    page = sheet(ax, figsize, (max(4.6, 0.24 * envied.size + 3.6), max(3.8, 0.24 * envying.size + 2.8)))
     (axes,) = page.axes
     ramp = LinearSegmentedColormap.from_list("envy", WHITE_TO_DARK)
     picture = axes.imshow(cells, cmap=ramp, vmin=0.0, vmax=largest or 1.0, interpolation="nearest")
-    axes.set_xticks(np.arange(-0.5, shown.size), minor=True)
-    axes.set_yticks(np.arange(-0.5, shown.size), minor=True)
+    axes.set_xticks(np.arange(-0.5, envied.size), minor=True)
+    axes.set_yticks(np.arange(-0.5, envying.size), minor=True)
     axes.grid(which="minor", color="#DDDDDD", linewidth=0.5)
     axes.tick_params(which="both", length=0)
-    labels = [short_label(users[n], _LABEL) for n in shown.tolist()]
-    small = 9 if shown.size <= _NUMBERS else 7
-    axes.set_yticks(np.arange(shown.size), labels, fontsize=small)
-    rotation = 0 if shown.size <= _NUMBERS and max(map(len, labels)) <= 4 else 90
-    axes.set_xticks(np.arange(shown.size), labels, fontsize=small, rotation=rotation)
-    if shown.size <= _NUMBERS:
+    labels = dict(zip(shown.tolist(), short_labels([users[n] for n in shown.tolist()], _LABEL), strict=True))
+    small = 9 if numbered else 7
+    axes.set_yticks(np.arange(envying.size), [labels[n] for n in envying.tolist()], fontsize=small)
+    rotation = 0 if numbered and max(len(labels[n]) for n in envied.tolist()) <= 4 else 90
+    axes.set_xticks(np.arange(envied.size), [labels[n] for n in envied.tolist()], fontsize=small, rotation=rotation)
+    if numbered:
         for (n, m), value in np.ndenumerate(cells):
             if value > 0:
                 axes.text(
@@ -98,13 +104,14 @@ def plot_envy(
     axes.set_xlabel("user who is envied")
     if largest > 0:
         page.figure.colorbar(picture, ax=axes, label="envy, in tasks", shrink=0.8)
-    note = "" if largest > 0 else "nobody envies anybody"
-    if number > shown.size:
-        note = (
-            f"the {shown.size} of {wording.plural(number, 'user')} with the largest envy, as envying or envied"
-            if largest > 0
-            else f"{note} ({number:,} users)"
-        )
+    whole = cells.shape == (shown.size, shown.size)
+    if not largest > 0:
+        note = "nobody envies anybody" + (f" ({number:,} users)" if number > shown.size else "")
+    elif number == shown.size:
+        note = "" if whole else textwrap.fill(f"{envying.size:,} who envy and {envied.size:,} who are envied, of {number:,} users", _LINE)
+    else:
+        note = f"the {shown.size} of {wording.plural(number, 'user')} with the largest envy, as envying or envied"
+        note = note if whole else textwrap.fill(f"{envying.size:,} who envy and {envied.size:,} who are envied, of {note}", _LINE)
     if note:
         axes.set_title(note, loc="left", fontsize=9, color=GREY)
     heading = f"Envy: {title}" if title else "Envy"

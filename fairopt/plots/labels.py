@@ -1,4 +1,7 @@
-"""Labels beside points: each takes, in order, the best free place around its point, clear of labels, points and lines."""
+"""Labels beside points: each takes, in order, the best free place around its point, clear of labels, points and lines.
+
+And the names of a tree along an axis.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.instance import FloatArray
-from fairopt.plots.style import GREY
+from fairopt.plots.style import GREY, renderer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.backend_bases import RendererBase
 
-__all__ = ["label_points", "together"]
+__all__ = ["label_points", "together", "tree_ticks"]
 
 _ANGLES = np.deg2rad(np.arange(0, 360, 20))
 _DISTANCES = (9.0, 18.0, 32.0, 50.0, 75.0, 105.0, 140.0)  # points (of type) from the mark
@@ -33,12 +37,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
 
     Returns the middle of each label, in points (of type) from its mark to the right and upwards, (labels, 2).
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
-    scale = figure.dpi / 72.0
+    renderer, scale = _measure(axes)
     own = axes.transData.transform(points) / scale
     marks = np.vstack([own, *(axes.transData.transform(line) / scale for line in lines)])
     frame = axes.get_window_extent(renderer)
@@ -90,6 +89,25 @@ def together(places: FloatArray, axes: Axes) -> list[list[int]]:
         else:
             groups.append([j])
     return sorted(groups, key=len, reverse=True)
+
+
+def tree_ticks(axes: Axes, places: FloatArray, names: Sequence[str], depths: Sequence[int]) -> None:
+    """Name places of the vertical axis as a tree, one below the other: bold at depth 1, indented below."""
+    axes.set_yticks(places, [f"{'    ' * (depth - 1)}{name}" for name, depth in zip(names, depths, strict=True)])
+    axes.tick_params(axis="y", length=0)
+    ticks = axes.get_yticklabels()
+    for tick, depth in zip(ticks, depths, strict=True):
+        tick.set_horizontalalignment("left")
+        tick.set_fontweight("bold" if depth == 1 else "normal")
+    renderer, scale = _measure(axes)
+    axes.tick_params(axis="y", pad=6 + max((tick.get_window_extent(renderer).width / scale for tick in ticks), default=0.0))
+
+
+def _measure(axes: Axes) -> tuple[RendererBase, float]:
+    """Return what measures texts, and its pixels to a point of type."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return renderer_of(figure), figure.dpi / 72.0
 
 
 def _along(line: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from fairopt import wording
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, STYLES, short_label
+from fairopt.plots.style import COLOURS, STYLES, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def plot_polytope(
     panels = [" and ".join(trace.pairs[pair][0] for pair in plane) for plane in planes]
     page = sheet(ax, figsize, (5.6 if len(planes) == 1 else 4.0 * len(planes), 5.4), panels)
     several = len({server for _, server in trace.pairs}) > 1
-    names = [short_label(f"{user} on {server}" if several else user, _LABEL) for user, server in trace.pairs]
+    names = short_labels([f"{user} on {server}" if several else user for user, server in trace.pairs], _LABEL)
     marked = {name: np.asarray(x, float) for name, x in (points or {}).items()}
     for axes, plane in zip(page.axes, planes, strict=True):
         third = [int(pair) for pair in pairs if pair not in plane]

@@ -12,8 +12,9 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.errors import InvalidInstance
+from fairopt.plots.labels import tree_ticks
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, LABEL, headline, percent_axis, short_label
+from fairopt.plots.style import COLOURS, GREY, headline, percent_axis, room_beside, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,7 @@ __all__ = ["plot_queues"]
 
 _MOST = 60  # queues; with more, the deepest are left out
 _MISSING = "#D55E00"
+_CHARACTER, _GAP = 0.015, 0.03  # a character of a note, and what is before it, as parts of the width of the axes
 
 
 def plot_queues(
@@ -103,16 +105,14 @@ def plot_queues(
     else:
         notes = [wording.figure(each.used[resource], 4) for each in shown]
     for row, note in enumerate(notes):
-        ends = [held[row] + missing[row], *(part for points in marks.values() for part, at in points if at == row)]
-        axes.annotate(short_label(note, 40), (max(ends), row), xytext=(7, 0), textcoords="offset points", va="center", fontsize=9)
-    axes.set_yticks(y, [f"{'    ' * (each.depth - 1)}{short_label(each.name)}" for each in shown])
-    width = max((min(len(each.name), LABEL) + 4 * (each.depth - 1) for each in shown), default=0)
-    for tick, each in zip(axes.get_yticklabels(), shown, strict=True):
-        tick.set_horizontalalignment("left")
-        tick.set_fontweight("bold" if each.depth == 1 else "normal")
-    axes.tick_params(axis="y", length=0, pad=6.0 * width)
+        text = short_label(note, 40)
+        end, width = held[row] + missing[row], largest * (_GAP + _CHARACTER * len(text))
+        for mark in sorted(part for points in marks.values() for part, at in points if at == row):
+            end = max(end, mark) if mark <= end + width else end  # beyond the marks that the note would cover
+        axes.annotate(text, (end, row), xytext=(7, 0), textcoords="offset points", va="center", fontsize=9)
+    tree_ticks(axes, y.astype(float), short_labels([each.name for each in shown]), [each.depth for each in shown])
     axes.set_ylim(max(len(shown), 1) - 0.5, -0.6)
-    axes.set_xlim(0, max(largest, 1e-12) * 1.3)  # room for the notes
+    axes.set_xlim(0, max(largest, 1e-12) * room_beside(axes))
     percent_axis(axes.xaxis)
     axes.set_xlabel("dominant share" if resource is None else short_label(f"part of the {resource} of the cluster", 60))
     axes.set_title("What each queue holds" if resource is None else short_label(f"What each queue holds of {resource}", 60), loc="left")

@@ -82,6 +82,7 @@ def plot_row_utilization(
         percent_axis(axes.yaxis)
         axes.margins(x=0.0)
         axes.spines[["top", "right"]].set_visible(False)
+    panels[-1].xaxis.set_major_formatter("{x:,g}")
     panels[-1].set_xlabel("seconds")
     handles, names = panels[0].get_legend_handles_labels()
     page.legend(handles, names, loc="outside upper left", ncols=2, fontsize=9)

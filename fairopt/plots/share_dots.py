@@ -15,14 +15,14 @@ from fairopt import wording
 from fairopt.analysis.measures import shares_per_task
 from fairopt.instance import FloatArray, IntArray
 from fairopt.plots.colours import MARKS, WHOLE, looks
-from fairopt.plots.style import LOG_FROM, short_label
+from fairopt.plots.style import LOG_FROM, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from fairopt.analysis.comparison import Comparison, Row
 
-__all__ = ["MOST", "draw_share_dots", "inches", "row_name"]
+__all__ = ["MOST", "draw_share_dots", "inches", "marks_of", "row_name"]
 
 MOST = 40  # users that have a row
 _NAME = 34  # characters of an allocation's name that are shown
@@ -55,7 +55,7 @@ def draw_share_dots(axes: Axes, comparison: Comparison, rows: Sequence[Row]) -> 
         low, high = shares[exact].min(axis=0), shares[exact].max(axis=0)
         axes.hlines(y, low, high, color="#777777", linewidth=1.6, label="from the least to the most of the exact", zorder=2)
     look = looks(row.name for row in rows)
-    marks = _marks(rows)
+    marks = marks_of(rows)
     shift = np.linspace(-0.27, 0.27, len(rows)) if len(rows) > 1 else np.zeros(1)
     for j, (row, own) in enumerate(zip(rows, shares, strict=True)):
         colour = look[row.name].colour
@@ -64,7 +64,7 @@ def draw_share_dots(axes: Axes, comparison: Comparison, rows: Sequence[Row]) -> 
         look_of_mark = {"markersize": 4.6, "markeredgewidth": width, "zorder": 4, "clip_on": False, **face}
         axes.plot(own, y + shift[j], linestyle="none", marker=marks[row.name], label=row_name(row), **look_of_mark)
     axes.hlines(y[1:] - 0.5, 0, 1, transform=axes.get_yaxis_transform(), color="#EEEEEE", linewidth=0.6, zorder=0)
-    axes.set_yticks(y, [short_label(instance.users[n]) for n in chosen.tolist()], fontsize=8)
+    axes.set_yticks(y, short_labels([instance.users[n] for n in chosen.tolist()]), fontsize=8)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(max(chosen.size, 1) - 0.5, -0.5)
     positive = shares[shares > 0]
@@ -85,7 +85,7 @@ def draw_share_dots(axes: Axes, comparison: Comparison, rows: Sequence[Row]) -> 
     axes.set_title("Share of each user" if few else f"The {MOST} of {instance.n_users:,} users that differ most", loc="left")
 
 
-def _marks(rows: Sequence[Row]) -> dict[str, str]:
+def marks_of(rows: Sequence[Row]) -> dict[str, str]:
     """Return a mark for each allocation: whole tasks of a notion have that of the notion."""
     kinds = {row.name: row.name.replace(WHOLE, "") for row in rows}
     order = list(dict.fromkeys(kinds.values()))

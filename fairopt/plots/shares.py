@@ -8,7 +8,7 @@ import numpy as np
 
 from fairopt import wording
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, short_label
+from fairopt.plots.style import COLOURS, GREY, HATCHES, LOG_FROM, headline, room_beside, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,8 +91,8 @@ def _user_bars(axes: Axes, allocation: Allocation, first: str) -> None:
     elif shares is not None:
         notes = [f"{wording.figure(share, 4)}  ({note} tasks)" for note, share in zip(notes, shares, strict=True)]
     axes.bar_label(bars, notes, padding=4, fontsize=9)
-    axes.set_yticks(y, [short_label(user) for user in users])
-    axes.set_xlim(0, max(float(lengths.max()), 1e-12) * 1.45)  # room for the notes
+    axes.set_yticks(y, short_labels(users))
+    axes.set_xlim(0, max(float(lengths.max()), 1e-12) * room_beside(axes))
     axes.set_xlabel("tasks" if lengths is tasks else "share")
     axes.set_title("Tasks of each user" if lengths is tasks else "Share of each user", loc="left")
 
@@ -119,7 +119,7 @@ def _user_curve(axes: Axes, allocation: Allocation) -> None:
         axes.axhline(level.value, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
         note = f"level {wording.figure(level.value, 4)}: {wording.plural(len(level.users), 'user')}"
         right = (ranked.size, level.value)  # there the curve is above the line
-        axes.annotate(note, right, xytext=(-2, 2), textcoords="offset points", ha="right", fontsize=9, color=GREY)
+        axes.annotate(note, right, xytext=(-2, 4), textcoords="offset points", ha="right", fontsize=9, color=GREY)
     axes.set_xlabel("users, from the lowest")
     axes.set_ylabel(what)
     axes.set_title("Share of each user" if what == "share" else "Tasks of each user", loc="left")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.errors import Unsupported
-from fairopt.plots.style import GREY, short_label
+from fairopt.plots.style import GREY, renderer_of, short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,17 +36,36 @@ class Sheet:
             self.axes[0].set_title(text, loc="left")
 
     def legend(self, *entries: Any, loc: Any, at: int = -1, **options: Any) -> None:
-        """Write a legend outside the axes of a new figure, or inside one of the caller's axes, by default the last."""
+        """Write a legend outside the axes of a new figure, or inside one of the caller's axes, by default the last.
+
+        It has ``ncols`` columns, or fewer if they do not fit into the figure.
+        """
         if self.own:
-            self.figure.legend(*entries, loc=loc, frameon=False, **options)
+            _fitted(self.figure, 1.0, *entries, loc=loc, **options)
         else:
             self.axes[at].legend(*entries, frameon=False, fontsize=options.get("fontsize", 9), title=options.get("title"))
+
+    def legend_below(self, axes: Axes, ncols: int) -> None:
+        """Write a legend below one of several axes side by side, clear of its lines; of fewer columns if they would push the axes apart."""
+        part = 1.0 / len(self.axes) if self.own else 1.0
+        _fitted(axes, part, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=ncols, fontsize=9)
 
     def caption(self, text: str) -> None:
         """Write a caption below a new figure, wrapped to its width."""
         if text and self.own:
             lines = [short_label(line, len(line)) for line in textwrap.wrap(text, int(14 * self.figure.get_figwidth()))]
             self.figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=9, color=GREY)
+
+
+def _fitted(place: Figure | Axes, part: float, *entries: Any, ncols: int = 1, **options: Any) -> None:
+    """Write a legend of ``ncols`` columns, or of as many as fit into this part of the figure."""
+    figure = place.get_figure(root=True)
+    assert figure is not None
+    for columns in range(ncols, 0, -1):
+        legend = place.legend(*entries, frameon=False, ncols=columns, **options)
+        if columns == 1 or legend.get_window_extent(renderer_of(figure)).width <= part * figure.bbox.width:
+            return
+        legend.remove()
 
 
 def sheet(

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, percent_labels, short_label
+from fairopt.plots.style import COLOURS, GREY, STYLES, percent_axis, percent_labels, short_labels
 from fairopt.wording import plural
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def plot_simulation(
     approaches = series.exact_shares is not None
     names, columns = _largest(simulation)
     across = min(len(names), _ACROSS)
-    users = [f"user {name}" for name in names]
+    users = [f"user {j + 1}" for j in range(len(names))]
     wide = ["utilization", *(["distance from the exact"] if approaches else []), "tasks that wait"]
     grid = [users[k : k + across] for k in range(0, len(users), across)]
     grid[-1] += ["."] * (across - len(grid[-1]))
@@ -74,7 +74,7 @@ def plot_simulation(
     length = float(np.ptp(series.times)) if series.times.size else 0.0
     _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
     times = series.times / unit
-    _steps(top, times, series.utilization, [short_label(name) for name in simulation.cluster.resources])
+    _steps(top, times, series.utilization, short_labels(simulation.cluster.resources))
     exact = None if series.exact_shares is None else columns(series.exact_shares)
     _users(middle, times, columns(series.dominant_shares), names, exact, across)
     middle[0].annotate(
@@ -153,10 +153,10 @@ def _largest(simulation: Simulation) -> tuple[list[str], Callable[[FloatArray], 
     """Return the names of the users that hold most over time, and a function that picks their columns and the mean of the others."""
     shares = simulation.series.dominant_shares
     if shares.shape[1] <= _LINES + 1:
-        return [short_label(name) for name in simulation.users], lambda values: values
+        return short_labels(simulation.users), lambda values: values
     chosen = np.sort(np.argsort(-shares.sum(axis=0), kind="stable")[:_LINES])
     rest = np.setdiff1d(np.arange(shares.shape[1]), chosen)
-    names = [short_label(simulation.users[n]) for n in chosen]
+    names = short_labels([simulation.users[n] for n in chosen])
 
     def columns(values: FloatArray) -> FloatArray:
         return np.column_stack([values[:, chosen], values[:, rest].mean(axis=1)])

@@ -112,8 +112,9 @@ def plot_study(
         places = part[["efficiency", fairness]].to_numpy(float)
         groups = together(places, axes)
         texts = [", ".join(short_label(str(part.index[j]), _NAME) for j in group) for group in groups]
-        errors = np.nan_to_num(part["efficiency error"].to_numpy(float))
-        lines = [np.array([[x - error, y], [x + error, y]]) for (x, y), error in zip(places, errors, strict=True) if error > 0]
+        errors = np.nan_to_num(part[["efficiency error", f"{fairness} error"]].to_numpy(float))
+        sides = np.eye(2)[None] * errors[:, None]  # each error along its axis
+        lines = [np.array([place - side, place + side]) for place, own in zip(places, sides, strict=True) for side in own if side.any()]
         label_points(
             axes,
             np.array([places[group].mean(axis=0) for group in groups]).reshape(-1, 2),

@@ -9,7 +9,8 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,9 @@ from fairopt.files import write_files
 from fairopt.plots.colours import PLACEMENTS, STYLES, looks
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.backend_bases import RendererBase
     from matplotlib.figure import Figure
 
     from fairopt.allocation import Allocation
@@ -40,8 +43,11 @@ __all__ = [
     "looks",
     "percent_axis",
     "percent_labels",
+    "renderer_of",
+    "room_beside",
     "save_figure",
     "short_label",
+    "short_labels",
     "size_of",
     "style",
 ]
@@ -64,6 +70,8 @@ _FILES: Any = {  # fonts that a journal accepts, words that a reader of an .svg 
 _DATE = {"svg": "Date", "pdf": "CreationDate"}
 _ROUNDING = 1e-12  # a mark closer to 0 is 0
 _FAR_BEYOND = 1.5  # beyond this part of the whole, marks at every quarter would overlap
+_FAR_BELOW = 0.7  # below this part of the whole, marks at every quarter would be few
+_CONTEXT = 3  # characters shown before the first one in which labels differ
 
 
 @contextmanager
@@ -130,6 +138,39 @@ def short_label(label: str, length: int = LABEL) -> str:
     return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
 
 
+def short_labels(labels: Sequence[str], length: int = LABEL) -> list[str]:
+    """Shorten labels so that they differ: those that would be alike are cut in the middle, up to where they differ.
+
+    >>> short_labels(["vision", "department-of-language-001", "department-of-language-002"])
+    ['vision', 'departm…f-language-001', 'departm…f-language-002']
+    """
+    starts = dict.fromkeys(labels, 0)
+    while True:
+        shown = {label: _cut(label, length, start) for label, start in starts.items()}
+        alike: defaultdict[str, list[str]] = defaultdict(list)
+        for label, short in shown.items():
+            alike[short].append(label)
+        later = {label: _alike(min(twins), max(twins)) for twins in alike.values() if len(twins) > 1 for label in twins}
+        if all(start <= starts[label] for label, start in later.items()):
+            return [short_label(shown[label], length) for label in labels]
+        starts |= {label: max(start, starts[label]) for label, start in later.items()}
+
+
+def _alike(first: str, second: str) -> int:
+    """Return how many characters at the start are the same."""
+    return next((k for k, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second)))
+
+
+def _cut(label: str, length: int, start: int) -> str:
+    """Return a label of at most so many characters, in which the character at ``start`` is shown."""
+    if len(label) <= length or not start:
+        return label if len(label) <= length else f"{label[: length - 1]}…"
+    head = length // 3
+    room = length - head - 1
+    rest = label[min(max(start - _CONTEXT, head), len(label) - room) :]
+    return f"{label[:head]}…{rest if len(rest) <= room else rest[: room - 1] + '…'}"
+
+
 def headline(allocation: Allocation) -> str:
     """Return the title of a picture of an allocation and its instance."""
     how = f" ({allocation.solver}, {reservation})" if (reservation := allocation.certificate.reservation) else ""
@@ -147,11 +188,28 @@ def size_of(instance: Instance, sharing: str = "rdm") -> str:
     return f"{size}, by time division" if sharing == "tdm" else size
 
 
+def renderer_of(figure: Figure) -> RendererBase:
+    """Return what measures the texts of a figure."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    renderer: RendererBase = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    return renderer
+
+
+def room_beside(axes: Axes) -> float:
+    """Return how far beyond the longest bar an axis goes, so that there is room for its note.
+
+    A layout that adjusts itself leaves the room beside the axes.
+    """
+    figure = axes.get_figure(root=True)
+    return 1.02 if figure is not None and figure.get_layout_engine() is not None else 1.4
+
+
 def percent_axis(axis: Axis) -> None:
-    """Mark an axis of parts at every quarter, or at a few round numbers if it goes far beyond the whole."""
+    """Mark an axis of parts at every quarter, or at a few round numbers if it goes far beyond the whole or ends far below it."""
     from matplotlib.ticker import MaxNLocator
 
-    if axis.get_view_interval()[1] > _FAR_BEYOND:
+    if not _FAR_BELOW <= axis.get_view_interval()[1] <= _FAR_BEYOND:
         axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
         percent_labels(axis)
         return

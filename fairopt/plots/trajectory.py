@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.plots.sheets import sheet
-from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_label
+from fairopt.plots.style import COLOURS, LABEL, STYLES, percent_axis, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,11 +49,11 @@ def plot_trajectory(
         (left, trace.x, [f"{user} on {server}" if several else user for user, server in trace.pairs]),
         (right, trace.utilization[:, full], [trace.limits[j] for j in full]),
     ):
-        for j, name in enumerate(names):
-            label = short_label(name, 2 * LABEL) if len(names) <= len(COLOURS) else None
+        for j, name in enumerate(short_labels(names, 2 * LABEL)):
+            label = name if len(names) <= len(COLOURS) else None
             axes.plot(trace.t, values[:, j], color=COLOURS[j % len(COLOURS)], linestyle=STYLES[j % 4], label=label)
-        if 0 < len(names) <= len(COLOURS):  # below the axes: flat paths leave no corner free
-            axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
+        if 0 < len(names) <= len(COLOURS):  # flat paths leave no corner free
+            page.legend_below(axes, 2)
         axes.set_xlabel("t")
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylabel("tasks")

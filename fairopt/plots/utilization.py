@@ -9,7 +9,7 @@ import numpy as np
 from fairopt import wording
 from fairopt.instance import FloatArray
 from fairopt.plots.sheets import Sheet, sheet
-from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label
+from fairopt.plots.style import COLOURS, HATCHES, STYLES, headline, percent_axis, short_label, short_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,21 +104,21 @@ def _server_bars(page: Sheet, axes: Axes, allocation: Allocation, things: tuple[
     ticks: list[str] = []
     positions: list[int] = []  # of the bars, server by server
     headers: list[int] = []
-    for name, count in zip(instance.servers, instance.counts, strict=True):
-        title = short_label(name) if count == 1 else f"{short_label(name)}  x {wording.figure(count, 6)}"
+    for name, count in zip(short_labels(instance.servers), instance.counts, strict=True):
+        title = name if count == 1 else f"{name}  x {wording.figure(count, 6)}"
         if len(things) > 1:
             headers.append(len(ticks))
             ticks.append(title)
         positions.extend(range(len(ticks), len(ticks) + len(things)))
-        ticks.extend([short_label(thing) for thing in things] if len(things) > 1 else [title])
+        ticks.extend(short_labels(things) if len(things) > 1 else [title])
     y = np.array(positions)
     exists = np.ones(y.size, bool) if allocation.sharing == "tdm" else (instance.row_capacity > 0).ravel()
     axes.barh(y[exists], 1.0, height=0.8, color="#EEEEEE")
+    users = short_labels(instance.users)
     start = np.zeros(y.size)
     for n, layer in enumerate(layers.reshape(len(layers), -1)):
         if len(layers) > 1:
-            name = short_label(instance.users[n])
-            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor="white", label=name)
+            axes.barh(y, layer, left=start, height=0.8, color=COLOURS[n], hatch=HATCHES[n], edgecolor="white", label=users[n])
         else:
             colours = [COLOURS[r % len(COLOURS)] for _ in instance.servers for r in range(len(things))]
             axes.barh(y, layer, height=0.8, color=colours)

@@ -102,6 +102,19 @@ def test_the_worst_forty_of_many_users_are_shown() -> None:
     assert axes.get_title(loc="left") == "the 40 of 1,000 users with the largest envy, as envying or envied"
 
 
+def test_rows_and_columns_without_envy_are_left_out_of_many() -> None:
+    """Two users envy one of 30, and the picture says so; 12 users are all shown."""
+    envy = np.zeros((30, 30))
+    envy[[4, 9], 7] = 1.0, 2.0
+    axes = plot_envy(envy, [f"user-{n}" for n in range(30)]).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["user-4", "user-9"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["user-7"]
+    assert [text.get_text() for text in axes.texts] == ["1", "2"]
+    assert " ".join(axes.get_title(loc="left").split()) == "2 who envy and 1 who are envied, of 30 users"
+    few = plot_envy(envy[:12, :12], [f"user-{n}" for n in range(12)]).axes[0]
+    assert np.asarray(few.images[0].get_array()).shape == (12, 12)
+
+
 @pytest.mark.parametrize("users", [1, 2, 12, 40])
 def test_no_envy_is_white(users: int) -> None:
     """And said in words, without a scale that would mean nothing."""

@@ -34,6 +34,30 @@ def test_bars_are_parts_of_the_resource_that_is_guaranteed_and_limited() -> None
     assert axes.get_title(loc="left") == "What each queue holds of gpu"
 
 
+def test_the_number_stands_beside_its_bar_and_not_beside_a_limit() -> None:
+    """a holds 2 of 10 and may hold 9; b holds 2 and may hold 2.2, so that its number stands beyond that mark."""
+    queues = [fo.Queue("a", limit={"gpu": 9}), fo.Queue("b", limit={"gpu": 2.2})]
+    instance = fo.Instance([[10]], [[1], [1]], resources=["gpu"], queues=queues, queue_of=["a", "b"])
+    axes = given(instance, np.array([[2.0], [2.0]]), "rdm").plot(by="queue").axes[0]
+    assert [(text.get_text(), round(text.xy[0], 6)) for text in axes.texts] == [("2", 0.2), ("2", 0.22)]  # type: ignore[attr-defined]
+
+
+def test_a_tree_is_indented_beside_its_bars() -> None:
+    """Names end before the axes begin, however long they are, and those below a queue begin further right."""
+    queues = [fo.Queue("department-of-natural-language-and-speech"), fo.Queue("team", "department-of-natural-language-and-speech")]
+    instance = fo.Instance([[10]], [[1]], resources=["gpu"], queues=queues, queue_of=["team"])
+    allocation = fo.solve(instance, "drfh")
+    comparison = fo.compare(instance, notions=["drfh"])
+    for figure in (allocation.plot(by="queue"), comparison.plot(by="queue")):
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        department, team = (label.get_window_extent() for label in axes.get_yticklabels())
+        assert max(department.x1, team.x1) < axes.get_window_extent().x0
+        assert department.x0 >= 0
+        assert axes.get_yticklabels()[0].get_fontweight() == "bold"
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["department-of-natural…", "    team"]
+
+
 def test_another_resource_or_the_dominant_share() -> None:
     """b holds half of the cpu; without guarantees and limits the dominant share of each queue is drawn."""
     allocation = given(LAB, np.array([[2.0], [1.0], [1.0]]), "rdm")

@@ -130,3 +130,39 @@ def test_the_settings_of_the_session_stay_as_they_are(tmp_path: Path) -> None:
     save_figure(ALLOCATION.plot(), tmp_path / "a.svg")
     ALLOCATION.plot().savefig(tmp_path / "b.svg")
     assert dict(settings) == before
+
+
+@pytest.mark.parametrize("length", [12, 22])
+def test_short_names_differ_where_the_names_do(length: int) -> None:
+    """Those that begin alike and those that also end alike; names of a few characters stay as they are, and no name is longer."""
+    names = [f"{name}{end}" for name in ("u", "department-of-language-") for end in range(120)]
+    names += [f"department-of-speech-{n}-in-the-north" for n in range(50)]
+    short = plots.style.short_labels(names, length)
+    assert len(set(short)) == len(names)
+    assert max(map(len, short)) == length
+    assert short[:120] == names[:120]
+    assert plots.style.short_labels([]) == []
+    assert plots.style.short_labels(["x" * 40] * 2) == ["x" * 21 + "…"] * 2
+
+
+def test_many_users_with_long_names_have_a_panel_each() -> None:
+    """Names that are alike at the start are no reason to take two users for one."""
+    users = [f"department-of-language-and-speech-{n}" for n in range(60)]
+    trace = fo.Trace(users, np.arange(60.0), [4] * 60, [[1, 4]] * 60, [10] * 60, resources=["cpu", "memory"])
+    figure = fo.simulate(trace, CLUSTER, "drfh:best-fit").plot()
+    assert len(figure.axes) == 2 + 8
+    assert len({axes.get_title(loc="left") for axes in figure.axes}) == 10
+
+
+@pytest.mark.parametrize("picture", [plots.plot_utilization, fo.Allocation.plot], ids=["utilization", "allocation"])
+def test_long_names_leave_legends_and_notes_inside_the_picture(picture: Callable[[fo.Allocation], Figure]) -> None:
+    """Eight users: the legend has fewer columns, and the axes make room for the notes."""
+    users = [f"department-of-language-and-speech-{n}" for n in range(8)]
+    figure = picture(fo.solve(fo.Instance([[9, 18]], np.linspace([1, 4], [3, 1], 8), users=users), "drfh"))
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for axes in figure.axes for text in (*axes.texts, *axes.get_yticklabels())]
+    boxes += [legend.get_window_extent() for legend in figure.legends]
+    assert min(box.x0 for box in boxes) >= 0
+    assert max(box.x1 for box in boxes) <= figure.bbox.x1
+    for left, right in zip(figure.axes, figure.axes[1:], strict=False):
+        assert max(text.get_window_extent().x1 for text in left.texts) < min(t.get_window_extent().x0 for t in right.get_yticklabels())
