@@ -30,7 +30,7 @@ from fairopt.analysis.comparing import compare
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.differences import Difference, Differences, shown
 from fairopt.analysis.rerun import rerun
-from fairopt.drawing import ShowsItself
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import FairoptError, InvalidInstance
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import Sharing
@@ -39,6 +39,8 @@ from fairopt.wording import figure, joined, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Effect", "UserChange", "WhatIf", "what_if"]
 
@@ -221,6 +223,18 @@ class WhatIf(ShowsItself):
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
         }
+
+    def plot(
+        self, *, ax: Axes | Sequence[Axes] | None = None, figsize: tuple[float, float] | None = None, title: str | None = None
+    ) -> Figure:
+        """Draw how many tasks each user gains or loses, in up to four notions and schedules; marks are the change by one difference alone.
+
+        Returns a matplotlib figure.
+
+        ``ax``: axes of yours to draw into (one for each notion or schedule). ``figsize``: of a new figure, in inches. ``title``: in place
+        of the default ("": none).
+        """
+        return draw("what_if", self, ax=ax, figsize=figsize, title=title)
 
     def __repr__(self) -> str:
         import pandas as pd

@@ -83,7 +83,10 @@ def compare(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     everything: Everything = False,
     output: Output = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the comparison: .svg, .png or .pdf.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also draw the comparison (of two instances: who gains, who loses): .svg, .png or .pdf."),
+    ] = None,
     plot_queues: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw what each queue holds in each allocation.")] = None,
 ) -> None:
     """Compare exact allocations of FILE, schedules and your own allocations in one table.
@@ -96,7 +99,7 @@ def compare(
     check_picture(plot_queues, "--plot-queues")
     if other is not None or what_if:
         apart = {"--allocation": allocation, "--reference": reference, "--by": by != "user", "--fail-if": fail_if}
-        _refuse_of_one({**apart, "--plot": plot, "--plot-queues": plot_queues})
+        _refuse_of_one({**apart, "--plot-queues": plot_queues})
         return _side_by_side(
             (file, other),
             changes or [],
@@ -110,6 +113,7 @@ def compare(
             },
             form,
             output,
+            plot,
             everything,
         )
     instance = read_instance(file, changes)
@@ -179,6 +183,7 @@ def _side_by_side(
     options: dict[str, Any],
     form: Form,
     output: Path | None,
+    plot: Path | None,
     everything: bool,
 ) -> None:
     """Compare two instances."""
@@ -197,6 +202,8 @@ def _side_by_side(
         lambda: fo.what_if(before, after, names=names, done=lambda name: progress.update(rows, advance=1), **options),
         progress,
     )
+    if any(found.changes(row) for row in found.rows):
+        draw(found, plot)
     hand_over(
         found.to_dict,
         found.to_frame,

@@ -20,6 +20,7 @@ from fairopt.plots.style import figure_format, save_figure
 from fairopt.plots.trajectory import plot_trajectory
 from fairopt.plots.utilization import plot_utilization
 from fairopt.plots.utilization_over_time import plot_utilization_over_time
+from fairopt.plots.what_ifs import plot_what_if
 
 __all__ = [
     "figure_format",
@@ -40,5 +41,6 @@ __all__ = [
     "plot_trajectory",
     "plot_utilization",
     "plot_utilization_over_time",
+    "plot_what_if",
     "save_figure",
 ]

@@ -58,7 +58,7 @@ def test_csv_has_a_row_for_each_user(tmp_path: Path) -> None:
     assert len(rows) == 8
 
 
-@pytest.mark.parametrize("option", [("--plot", "x.svg"), ("--fail-if", "regret > 1"), ("--by", "owner"), ("--reference", "drfh")])
+@pytest.mark.parametrize("option", [("--plot-queues", "x.svg"), ("--fail-if", "regret > 1"), ("--by", "owner"), ("--reference", "drfh")])
 def test_options_about_one_instance_are_refused(option: tuple[str, str]) -> None:
     """They would mean nothing."""
     assert f"{option[0]} is about one instance" in flat(run("compare", LAB, LAB, *option, status=2).stderr)
