@@ -24,6 +24,7 @@ from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
 from fairopt.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
+from fairopt.program import Equalize, Leximin
 from fairopt.validation import restore_read_only
 from fairopt.wording import did_you_mean, figure, joined, printable, residual
 
@@ -161,6 +162,21 @@ class Allocation(ShowsItself):
         if self.shares.ndim == 2 or np.allclose(self.shares, self.tasks_per_user, rtol=1e-9, atol=0.0):
             return None
         return self.shares
+
+    @property
+    def share_heading(self) -> str:
+        """What a table calls the shares: "share / weight" where they are divided by weights, else "share".
+
+        Goals that are a sum, and trees of queues, have shares that are not divided.
+        """
+        instance, question = self.instance, self.question
+        if instance.is_tree or (instance.weights == 1).all():
+            return "share"
+        if isinstance(question, Exact) and not self.levels:
+            goal = getattr(question.notion, "goal", None)
+            if goal is None or not isinstance(goal(np.ones(instance.n_users)), Leximin | Equalize):
+                return "share"
+        return "share / weight"
 
     @property
     def usage(self) -> FloatArray:

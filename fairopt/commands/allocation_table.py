@@ -16,7 +16,7 @@ from rich.text import Text
 
 from fairopt.allocation import Allocation
 from fairopt.commands.queue_table import promised, queue_table
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_names, add_numbers, add_words, label, sharing_note, simple_table
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
@@ -84,7 +84,7 @@ def print_allocation(
     instance, notion = allocation.instance, NOTIONS.get(allocation.notion, CRITERIA.get(allocation.notion))
     title = notion.title if notion else allocation.notion
     how = f"{allocation.certificate.reservation} by {allocation.solver}".lstrip()
-    facts = f"({allocation.notion}, {how}, sharing {allocation.sharing})"
+    facts = f"({allocation.notion}, {how}{sharing_note(allocation.sharing)})"
     if choice is not None and choice != Choice():
         chosen = choice.positions(allocation)
         more = instance.n_users - chosen.size
@@ -123,13 +123,13 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
     add_numbers(table, "tasks")
     columns.append(figures(allocation.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
-        add_numbers(table, "share")
+        add_numbers(table, allocation.share_heading)
         columns.append(figures(shares[chosen]))
     if instance.guarantees.any():
-        table.add_column("guarantee", overflow="fold")
+        add_words(table, "guarantee")
         own, has = instance.guarantees, allocation.tasks_per_user
         columns.append([promised(own[n], has[n]) if own[n] else "" for n in chosen])
-    table.add_column("dominant", overflow="fold")
+    add_names(table, "dominant")
     columns.append([label(allocation.dominant_resources[n]) for n in chosen])
     complete, levels = allocation.complete, allocation.level_of_user
     stops = ["cannot run" if not instance.servable[n] else "all tasks" if complete[n] else str(levels[n] or "") for n in chosen]
@@ -148,12 +148,12 @@ def _summary_of_users(allocation: Allocation) -> list[Table | Text]:
     add_numbers(table, *_QUANTILES)
     rows = {"tasks": allocation.tasks_per_user}
     if (shares := allocation.shares_to_show) is not None:
-        rows["share"] = shares
+        rows[allocation.share_heading] = shares
     if _weighted(instance):
         rows["weight"] = instance.weights
     for name, values in rows.items():
         table.add_row(name, *figures(np.quantile(values, list(_QUANTILES.values()))))
-    lowest = "share" if "share" in rows else "tasks"
+    lowest = next((name for name in rows if name.startswith("share")), "tasks")
     complete = [instance.users[n] for n in np.flatnonzero(allocation.complete)]
     wanting = np.flatnonzero(instance.servable & ~allocation.complete)
     ranked = wanting[np.argsort(rows[lowest][wanting], kind="stable")]
@@ -202,7 +202,7 @@ def _servers(allocation: Allocation, console: Console) -> Table | None:
     table = simple_table("server")
     add_numbers(table, "count")
     for thing in things:
-        table.add_column(label(thing), overflow="fold")
+        add_numbers(table, label(thing))
     for i, name in enumerate(instance.servers):
         table.add_row(
             label(name), counts[i], *(_bar(part, width, console) if _offers(allocation, i, r) else "" for r, part in enumerate(used[i]))
@@ -224,7 +224,7 @@ def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
     servers = plural(instance.counts.sum(), "server")
     rows = "" if (instance.counts == 1).all() else f" in {plural(instance.n_servers, 'row')}"
     table = simple_table("", title=servers + rows)
-    table.add_column("in use", no_wrap=True)
+    add_numbers(table, "in use")
     add_numbers(table, *_QUANTILES)
     for r, thing in enumerate(things):
         offering = [used[i, r] for i in range(instance.n_servers) if _offers(allocation, i, r)]

@@ -83,7 +83,6 @@ def print_arrivals(console: Console, found: fo.Arrivals) -> None:
     wanted = dict.fromkeys([*_POINTS, float(found.points[-1])])
     shown = [point for point in wanted if np.isclose(found.points, point, rtol=0, atol=1e-9).any()]
     table = simple_table("arrived")
-    table.columns[0].no_wrap = True
     add_numbers(table, *(percent(point) for point in shown), "leaves at")
     ratios = [found.at(point) for point in shown]
     for name in found.curves:

@@ -18,7 +18,7 @@ from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
 from fairopt.registry import words as words_of
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import figure, joined, plural
@@ -179,7 +179,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     """Print the verdicts, then the witnesses of violations and why some properties could not be judged."""
     made = found.allocation
     instance = made.instance
-    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {made.sharing}"
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(made.sharing)}"
     how = (
         "given"
         if made.solver == made.notion
@@ -189,9 +189,10 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
     )
     console.print(Text.assemble(("Audit", "bold"), f" of {how}: {size}"))
     console.print()
-    table = simple_table("property", "")
+    table = simple_table("property", first="ids")
+    table.add("ids", [""])
     add_numbers(table, "tasks")
-    table.add_column(Text("promised"), overflow="fold")
+    add_words(table, "promised")
     for name, verdict in found.items():
         size = figure(verdict.violation, 4)
         table.add_row(Text(name), Text(verdict.outcome, _STYLES.get(verdict.outcome, "")), size, label(verdict.promised or ""))
@@ -205,7 +206,7 @@ def _print(console: Console, found: fo.Audit, everything: bool) -> None:
             continue
         lines = [verdict.statement] if verdict.witness is None else [verdict.statement, verdict.witness.text]
         console.print()
-        console.print(Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
+        print_paragraph(console, Text.assemble((f"{joined(list(names))}: ", "bold"), label(" ".join(lines))))
     if any(verdict.promised for verdict in found.values()):
         console.print()
         console.print(

@@ -12,11 +12,12 @@ from rich.text import Text
 from fairopt.allocation import Exact
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import FittingTable, add_numbers, label, sharing_note, simple_table
+from fairopt.instance import Instance
 from fairopt.models import ShareNotion
 from fairopt.wording import figure, percent, plural
 
-__all__ = ["MEASURES", "print_comparison"]
+__all__ = ["MEASURES", "low_share", "print_comparison"]
 
 _GAP = 2  # between columns
 _INDENT = "  "
@@ -38,13 +39,14 @@ _REGRETS = {
     "queue": "queue: the largest gap of a queue's share.",
     "total": "total: of all tasks (negative: more tasks than the exact allocation).",
 }
+_QUEUES = 12  # side by side; --by queue shows all
 _LINES = 3  # violations listed for one allocation
 
 
 def print_comparison(console: Console, comparison: Comparison, by: str = "user") -> None:
     """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side."""
     instance = comparison.instance
-    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {comparison.sharing}"
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(comparison.sharing)}"
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
     done = [row for row in comparison if row.allocation is not None]
     if done:
@@ -61,13 +63,18 @@ def print_comparison(console: Console, comparison: Comparison, by: str = "user")
             console.print(Text.assemble((f"{label(row.name).plain}: ", "bold"), line))
 
 
-def _percent(part: float | None) -> str:
-    """Write a part with one decimal, and one that this would round to 0 by its order of magnitude.
+def low_share(*instances: Instance) -> str:
+    """Return what a table calls the smallest share: with "/ weight" where one of the instances has weights."""
+    return "low share / weight" if any((instance.weights != 1).any() for instance in instances) else "low share"
 
-    >>> _percent(0.0312), _percent(0.0), _percent(2e-7), _percent(None)
-    ('3.1 %', '0.0 %', '2e-05 %', '')
+
+def _percent(part: float | None) -> str:
+    """Write a part with one decimal, and one that this would round to 0 with one digit.
+
+    >>> _percent(0.0312), _percent(0.0), _percent(8e-5), _percent(2e-7), _percent(None)
+    ('3.1 %', '0.0 %', '0.008 %', '2e-05 %', '')
     """
-    return f"{100 * part:.0e} %" if part and abs(part) < 5e-4 else percent(part, 1)
+    return f"{figure(100 * part, 1)} %" if part and abs(part) < 5e-4 else percent(part, 1)
 
 
 def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
@@ -89,22 +96,19 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     return table
 
 
-def _queues(rows: list[Row], width: int) -> Table | None:
-    """Return the dominant share of what each queue holds; where not all fit, of queues in the root; None where not even these fit."""
+def _queues(rows: list[Row], width: int) -> FittingTable:
+    """Return the dominant share of what each queue holds; where not all fit, of queues in the root."""
     holdings = [row.allocation.queue_holdings()[1:] for row in rows if row.allocation is not None]
     cells = [[f"{_percent(each.dominant_share)}{_mark(each.verdict)}" for each in own] for own in holdings]
-    chosen = list(range(len(holdings[0])))
-    for top in (False, True):
-        chosen = [j for j in chosen if not top or holdings[0][j].depth == 1]
-        names = [label(holdings[0][j].name).plain for j in chosen]
-        widths = [max(len(name), *(len(line[j]) for line in cells)) + _GAP for j, name in zip(chosen, names, strict=True)]
-        if sum(widths) + max(len(row.name) for row in rows) + _GAP <= width:
-            table = simple_table("queues")
-            add_numbers(table, *names)
-            for row, line in zip(rows, cells, strict=True):
-                table.add_row(label(row.name), *(line[j] for j in chosen))
-            return table
-    return None
+    names = [label(each.name).plain for each in holdings[0]]
+    widths = [max(len(name), *(len(line[j]) for line in cells)) + _GAP for j, name in enumerate(names)]
+    fits = sum(widths) + max(len(row.name) for row in rows) + _GAP <= width
+    chosen = [j for j, each in enumerate(holdings[0]) if fits or each.depth == 1][:_QUEUES]
+    table = simple_table("queues")
+    add_numbers(table, *(names[j] for j in chosen))
+    for row, line in zip(rows, cells, strict=True):
+        table.add_row(label(row.name), *(line[j] for j in chosen))
+    return table
 
 
 def _tree(rows: list[Row]) -> Table:
@@ -148,7 +152,7 @@ def _measures(comparison: Comparison, rows: list[Row]) -> Table:
     """Return the part of each resource in use, and the measures."""
     table = simple_table("measures")
     things = list(rows[0].use)
-    add_numbers(table, *(label(thing).plain for thing in things), "efficiency", "low share", "Jain", "envy")
+    add_numbers(table, *(label(thing).plain for thing in things), "efficiency", low_share(comparison.instance), "Jain", "envy")
     for row in rows:
         envy = "" if row.envy is None else figure(row.envy.tasks, 4)
         table.add_row(

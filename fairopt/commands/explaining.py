@@ -17,7 +17,7 @@ from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
 from fairopt.models import default_sharing
 from fairopt.specs import read_notion, read_schedule
 from fairopt.wording import figure, percent
@@ -123,7 +123,7 @@ def explain(
 def _print(console: Console, explanation: fo.Explanation) -> None:
     """Print the sentences, the full resources, and the changes."""
     for sentence in explanation.sentences:
-        console.print(label(sentence))
+        print_paragraph(console, label(sentence))
     if explanation.blockers:
         console.print()
         _print_blockers(console, explanation.blockers)
@@ -134,10 +134,10 @@ def _print(console: Console, explanation: fo.Explanation) -> None:
 
 
 def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
-    table = simple_table("what leaves no room", "on")
+    table = simple_table("what leaves no room")
+    add_names(table, "on")
     add_numbers(table, "in use", "its own")
-    table.add_column(Text("who else holds most"), overflow="fold")
-    table.add_column(Text("stops it"))
+    add_words(table, "who else holds most", "stops it")
     for each in blockers[:_ROWS]:
         capacity = each.capacity if each.capacity > 0 else 1.0
         holders = ", ".join(f"{name} {percent(held / capacity)}" for name, held in each.holders[:2])
@@ -158,7 +158,7 @@ def _print_blockers(console: Console, blockers: tuple[Blocker, ...]) -> None:
 
 
 def _print_gains(console: Console, gains: tuple[Gain, ...]) -> None:
-    table = simple_table("what would change, in tasks")
+    table = simple_table("what would change, in tasks", first="words")
     priced = any(gain.by_price is not None for gain in gains)
     add_numbers(table, *(["by price"] if priced else []), "by solving")
     for gain in gains[:_ROWS]:

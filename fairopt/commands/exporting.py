@@ -13,7 +13,7 @@ from rich.text import Text
 import fairopt as fo
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
-from fairopt.commands.tables import add_numbers, label, print_note, simple_table
+from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
 from fairopt.files import refuse_existing
 from fairopt.specs import read_notion
 from fairopt.wording import figure, joined, plural
@@ -347,7 +347,7 @@ def _print(console: Console, found: fo.Export, everything: bool) -> None:
     )
     table = simple_table("user")
     add_numbers(table, "tasks", "whole")
-    table.add_column(Text("where"), overflow="fold")
+    add_words(table, "where")
     order = range(instance.n_users) if everything else range(min(instance.n_users, _ROWS))
     for n in order:
         where = [f"{figure(whole.tasks[n, g], 10)} on {group.name}" for g, group in enumerate(whole.groups) if whole.tasks[n, g]]

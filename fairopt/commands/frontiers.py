@@ -11,9 +11,10 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands.comparison_table import low_share
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_numbers, label, sharing_note, simple_table
 from fairopt.wording import figure, percent, plural
 
 __all__ = ["frontier"]
@@ -77,11 +78,11 @@ def frontier(
 def print_frontier(console: Console, found: fo.Frontier) -> None:
     """Print the vertices, the points with their prices, and why points are missing."""
     instance = found.instance
-    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}, sharing {found.sharing}"
+    size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(found.sharing)}"
     console.print(Text.assemble(("Frontier", "bold"), f" of {size}"))
     console.print()
-    table = simple_table("exact frontier")
-    add_numbers(table, "tasks", "low share")
+    table = simple_table("exact frontier", first="words")
+    add_numbers(table, "tasks", low_share(instance))
     listed = found.vertices if len(found.vertices) <= _VERTICES else found.vertices[[0, -1]]
     for j, (total, share) in enumerate(listed):
         where = "largest share" if j == 0 else "largest total" if j == len(listed) - 1 else ""
@@ -93,8 +94,7 @@ def print_frontier(console: Console, found: fo.Frontier) -> None:
     if done:
         console.print()
         table = simple_table("points", "kind")
-        table.columns[0].no_wrap = True
-        add_numbers(table, "tasks", "low\nshare", "price of\nfairness", "price of\nefficiency", "room")
+        add_numbers(table, "tasks", low_share(instance), "price of fairness", "price of efficiency", "room")
         for point in done:
             prices = (point.price_of_fairness, point.price_of_efficiency, point.below)
             table.add_row(

@@ -50,7 +50,7 @@ def generate(
 
 def _list(console: Console) -> None:
     """Print a table of `GENERATORS`."""
-    table = simple_table("generator", "what it draws", "parameters", leading=1)
+    table = simple_table("generator", "what it draws", "parameters", leading=1, first="ids")
     for name, draw in fo.GENERATORS.items():
         parameters = [each for each in inspect.signature(draw).parameters.values() if each.name != "seed"]
         named = [

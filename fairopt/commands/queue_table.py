@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.allocation import Allocation, Exact
-from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.commands.tables import add_names, add_numbers, add_words, label, simple_table
 from fairopt.holdings import Guaranteed, Limited, QueueHoldings
 from fairopt.models import ShareNotion
 from fairopt.wording import figure, figures, percent, plural
@@ -149,7 +149,7 @@ def _table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone, *, with_
     columns.append([row[0] for row in texts])
     for heading, position in (("guarantee", 1), ("limit", 2), ("borrowed", 3)):
         if with_bounds and any(row[position] for row in texts):
-            table.add_column(Text(heading), overflow="fold")
+            add_words(table, heading)
             columns.append([row[position] for row in texts])
     for name, *cells in zip(names, *columns, strict=True):
         table.add_row(name, *(_lines(cell) for cell in cells))
@@ -177,12 +177,13 @@ def _name(allocation: Allocation, indent: int, each: QueueHoldings | int) -> Tex
 
 def _bounds_table(allocation: Allocation, rows: Sequence[_Row], alone: _Alone) -> list[Table]:
     """Return guarantees and limits as a table, a row for each resource of a queue or user; nothing where there are none."""
-    table = simple_table("queue, user", "of", title="Guarantees and limits")
+    table = simple_table("queue, user", title="Guarantees and limits")
+    add_names(table, "of")
     add_numbers(table, "guarantee", "limit", "held")
     priced = bool(allocation.queue_prices)
     if priced:
         add_numbers(table, "price")
-    table.add_column(Text("state"))
+    add_words(table, "state")
     for indent, each in rows:
         name = _name(allocation, indent, each)
         also = [alone[each.node]] if isinstance(each, QueueHoldings) and each.node in alone else []

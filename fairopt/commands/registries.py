@@ -108,7 +108,7 @@ def _what(entry: Any, source: str) -> Text:
 
 def _print_notions(console: Console) -> None:
     """Print a table of `NOTIONS`."""
-    table = simple_table("notion", "what it is, and its source", "promises", leading=1)
+    table = simple_table("notion", "what it is, and its source", "promises", leading=1, first="ids")
     for name, notion in fo.NOTIONS.items():
         what = _what(notion, fo.NOTIONS.source(name))
         table.add_row(Text(name, "bold"), what, Text(", ".join(promise.value for promise in notion.satisfies) or "nothing proved"))
@@ -119,7 +119,7 @@ def _print_placements(console: Console) -> None:
     """Print a table of `PLACEMENTS`, and of the criteria that are not notions."""
     registries: dict[str, Registry[Any]] = {"placement": fo.PLACEMENTS, "criterion": fo.CRITERIA}
     for title, registry in registries.items():
-        table = simple_table(title, "what it is, and its source", leading=1)
+        table = simple_table(title, "what it is, and its source", leading=1, first="ids")
         for name, entry in registry.items():
             what = _what(entry, registry.source(name))
             table.add_row(Text(name, "bold"), what)
@@ -130,7 +130,7 @@ def _print_placements(console: Console) -> None:
 
 def _print_solvers(console: Console) -> None:
     """Print a table of `SOLVERS`."""
-    table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1)
+    table = simple_table("solver", "what it is", "solves programs with", "installed", leading=1, first="ids")
     for name, engine in fo.SOLVERS.items():
         abilities = "\n".join(sorted(feature.value for feature in engine.features))
         table.add_row(

@@ -112,7 +112,7 @@ def _print(console: Console, results: Sequence[tuple[Experiment, list[Row]]], se
     """Print a table for each experiment, the reasons of differences, and a summary."""
     for experiment, rows in results:
         console.print(Text.assemble((experiment.title, "bold"), f" [{experiment.id}]\n", (experiment.source, "dim")))
-        table = simple_table("", "published", "ours", "")
+        table = simple_table("", "published", "ours", "", first="words")
         for row in rows:
             published = "" if row.published is None else _nested(row.published)
             ours = f"{_nested(row.ours, 4)}\n± {figure(row.tolerance, 2)}" if row.mean else _nested(row.ours)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
-from fairopt.commands.comparison_table import MEASURES
+from fairopt.commands.comparison_table import MEASURES, low_share
 from fairopt.commands.console import as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -137,18 +137,20 @@ def study(
         plain = means.reset_index().astype(object).where(means.reset_index().notna(), None)
         typer.echo(as_text(plain.to_dict("records")), nl=False)
     else:
-        _print(Console(highlight=False), frame, means)
+        _print(Console(highlight=False), frame, means, instances)
         if output is not None:
             typer.echo(f"{plural(len(frame), 'row')} in {output / 'study.parquet' if output.is_dir() else output}")
     if frame["tasks"].isna().any():
         raise typer.Exit(3 if frame["tasks"].isna().all() else 1)
 
 
-def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
+def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame, instances: dict[str, fo.Instance | str]) -> None:
     """Print, for each instance, means over the seeds and their standard errors; then the rows that failed, and why."""
     seeds = frame["seed"].nunique()
     for name, part in means.groupby(level="instance", sort=False):
         rows = part.droplevel("instance")
+        instance = instances[str(name)]
+        low = low_share(instance) if isinstance(instance, fo.Instance) else "low share"
         console.print(Text.assemble((label(str(name)).plain, "bold"), f", {plural(seeds, 'seed')}\n"))
         uses = {
             column.removeprefix("use of "): column
@@ -156,7 +158,7 @@ def _print(console: Console, frame: pd.DataFrame, means: pd.DataFrame) -> None:
             if column.startswith("use of ") and not column.endswith(" error")
         }
         for title, numbers, percents in (
-            ("measures", {"tasks": "tasks", "low share": "smallest_share"}, {"efficiency": "efficiency"}),
+            ("measures", {"tasks": "tasks", low: "smallest_share"}, {"efficiency": "efficiency"}),
             ("fairness", {"Jain": "jain", "envy": "envy", "seconds": "seconds"}, {}),
             ("in use", {}, uses),
             ("regret", {}, {"level": "regret level", "worst": "regret worst"}),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fairopt.analysis.differences import Difference, shown
 from fairopt.analysis.what_ifs import UserChange, WhatIf, signed
+from fairopt.commands.comparison_table import low_share
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
 
@@ -150,7 +151,7 @@ def _measures(found: WhatIf, sides: Sequence[str]) -> Iterator[Table]:
         for thing in things:
             table.add_row(label(thing), *(percent(row.use.get(thing), 1) for row in columns))
         table.add_row("efficiency", *(percent(row.efficiency, 1) for row in columns))
-        table.add_row("low share", *(figure(row.smallest_share, 4) for row in columns))
+        table.add_row(low_share(found.before.instance, found.after.instance), *(figure(row.smallest_share, 4) for row in columns))
         table.add_row("Jain", *("" if row.allocation is None else f"{row.jain:.3f}" for row in columns))
         table.add_row("envy", *("" if row.envy is None else figure(row.envy.tasks, 4) for row in columns))
         yield table

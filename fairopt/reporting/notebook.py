@@ -135,6 +135,7 @@ def _allocation(allocation: Allocation) -> str:
     users = users[[name for name in users if not str(name).startswith("tasks @ ")]]
     if allocation.shares_to_show is None and "share" in users:
         users = users.drop(columns="share")
+    users = users.rename(columns={"share": allocation.share_heading})
     blocks: list[Block] = [users.dropna(axis="columns", how="all")]
     if allocation.instance.queues:
         queues = allocation.to_frame(by="queue")

@@ -119,6 +119,11 @@ def user_table(instance: Instance) -> Table:
     return Table.of(plural(instance.n_users, "user"), columns, rows, words=(1,) if in_queues else ())
 
 
+def _smallest(instance: Instance) -> str:
+    """Return what a table calls the smallest dominant share, which is divided by the weight."""
+    return "smallest share / weight" if (instance.weights != 1).any() else "smallest share"
+
+
 def glance_table(findings: Findings) -> Table:
     """Return the measures of every allocation."""
     things = list(next((row.use for row in findings.comparison if row.allocation is not None), {}))
@@ -140,7 +145,7 @@ def glance_table(findings: Findings) -> Table:
         "kind",
         "tasks",
         "efficiency",
-        "smallest share",
+        _smallest(findings.instance),
         "Jain's index",
         "largest envy",
         *(f"{thing} in use" for thing in things),
@@ -231,7 +236,7 @@ def frontier_table(found: Frontier, every: Sequence[FrontierPoint]) -> Table:
         ]
         for point in every
     )
-    columns = ["allocation", "kind", "tasks", "smallest share", "price of fairness", "price of efficiency", "note"]
+    columns = ["allocation", "kind", "tasks", _smallest(found.instance), "price of fairness", "price of efficiency", "note"]
     return Table.of("Smallest share against tasks", columns, [*vertices, *points], words=(1, 6))
 
 

@@ -257,7 +257,7 @@ def run(*arguments: object, status: int = 0) -> Result:
 def test_command_prints_verdicts_and_witnesses() -> None:
     """For people: a table, and below it what shows the violations."""
     printed = " ".join(run(PAPER, "--notion", "tsf", "--effort", 5).stdout.split())
-    assert "Audit of tsf, exact by highs: 3 users, 2 servers, sharing rdm" in printed
+    assert "Audit of tsf, exact by highs: 3 users, 2 servers" in printed
     assert 'those who lose are "user-3" 8 to 6' in printed
     assert "No profitable lie found by 5 lies tried, seed 0: a search, not a proof." in printed
     few = run(PAPER, "--properties", "pareto,psdsf", "--all").stdout

@@ -78,7 +78,7 @@ def test_three_users_are_shown_one_by_one(three: Path) -> None:
     result = run("solve", three)
     text = result.stdout
     assert result.stderr == ""
-    assert text.startswith("Dominant resource fairness, heterogeneous servers (drfh, by highs, sharing rdm)\n")
+    assert text.startswith("Dominant resource fairness, heterogeneous servers (drfh, by highs)\n")
     assert "[red]alice[/red] " in text
     assert "\n[/] " in text
     assert "big[blue]      2  █" in text

@@ -1,0 +1,119 @@
+"""Tables fit the terminal: numbers stay whole, words break between words, long names are shortened."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from support.command_line import EXAMPLES, run
+
+import fairopt as fo
+from fairopt.commands.tables import FittingTable, add_numbers, add_words, label, simple_table
+
+LONG = "department-of-applied-sciences/training-job-of-the-night-{}"
+WIDTH = 80
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """Three resources, and names that no terminal has room for."""
+    random = np.random.default_rng(0)
+    path = tmp_path / "wide.yaml"
+    fo.save(
+        fo.Instance(
+            random.integers(8, 64, (3, 3)),
+            random.integers(1, 4, (4, 3)),
+            weights=[1, 2, 3, 2],
+            counts=[1_000, 30, 1],
+            users=[LONG.format(n) for n in range(4)],
+            servers=[f"rack-{i}-of-the-new-building-behind-the-library" for i in range(3)],
+            resources=["nvidia.com/gpu-a100-sxm4-80gb", "ephemeral-storage-bytes", "memory"],
+            tasks=[500, 700, np.inf, np.inf],
+            queues=[fo.Queue("department-of-applied-sciences-and-engineering", guarantee={"memory": 9}), fo.Queue("guests")],
+            queue_of=["department-of-applied-sciences-and-engineering", "guests"] * 2,
+        ),
+        path,
+    )
+    return path
+
+
+def drawn(table: FittingTable, width: int) -> list[str]:
+    """Return the lines of a table."""
+    console = Console(file=io.StringIO(), width=width)
+    console.print(table)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_everything_gives_way_but_numbers() -> None:
+    """First headings break, then words, then names are shortened; the ends of names stay."""
+    table = simple_table("user")
+    add_numbers(table, "share / weight")
+    add_words(table, "why")
+    table.add_row(label("a-team-with-a-long-name-1"), "0.123456", "robotics holds 4 % of it")
+    assert drawn(table, 80)[2] == "a-team-with-a-long-name-1        0.123456  robotics holds 4 % of it"
+    assert drawn(table, 64)[:2] == ["                            share /", "user                         weight  why"]
+    assert drawn(table, 45) == [
+        "                   share /",
+        "user                weight  why",
+        "─" * 45,
+        "a-team-w…-name-1  0.123456  robotics holds",
+        "                            4 % of it",
+    ]
+
+
+def test_columns_move_below() -> None:
+    """Where not even the shortest fit, with the names again."""
+    table = simple_table("user")
+    add_numbers(table, *(f"resource-{r}" for r in range(6)))
+    table.add_row("alice", *("100.0 %" for _ in range(6)))
+    lines = drawn(table, 40)
+    assert [line.split() for line in lines if line.startswith("user")] == [
+        ["user", "resource-0", "resource-1"],
+        ["user", "resource-2", "resource-3"],
+        ["user", "resource-4", "resource-5"],
+    ]
+    assert [line.split() for line in lines if line.startswith("alice")] == [["alice", "100.0", "%", "100.0", "%"]] * 3
+    assert max(map(len, lines)) <= 40
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("solve",),
+        ("schedule", "--top", 2),
+        ("compare", "--schedules", "drfh:best-fit:metric=cosine"),
+        ("compare", "--schedules", "drfh:best-fit:metric=cosine", "--by", "queue"),
+        ("compare", "--what-if", "servers.rack-2-of-the-new-building-behind-the-library.count=9"),
+        ("audit", "--properties", "pareto,guarantees,single-resource-fairness"),
+        ("explain", "--user", LONG.format(2), "--resolves", 1),
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_line_is_too_long(command: tuple[object, ...], wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 80 columns."""
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    output = run(command[0], wide, *command[1:]).stdout
+    assert max(map(len, output.splitlines())) <= WIDTH
+    assert not [line for line in output.splitlines() if line.split()[:1] in (["/"], ["%"])]
+
+
+@pytest.mark.parametrize(("weights", "heading"), [([2, 1], "share / weight"), ([1, 1], "share")])
+def test_what_is_divided_by_the_weight_is_called_so(weights: list[float], heading: str, tmp_path: Path) -> None:
+    """Of a leximin; a sum has shares that are not divided."""
+    path = tmp_path / "pool.yaml"
+    instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]], weights=weights)
+    fo.save(instance, path)
+    headings = {notion: fo.solve(instance, notion).share_heading for notion in ("drfh", "fds")}
+    assert headings == {"drfh": heading, "fds": "share"}
+    assert (" share / weight " in run("solve", path).stdout) == (heading != "share")
+    assert ("low share / weight" in run("frontier", path, "--notions", "drfh").stdout) == (heading != "share")
+    assert fo.schedule(instance, "drfh").share_heading == heading
+
+
+def test_sharing_goes_without_saying() -> None:
+    """Resources are divided unless a title says that time is."""
+    assert "sharing" not in run("solve", EXAMPLES / "psdsf-figure-1.yaml").stdout
+    assert "sharing tdm" in run("solve", EXAMPLES / "psdsf-figure-4.yaml").stdout
