@@ -52,20 +52,18 @@ def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
     matrix, upper = _limits(program)
     worth = goal.weights[program.pair_users] * program.utilities
     rows = matrix.shape[0]
-    model = HighsModel(
-        worth / worth.max(),
-        np.zeros(upper.size),
-        upper,
-        sp.csc_array(matrix),
-        np.full(rows, -np.inf),
-        np.ones(rows),
-        integral=np.arange(upper.size),
-    )
-    outcome = model.run(deadline.left)
+
+    def model(integral: IntArray | None) -> HighsModel:
+        bounds = np.zeros(upper.size), upper
+        return HighsModel(worth / worth.max(), *bounds, sp.csc_array(matrix), np.full(rows, -np.inf), np.ones(rows), integral=integral)
+
+    divisible = model(None).run(deadline.left)
+    most = float(worth @ (divisible.x if divisible.status is Status.OPTIMAL else upper)) * (1 + _EXACT)
+    outcome = model(np.arange(upper.size)).run(deadline.left)
     found = bool(np.isfinite(outcome.gap))  # is there an allocation of whole tasks to relate the bound to
     x = np.round(outcome.x) if found else np.zeros(upper.size)
     reached = float(worth @ x)
-    bound = reached * (1 + outcome.gap) if found else float(worth @ upper)
+    bound = max(reached, min(reached * (1 + outcome.gap), most)) if found else most
     solved(outcome, deadline, {"tasks": x, "value": reached, "bound": bound})
     return Solution(x, gap=outcome.gap, bound=bound, iterations=outcome.iterations)
 
@@ -98,11 +96,12 @@ class _Outcomes:
     def solve(self) -> Solution:
         """Find level after level."""
         counted = 0
+        self.bound = self._divisible()
         while counted < self.member.size:
             level = self._highest_level(counted)
             self.levels.append(level)
             if len(self.levels) == 1:
-                self.bound = level * (1 + self.slack)
+                self.bound = max(level, min(level * (1 + self.slack), self.bound))
             now = self._fewest_at_or_below(level, counted)
             if now <= counted:  # cannot be, short of rounding; then nobody is counted twice, and the search ends
                 now = int((self._reached() <= level * (1 + _STEP)).sum())
@@ -113,6 +112,25 @@ class _Outcomes:
         nearest = np.abs(np.subtract.outer(reached[self.member], self.levels)).argmin(axis=1) if self.levels else np.empty(0)
         stages = tuple(Stage(level, self.member[nearest == k], None) for k, level in enumerate(self.levels))
         return Solution(self.best, stages, gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=self.runs)
+
+    def _divisible(self) -> float:
+        """Return the largest smallest level of divisible tasks, which bounds that of whole tasks; the bound so far where time is up."""
+        if not self.member.size or self.deadline.left == 0.0:
+            return self.bound
+        number, size = self.columns.size, self.member.size
+        position = np.searchsorted(self.member, self.program.pair_users[self.columns])
+        have = sp.csr_array((self.per_level[self.columns] / self.bound, (position, np.arange(number))), (size, number))
+        limits, one = self.matrix[:, self.columns], sp.csr_array(-np.ones((size, 1)))
+        model = HighsModel(
+            np.r_[np.zeros(number), 1.0],
+            np.zeros(number + 1),
+            np.r_[self.upper[self.columns], 1.0],  # the level, in parts of the bound so far
+            sp.vstack([sp.hstack([limits, sp.csr_array((limits.shape[0], 1))]), sp.hstack([have, one])], format="csc"),
+            np.r_[np.full(limits.shape[0], -np.inf), np.zeros(size)],
+            np.r_[np.ones(limits.shape[0]), np.full(size, np.inf)],
+        )
+        outcome = model.run(self.deadline.left)
+        return self.bound * min(1.0, float(outcome.x[-1]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
 
     def _reached(self) -> FloatArray:
         """Levels of the members under the best allocation, ascending."""
@@ -222,4 +240,4 @@ class _Outcomes:
 
     def _known(self) -> dict[str, object]:
         value = float(self._reached()[0]) if self.member.size else 0.0
-        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": self.bound}
+        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": max(value, self.bound)}

@@ -138,9 +138,13 @@ class _Filling:
         self.known: list[FloatArray] = []
         self.gap, self.iterations, self.runs, self.bound = 0.0, 0, 0, 0.0
         self.rounded = np.zeros(program.n_pairs)
+        self.divisible = np.inf  # the smallest stop time of divisible tasks in the first part
         try:
             divisible = solve_filling(replace(program, integral=False), goal, _ROUNDED, deadline)
             self.rounded = np.floor(divisible.x * (1 + _EXACT) + _EXACT)
+            if ((self.largest > 0) == (program.largest() > 0)).all():  # else whole tasks are shared among fewer users, who may have more
+                times = [stage.value for stage in divisible.stages if stage.part == 0 and stage.users.size]
+                self.divisible = min(times, default=np.inf) * (1 + _ROUNDED)
         except NoSolution:
             if deadline.left == 0.0:
                 raise
@@ -256,8 +260,8 @@ class _Filling:
         own = np.minimum(has, self.program.per_user(self.worth * self.known[0])) if first.levels else np.zeros(has.size)
         times = stop_times(self.goal, first.part, first.rising, own)[first.members]
         value = float(times.min(initial=np.inf)) * self.unit if times.size else 0.0
-        bound = first.levels[0] if first.levels else self._highest(first)
-        return {"tasks": tasks.copy(), "value": min(value, bound * unit), "bound": bound * unit}
+        bound = min((first.levels[0] if first.levels else self._highest(first)) * unit, self.divisible)
+        return {"tasks": tasks.copy(), "value": min(value, bound), "bound": bound}
 
     # Stop times ------------------------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from reference import exact
 from reference.linear import largest
 from strategies import instances
@@ -14,7 +15,7 @@ from strategies import instances
 import fairopt as fo
 from fairopt.program import Leximin, Program, Total
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.via_highs.whole_tasks import solve_whole
+from fairopt.solvers.via_highs.whole_tasks import _Outcomes, solve_whole
 
 NEVER = Deadline(None)
 
@@ -75,6 +76,26 @@ def test_the_total_is_that_of_scipy(instance: fo.Instance) -> None:
     assert (program.limits.matrix @ solution.x <= program.limits.bounds * (1 + 1e-9) + 1e-9).all()
     assert worth @ solution.x == pytest.approx(expected)
     assert solution.bound == pytest.approx(expected)
+
+
+@given(instance=instances(max_users=4, max_servers=3, whole=True), notion=st.sampled_from(["drfh", "efficiency"]))
+@settings(max_examples=25)
+def test_the_bound_is_at_most_the_divisible_optimum(instance: fo.Instance, notion: str) -> None:
+    """Whole tasks of the same users cannot have more: solved, and where the time is up before anything is found."""
+    instance = instance.replace(tasks=np.minimum(instance.tasks, 20))
+    program = fo.formulate(instance, notion, integral=True)
+    if not program.n_pairs or not (program.per_user(np.floor(program.largest() + 1e-9))[program.members] > 0).all():
+        return  # who has no room for one task is left out of the levels of whole tasks
+    divisible = fo.solve(instance, notion)
+    optimum = float(instance.weights @ divisible.tasks_per_user) if notion == "efficiency" else divisible.shares[program.members].min()
+    solution = solve_whole(program, NEVER)
+    assert solution.bound is not None
+    assert solution.bound <= optimum * (1 + 1e-7)
+    if notion == "drfh":
+        search = _Outcomes(program, program.goal, NEVER)  # type: ignore[arg-type]
+        before = search.bound
+        assert solution.bound <= search._divisible() * (1 + 1e-9) <= before * (1 + 2e-9)
+        assert search._divisible() <= optimum * (1 + 1e-7)
 
 
 def test_time_is_up() -> None:
