@@ -117,6 +117,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
             "Compute the exact trade-off of FILE between the total of tasks and the smallest share, and where each notion lies.",
             "examples/kesidis.yaml --fds 2:-1,2:-4 --schedules drfh:best-fit --plot frontier.svg",
         ),
+        "explore": (
+            "exploring",
+            "Change FILE by sliders in a browser, on this machine only, and see allocation, explanation and frontier change.",
+            "examples/gpu-lab --notion drfh",
+        ),
         "report": (
             "reporting",
             "Write a report on FILE: one HTML page with interactive charts, their tables, certificates, and the commands to reproduce it.",

@@ -192,7 +192,8 @@ def _what_if(found: WhatIf) -> str:
     for side, name in zip(sides, found.names, strict=True):
         side.index = pd.Index([f"{row}, {name}" for row in side.index], name="allocation")
     blocks.append(_told(pd.concat([side.iloc[[j]] for j in range(len(found.rows)) for side in sides])))
-    return _page(f"What if: {plural(len(found.differences), 'difference')}, {plural(len(found.users), 'user')}", blocks)
+    number = plural(len(found.differences), "difference") if found.differences else "no difference"
+    return _page(f"What if: {number}, {plural(len(found.users), 'user')}", blocks)
 
 
 def _changes(found: WhatIf, row: str, changes: tuple[UserChange, ...]) -> pd.DataFrame:

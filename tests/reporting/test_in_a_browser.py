@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,25 +10,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.browser import WHY_NOT, chromium
 
 import fairopt as fo
 from fairopt.reporting.composing import report
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("there is no chromium with its chromedriver here", allow_module_level=True)
-pytest.importorskip("selenium", reason="there is no selenium here")
+if WHY_NOT:
+    pytest.skip(WHY_NOT, allow_module_level=True)
 
-from selenium import webdriver  # noqa: E402  # only where there is a browser
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium import webdriver  # only where there is a browser
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 EVIL = "<script>document.title = 'stolen'</script>"
 WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
-ARGUMENTS = (
-    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-)
 
 
 class Window:
@@ -89,13 +83,7 @@ class Window:
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
     """A browser with a profile of its own."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    driver.set_page_load_timeout(60)
+    driver = chromium(tmp_path_factory.mktemp("profile"))
     yield Window(driver)
     driver.quit()
 

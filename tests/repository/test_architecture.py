@@ -22,7 +22,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("queues", "labelled", "instance", "remarks", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "holdings", "allocation", "aggregation", "solving", "scheduling", "precomputed", "generators", "specs"),
     *("analysis", "studies", "imports", "exports", "simulation"),
-    *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
+    *("plots", "reproduction", "reporting", "exploring", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
 ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling")

@@ -1,0 +1,71 @@
+"""``fairopt explore``: a page on this machine to drag weights, counts, alpha and guarantees, and to see what follows."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import webbrowser
+from importlib.util import find_spec
+from typing import Annotated, Literal
+
+import typer
+
+import fairopt as fo
+from fairopt.commands.console import work
+from fairopt.commands.options import Changes, File
+from fairopt.specs import read_notion
+
+__all__ = ["explore"]
+
+
+def explore(
+    file: File,
+    notion: Annotated[str, typer.Option(metavar="ID", help="Notion of fairness that is chosen first. See: fairopt notions.")] = "drfh",
+    changes: Changes = None,
+    sharing: Annotated[
+        Literal["rdm", "tdm"] | None,
+        typer.Option(help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm."),
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="For each allocation.")] = 60.0,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="Port of the page; 0 chooses a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
+) -> None:
+    """Open a page in the browser to change FILE by sliders and see the allocation, an explanation and the frontier change.
+
+    The page is for this machine only: it is served on 127.0.0.1, its address has a secret token, and it loads nothing from the network.
+    FILE is read once; the page saves to another file where you ask for it, and shows the command line that gives the same instance.
+    Ctrl-C ends it.
+    """
+    if find_spec("panel") is None:
+        raise fo.SolverUnavailable("fairopt explore needs panel; install with pip install 'fairopt[explore]'")
+    read_notion(notion)  # an unknown one is refused before anything is served
+    from fairopt.exploring.exploration import Exploration
+
+    explored = work(
+        f"reading {file}",
+        lambda: Exploration(file, changes or (), sharing=sharing, time_limit=time_limit),
+    )
+    from fairopt.exploring.page import Page
+    from fairopt.exploring.serving import serve
+
+    logging.getLogger("fairopt").setLevel(logging.ERROR)  # the page shows what engines warn of
+    turn = asyncio.Lock()
+
+    def started(address: str) -> None:
+        typer.echo(f"{address}\nCtrl-C ends it.")
+        sys.stdout.flush()
+        if not no_browser:
+            webbrowser.open(address)
+
+    try:
+        serve(lambda: Page(explored, notion, turn).template(), port=port, started=started)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"port {port} cannot be used: {error.strerror}; leave --port out, or give another", param_hint="--port"
+        ) from None
+    typer.echo("ended")
+    if turn.locked():  # an engine is computing in its thread, which cannot be stopped
+        sys.stdout.flush()
+        os._exit(0)

@@ -1,0 +1,153 @@
+"""What of an instance can be changed by a slider: weights of users and queues, counts of servers, guarantees.
+
+A knob knows its ``--set`` path, its value in the file and its range. Amounts of a resource that has byte units in the file have the first
+of these units here.
+
+>>> from fairopt.formats.document import instance_from
+>>> from fairopt.formats.syntax import Parsed
+>>> lab = Parsed("lab.yaml", "servers: [{name: new, capacity: {gpu: 8}, count: 4}]\\nusers: [{name: vision, demand: {gpu: 1}, weight: 3}]")
+>>> for knob in knobs_of(lab, instance_from(lab)):
+...     print(knob.kind, knob.name, knob.word(5), (knob.low, knob.high, knob.step))
+weights vision users.vision.weight=5 (0.0, 15.0, 0.1)
+counts new servers.new.count=5 (0.0, 12.0, 1.0)
+guarantees vision users.vision.guarantee=5 (0.0, 10.0, 0.1)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from fairopt.formats.messages import Source
+from fairopt.formats.quantities import Quantity, read
+from fairopt.instance import Instance
+
+__all__ = ["KINDS", "Kind", "Knob", "knobs_of"]
+
+Kind: TypeAlias = Literal["weights", "counts", "guarantees"]
+KINDS: tuple[Kind, ...] = ("weights", "counts", "guarantees")
+
+_STEPS = 50  # of a slider, about: its step is the power of ten below this part of its range
+_ROOM = 5  # a weight can grow to so many times its value
+_DIGITS = 12  # of a value in a word
+_PLACES = 9  # of a value, beyond those of its step: a slider adds its steps with rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """A number of an instance, and the range in which a slider moves it.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    name : str
+        What it is called on the page.
+    path : str
+        How ``--set`` names it.
+    value : float
+        As the file has it.
+    high, step : float
+        The slider runs from 0 to ``high``. Larger numbers can be typed.
+    unit : str
+        "GiB" and the like, for amounts of a resource that has byte units in the file.
+    likely : bool
+        It is shown at once where there are too many to show all.
+    """
+
+    kind: Kind
+    name: str
+    path: str
+    value: float
+    high: float
+    step: float
+    unit: str = ""
+    likely: bool = True
+
+    @property
+    def low(self) -> float:
+        """The lower end of the slider."""
+        return 0.0
+
+    def word(self, value: float) -> str:
+        """Return the change for ``--set``."""
+        rounded = round(value, _PLACES - math.floor(math.log10(self.step)))
+        return f"{self.path}={rounded + 0.0:.{_DIGITS}g}{self.unit}"
+
+    def is_changed(self, value: float) -> bool:
+        """Return whether a value is another one than in the file."""
+        return self.word(value) != self.word(self.value)
+
+
+def knobs_of(source: Source, instance: Instance) -> tuple[Knob, ...]:
+    """Return the knobs of a document and of the instance that it is."""
+    data: Any = source.data
+    entries = {kind: {str(each["name"]): each for each in data.get(kind) or ()} for kind in ("servers", "users")}
+    return (
+        *_weights(entries["users"], instance),
+        *_counts(instance),
+        *_guarantees(_units(data), instance),
+    )
+
+
+def _knob(kind: Kind, name: str, path: str, value: float, high: float, least: float = 0.0, **options: Any) -> Knob:
+    """Return a knob whose range ends at a whole number of steps; ``least`` is the smallest step."""
+    step = max(10.0 ** math.floor(math.log10(high / _STEPS) + 1e-9), least)
+    return Knob(kind, name, path, value, math.ceil(round(high / step, 6)) * step, step, **options)
+
+
+def _weights(entries: Mapping[str, Any], instance: Instance) -> Iterator[Knob]:
+    for queue in instance.queues:
+        yield _knob("weights", f"queue {queue.name}", f"queues.{queue.name}.weight", queue.weight, _ROOM * (queue.weight or 1.0))
+    for name, weight in zip(instance.users, instance.weights, strict=True):
+        path = f"users.{name}.weight"
+        if isinstance(entries[name].get("weight"), Mapping):
+            for resource, each in zip(instance.resources, weight.tolist(), strict=True):
+                yield _knob("weights", f"{name}, {resource}", f"{path}.{resource}", each, _ROOM * (each or 1.0))
+        else:
+            value = float(np.ravel(weight)[0])
+            yield _knob("weights", name, path, value, _ROOM * (value or 1.0))
+
+
+def _counts(instance: Instance) -> Iterator[Knob]:
+    for name, count in zip(instance.servers, instance.counts.tolist(), strict=True):
+        yield _knob("counts", name, f"servers.{name}.count", count, max(10.0, 3 * count), least=1.0)
+
+
+def _guarantees(units: Mapping[str, Quantity], instance: Instance) -> Iterator[Knob]:
+    for queue in instance.queues:
+        for resource, total in zip(instance.resources, instance.total_capacity.tolist(), strict=True):
+            unit = units.get(resource)
+            size = 1.0 if unit is None else float(unit.value)
+            value = queue.guarantee.get(resource, 0.0)
+            if total > 0 or value > 0:
+                yield _knob(
+                    "guarantees",
+                    f"queue {queue.name}, {resource}",
+                    f"queues.{queue.name}.guarantee.{resource}",
+                    value / size,
+                    max(total, value) / size,
+                    unit="" if unit is None else unit.unit,
+                    likely=value > 0,
+                )
+    for name, value in zip(instance.users, instance.guarantees.tolist(), strict=True):
+        yield _knob("guarantees", name, f"users.{name}.guarantee", value, max(10.0, _ROOM * value), likely=value > 0)
+
+
+def _units(data: Mapping[str, Any]) -> dict[str, Quantity]:
+    """Return one of each byte unit that the amounts of a resource have, by resource."""
+    found: dict[str, Quantity] = {}
+    for kind, key in (("servers", "capacity"), ("users", "demand"), ("queues", "guarantee"), ("queues", "limit")):
+        for entry in data.get(kind) or ():
+            for resource, amount in (entry.get(key) or {}).items():
+                if resource not in found and isinstance(amount, str):
+                    with contextlib.suppress(ValueError):
+                        quantity = read(amount)
+                        if quantity.in_bytes:
+                            found[resource] = read(f"1{quantity.unit}")
+    return found

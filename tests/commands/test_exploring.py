@@ -1,0 +1,30 @@
+"""``fairopt explore`` from outside: what is refused before a page is served."""
+
+from __future__ import annotations
+
+import pytest
+from support.command_line import EXAMPLES, PAPER, flat, run
+
+from fairopt.commands import exploring
+
+
+def test_without_panel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sentence with the command, and the status of bad input."""
+    monkeypatch.setattr(exploring, "find_spec", lambda name: None)
+    assert "fairopt explore needs panel; install with pip install 'fairopt[explore]'" in flat(run("explore", PAPER, status=2).stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((EXAMPLES / "nothing.yaml",), "there is no file"),
+        ((PAPER, "--notion", "drhf"), 'there is no notion "drhf"'),
+        ((PAPER, "--set", "users.user-1.weight=-1"), "expected a number >= 0, found -1"),
+        ((PAPER, "--sharing", "xdm"), "--sharing"),
+        ((PAPER, "--time-limit", "-1"), "-1"),
+        ((PAPER, "--port", "70000"), "--port"),
+    ],
+)
+def test_bad_input_is_refused_before_a_page_is_served(arguments: tuple[object, ...], sentence: str) -> None:
+    """With the words of the other commands."""
+    assert sentence in flat(run("explore", *arguments, status=2).stderr)

@@ -1,0 +1,153 @@
+"""What follows from changes: the answer of the same command line, in parts, with sentences in the place of errors."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command_line import EXAMPLES, run
+
+import fairopt as fo
+from fairopt.exploring import exploration as module
+from fairopt.exploring.exploration import PLACES, Asked, Exploration
+
+LAB, TREE = EXAMPLES / "gpu-lab", EXAMPLES / "research-queues.yaml"
+BAD = "<img src=x onerror=alert(1)>\x1b[31m"
+WEIGHT = "users.vision.weight=4"
+
+
+@pytest.fixture
+def lab() -> Exploration:
+    """A lab of eight users."""
+    return Exploration(LAB)
+
+
+def parts(explored: Exploration, changes: tuple[str, ...] = (), notion: str = "drfh", name: str = "vision") -> dict[str, module.Part]:
+    """Return the parts of an answer by their places."""
+    return {part.place: part for part in explored.answer(Asked(changes, notion, name))}
+
+
+def first(explored: Exploration, changes: tuple[str, ...], notion: str = "drfh") -> module.Part:
+    """Return the first part of an answer, which nothing else waits for."""
+    return next(explored.answer(Asked(changes, notion, "vision")))
+
+
+def cells(table: str) -> list[list[str]]:
+    """Return the cells of the first table of a page."""
+    rows = re.findall(r"<tr>(.*?)</tr>", table.partition("</table>")[0])
+    return [[html.unescape(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)] for row in rows]
+
+
+def test_the_parts_come_in_their_order(lab: Exploration) -> None:
+    """The table first, pictures that are images, the frontier last."""
+    found = parts(lab, (WEIGHT,))
+    assert list(found) == [place for place in PLACES if place in found]
+    assert set(PLACES) - set(found) == {"error", "remarks", "queues"}
+    assert {place for place, part in found.items() if part.form == "svg"} == {"users", "servers", "frontier"}
+    assert "users.vision.weight: 2 -&gt; 4" in found["table"].text
+    assert found["proof"].text.startswith("Certified exact")
+    assert "vision runs 8 tasks" in found["explanation"].text
+
+
+@pytest.mark.parametrize("notion", ["drfh", "proportional:alpha=2"])
+def test_the_command_gives_the_same_answer(lab: Exploration, notion: str) -> None:
+    """The command line that the page shows, run as it stands."""
+    asked = Asked((WEIGHT, "servers.dgx.count=4"), notion, "vision")
+    program, *words = shlex.split(lab.command(asked))
+    assert program == "fairopt"
+    solved = json.loads(run(*words, "--json").output)
+    heads, *rows = cells(first(lab, asked.changes, notion).text)
+    now = {row[0]: float(row[heads.index("now")]) for row in rows}
+    assert now == pytest.approx({user["name"]: user["tasks"] for user in solved["users"]}, rel=1e-4)
+
+
+def test_changes_of_the_command_line_come_first() -> None:
+    """They are what the page begins with, and what "before" means."""
+    explored = Exploration(LAB, [WEIGHT], sharing="rdm")
+    assert explored.instance == fo.load(LAB, changes=[WEIGHT])
+    command = explored.command(Asked(("users.vision.weight=5",), "tsf", "vision"))
+    assert command == f"fairopt solve {LAB} --notion tsf --sharing rdm --set users.vision.weight=4 --set users.vision.weight=5"
+    assert "users.vision.weight: 4 -&gt; 5" in first(explored, ("users.vision.weight=5",)).text
+    assert {knob.path: knob.value for knob in explored.knobs}["users.vision.weight"] == 4
+
+
+def test_the_file_is_solved_once_for_each_notion(lab: Exploration, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drag costs one allocation; without a change, none."""
+    first(lab, ())
+    asked: list[fo.Instance] = []
+
+    def counted(instance: fo.Instance, **options: Any) -> fo.Comparison:
+        asked.append(instance)
+        return fo.compare(instance, **options)
+
+    monkeypatch.setattr(module, "compare", counted)
+    first(lab, ())
+    assert asked == []
+    first(lab, (WEIGHT,))
+    assert asked == [fo.load(LAB, changes=[WEIGHT])]
+
+
+@pytest.mark.parametrize(
+    ("changes", "notion", "sentence"),
+    [
+        (("users.vision.weight=-1",), "drfh", 'user "vision", weight: expected a number >= 0, found -1'),
+        (("servers.dgx.count=1.5",), "drfh", "count"),
+        (("servers.nwe.count=1",), "drfh", 'there is no server "nwe"'),
+        ((), "drf", "server"),
+    ],
+)
+def test_an_error_is_a_sentence(lab: Exploration, changes: tuple[str, ...], notion: str, sentence: str) -> None:
+    """And nothing else is shown with it."""
+    (only,) = parts(lab, changes, notion).values()
+    assert (only.place, only.form) == ("error", "sentence")
+    assert sentence in only.text
+
+
+def test_guarantees_beyond_the_cluster_are_said() -> None:
+    """They are no error, and the queues have a picture; a tree with guarantees has no frontier, and the page says why."""
+    found = parts(Exploration(TREE), ("queues.research.guarantee.gpu=60",), name="research")
+    assert found["remarks"].text.startswith("guarantees of gpu exceed the cluster by 12")
+    assert found["queues"].form == "svg"
+    assert found["frontier"].form == "sentence"
+    assert "guarantee" in found["frontier"].text
+    assert "research" in found["explanation"].text
+
+
+def test_labels_stay_text(tmp_path: Path) -> None:
+    """No tag and no control character of a label is in the HTML."""
+    path = tmp_path / "bad.yaml"
+    fo.save(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=[BAD, "b"], servers=[f"{BAD}s"]), path)
+    answer = Exploration(path).answer(Asked((f"users.{BAD}.weight=2",), "drfh", BAD))
+    for place in ("table", "proof", "explanation"):
+        part = next(answer)
+        assert part.place == place
+        assert "<img" not in part.text
+        assert "\x1b" not in part.text
+        assert (html.escape("<img src=x onerror=alert(1)>") in part.text) == (place != "proof")
+
+
+def test_the_file_is_read_once_and_stays_as_it_is(tmp_path: Path) -> None:
+    """Saving writes another file, never over one unless it is told to."""
+    path = tmp_path / "lab.yaml"
+    fo.save(fo.Instance([[9, 18]], [[1, 4], [3, 1]], users=["a", "b"]), path)
+    explored, asked, before = Exploration(path), Asked(("users.a.weight=2",), "drfh", "a"), path.read_bytes()
+    assert next(explored.answer(asked)).place == "table"
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["lab.yaml"]
+    written = explored.save_as(asked, str(tmp_path / "changed.yaml"))
+    assert fo.load(written) == explored.changed(asked.changes) == fo.load(path, changes=asked.changes)
+    for taken in (written, path):
+        kept = taken.read_bytes()
+        with pytest.raises(fo.InvalidInstance, match="exists"):
+            explored.save_as(asked, str(taken))
+        assert taken.read_bytes() == kept
+    path.write_text("unreadable: [")
+    assert explored.save_as(Asked((), "drfh", "a"), str(written), replace=True) == written
+    assert fo.load(written) == explored.instance
+    with pytest.raises(fo.InvalidInstance, match="folder"):
+        explored.save_as(asked, str(tmp_path))

@@ -1,0 +1,85 @@
+"""What can be changed: each knob is a path of ``--set`` that changes that number and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command_line import EXAMPLES
+
+import fairopt as fo
+from fairopt.analysis.differences import Differences
+from fairopt.exploring.knobs import Knob, knobs_of
+from fairopt.formats import source_of
+
+NAMES = """
+resources: [gpu, memory]
+servers:
+- {name: "new.count=3 $x$", count: 4, capacity: {gpu: 8, memory: 256GiB}}
+- {name: old, capacity: {gpu: 2, memory: 65536MiB}}
+queues: [{name: q.r, guarantee: {memory: 64GiB}}, {name: "a = b", weight: 0.5}]
+users:
+- {name: "c.weight=3 \\u202e", demand: {gpu: 1, memory: 2GiB}, queue: q.r, weight: 1/3}
+- {name: c, demand: {gpu: 500m, memory: 1GiB}, queue: "a = b"}
+"""
+BY_RESOURCE = """
+servers: [{name: s, capacity: {gpu: 8, cpu: 64}}]
+users:
+- {name: a, demand: {gpu: 1, cpu: 2}, weight: {gpu: 2, cpu: 1}}
+- {name: b, demand: {gpu: 1, cpu: 4}, weight: {gpu: 3, cpu: 3}}
+"""
+
+
+@pytest.fixture(params=["names", "by-resource", "gpu-lab", "research-queues.yaml"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file with hostile names and units, one with weights for each resource, a folder of tables, a tree."""
+    texts = {"names": NAMES, "by-resource": BY_RESOURCE}
+    if request.param not in texts:
+        return EXAMPLES / str(request.param)
+    file = tmp_path / f"{request.param}.yaml"
+    file.write_text(texts[request.param], encoding="utf-8")
+    return file
+
+
+def knobs(path: Path) -> tuple[Knob, ...]:
+    """Return the knobs of a file."""
+    return knobs_of(source_of(path), fo.load(path))
+
+
+def test_a_knob_changes_one_number(path: Path) -> None:
+    """Its value is that of the file, and another value is one difference, at its path."""
+    instance = fo.load(path)
+    for knob in knobs(path):
+        for same in Differences(instance, fo.load(path, changes=[knob.word(knob.value)])).all:  # none named is 0; 1/3 in twelve digits
+            assert same.after == (0 if same.before is None else pytest.approx(same.before, rel=1e-9))
+        other = knob.value + (knob.step if knob.kind == "counts" else knob.step / 2)
+        found = Differences(instance, fo.load(path, changes=[knob.word(other)])).all
+        paths = {difference.path for difference in found}
+        if isinstance(found[0].after, dict):  # the weights of the resources are one value
+            assert paths == {knob.path.rpartition(".")[0]}
+            assert found[0].after[knob.path.rpartition(".")[2]] == pytest.approx(other)
+        else:
+            size = {"": 1, "GiB": 2**30}[knob.unit]
+            assert paths == {knob.path}
+            assert found[0].after == pytest.approx(other * size)
+
+
+def test_a_slider_can_reach_its_value(path: Path) -> None:
+    """It lies in the range, and a range has at most a thousand steps."""
+    for knob in knobs(path):
+        assert knob.low <= knob.value <= knob.high
+        assert 10 <= round(knob.high / knob.step, 6) <= 1000
+        assert round(knob.high / knob.step, 6) % 1 == 0
+        assert not knob.is_changed(knob.value + 1e-15)
+        assert knob.is_changed(knob.value + knob.step)
+
+
+def test_a_tree_has_weights_and_guarantees_of_queues() -> None:
+    """Those that the file names come at once; all others can be chosen."""
+    found = {knob.path: knob for knob in knobs(EXAMPLES / "research-queues.yaml")}
+    assert found["queues.research.weight"].value == 3
+    research, vision = found["queues.research.guarantee.gpu"], found["queues.vision.guarantee.cpu"]
+    assert (research.value, research.high, research.step, research.likely) == (32, 56, 1, True)
+    assert (vision.value, vision.high, vision.likely) == (0, 800, False)
+    assert found["users.carol.guarantee"].likely
+    assert not found["users.alice.guarantee"].likely

@@ -1,0 +1,139 @@
+"""The page as it is served: to those who have its address, on this machine, with nothing from the network; and dragged in a browser."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.browser import WHY_NOT, chromium
+from support.command_line import EXAMPLES, program
+
+if find_spec("panel") is None:
+    pytest.skip("there is no panel here", allow_module_level=True)
+
+LAB = EXAMPLES / "gpu-lab"
+# Widgets keep their elements in shadow roots, which a selector does not enter.
+FIND = """
+const found = [], walk = (root) => {
+  for (const element of root.querySelectorAll("*")) {
+    if (element.matches(arguments[0])) found.push(element);
+    if (element.shadowRoot) walk(element.shadowRoot);
+  }
+};
+walk(document);
+return found;
+"""
+TEXT = "return [...arguments[0].shadowRoot.querySelectorAll('p, pre, td, img')].map((part) => part.textContent || part.alt);"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The address that the program prints; Ctrl-C ends it, with status 0 and without a word on stderr."""
+    command = program("explore", LAB, "--no-browser", "--set", "users.vision.weight=3")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        found, how = served.stdout.readline().strip(), served.stdout.readline()
+        try:
+            yield found
+        finally:
+            served.send_signal(signal.SIGINT)
+            try:
+                said, complaints = served.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                served.kill()
+                raise
+    assert (served.returncode, how, said, complaints) == (0, "Ctrl-C ends it.\n", "ended\n", "")
+
+
+def status(address: str, path: str | None = None, **headers: str) -> int:
+    """Return the status of a request, and check that every answer has the policy."""
+    parts = urlsplit(address)
+    connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=30)
+    connection.request("GET", parts.path if path is None else path, headers=headers)
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    if answer.status != 101:
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+    return answer.status
+
+
+def test_strangers_are_refused(address: str) -> None:
+    """Without the token, by another name (DNS rebinding), from another site; a websocket too."""
+    parts = urlsplit(address)
+    own, token = parts.netloc, parts.path.strip("/")
+    assert parts.hostname == "127.0.0.1"
+    assert len(token) >= 32
+    assert status(address) == 200
+    assert status(address, Host=f"localhost:{parts.port}") == 200
+    assert status(address, f"/{token}/static/js/bokeh.min.js") == 200
+    for path in ("/", "/static/js/bokeh.min.js", "/ws", f"/{token[:-1]}/", f"/{token[:-1]}x/ws", f"//{token}/", f"/x/../{token}/"):
+        assert status(address, path) == 403, path
+    assert status(address, Host="rebound.example") == 403
+    assert status(address, Host=f"rebound.example:{parts.port}") == 403
+    assert status(address, Origin="http://elsewhere.example") == 403
+    assert status(address, Origin="null") == 403
+    socket = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "MDEyMzQ1Njc4OWFiY2RlZg==",
+    }
+    assert status(address, f"/{token}/ws", Origin="http://elsewhere.example", **socket) == 403
+    assert status(address, "/ws", Origin=f"http://{own}", **socket) == 403
+
+
+def test_it_listens_on_this_machine_alone(address: str) -> None:
+    """Another address of this machine does not answer."""
+    with pytest.raises(OSError, match="refused"):
+        status(address.replace("127.0.0.1", "127.0.0.2"))
+
+
+@pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
+    """The table changes, nothing leaves this machine, nothing is said on the console, and a narrow screen needs no scrolling sideways."""
+    from selenium import webdriver
+
+    driver = chromium(tmp_path, "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+
+    def wait(condition: Callable[[], Any]) -> Any:
+        end = time.monotonic() + 60
+        while not (found := condition()):
+            assert time.monotonic() < end, "the page does not get there"
+            time.sleep(0.05)
+        return found
+
+    def text(place: str) -> list[str]:
+        return list(driver.execute_script(TEXT, driver.execute_script(FIND, f".{place}")[0]))
+
+    try:
+        size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.get(address)
+        wait(lambda: driver.execute_script(FIND, ".table") and "vision" in text("table"))
+        before = text("table")
+        handle = driver.execute_script(FIND, ".noUi-handle")[2]  # alpha, which is hidden, language, vision
+        webdriver.ActionChains(driver).click_and_hold(handle).move_by_offset(60, 0).release().perform()
+        wait(lambda: text("table") != before and text("table")[0] != "What if: no difference, 8 users")
+        (command,) = text("command")
+        assert command.startswith(f"fairopt solve {LAB} --notion drfh --set users.vision.weight=3 --set users.vision.weight=")
+        assert text("table")[1].startswith("users.vision.weight: 3 -> ")
+        assert float(command.rpartition("=")[2]) > 3
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
+        messages = [entry["message"] for entry in driver.get_log("browser") if entry["level"] != "INFO"]  # type: ignore[no-untyped-call]
+        assert messages == []
+        events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]  # type: ignore[no-untyped-call]
+        urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        assert {url for url in urls if not url.startswith((address, "data:", "blob:", "chrome:"))} == set()
+    finally:
+        driver.quit()
