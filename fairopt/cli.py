@@ -119,7 +119,7 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
         "explore": (
             "exploring",
-            "Change FILE by sliders in a browser, on this machine only, and see allocation, explanation and frontier change.",
+            "Open a page in the browser to change FILE by sliders and see the allocation, an explanation and the frontier change.",
             "examples/gpu-lab --notion drfh",
         ),
         "report": (
