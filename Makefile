@@ -39,8 +39,8 @@ bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, serve
 picture: $(INSTALLED)
 	$(BIN)/fairopt solve examples/gpu-lab --notion drfh --plot docs/images/gpu-lab.svg
 
-docs: $(INSTALLED)  ## the pages, in docs/_build/html; built from scratch, because much of their text comes from the code
-	$(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+docs: $(INSTALLED)  ## the pages, in docs/_build/html; built from scratch with their pictures and notebooks, because these come from the code: some minutes
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W -n --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 strip: $(INSTALLED)  ## removes the outputs of the notebooks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -10,12 +11,16 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
 import fairopt as fo  # noqa: E402
 
+warnings_only = logging.StreamHandler()  # otherwise a package of the theme has everybody print what they do
+warnings_only.setLevel(logging.WARNING)
+logging.getLogger().addHandler(warnings_only)
+
 project = "fairopt"
 author = copyright = "the authors of fairopt"
 version = release = fo.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",  # Markdown by myst_parser, and notebooks
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
@@ -24,6 +29,7 @@ extensions = [
     "docstrings",
     "file_schema",
     "mathml",
+    "pictures",
     "registries",
 ]
 exclude_patterns = ["_build", "_ext"]
@@ -34,6 +40,12 @@ nitpick_ignore_regex = [("py:class", ".*")]  # types in docstrings are prose: "a
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
+
+# Notebooks are kept without outputs, and run here: from scratch, because fairopt may have changed since.
+nb_execution_mode = "force"
+nb_execution_timeout = 600  # seconds for a cell
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

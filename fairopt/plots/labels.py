@@ -30,10 +30,13 @@ _LEADER = 14.0  # from this distance on a line leads to the mark
 _COVERED, _CROSSED, _MISTAKEN, _OUTSIDE = 60.0, 12.0, 40.0, 400.0
 
 
-def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = ()) -> FloatArray:
+def label_points(
+    axes: Axes, points: FloatArray, labels: Sequence[str], lines: Sequence[FloatArray] = (), *, fontsize: float = 8.5, leaders: bool = True
+) -> FloatArray:
     """Write a label beside each point, in data coordinates, clear of the other labels, all points and, where it can be, of the lines.
 
-    The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
+    A line leads from a label that is far from its point; without ``leaders`` no label is nearer to another point than to its own, where
+    that can be. The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
 
     Returns the middle of each label, in points (of type) from its mark to the right and upwards, (labels, 2).
     """
@@ -46,7 +49,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
     taken: list[FloatArray] = []
     middles = np.zeros((len(labels), 2))
     for k, (text, point, mark) in enumerate(zip(labels, points, own, strict=True)):
-        note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=8.5, va="center", ha="center", zorder=6)
+        note = axes.annotate(text, point, xytext=(0, 0), textcoords="offset points", fontsize=fontsize, va="center", ha="center", zorder=6)
         note.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "alpha": 0.8, "linewidth": 0})  # readable across a line
         extent = note.get_window_extent(renderer)
         half = np.array([extent.width, extent.height]) / scale / 2
@@ -56,7 +59,7 @@ def label_points(axes: Axes, points: FloatArray, labels: Sequence[str], lines: S
             offset = direction * (distance + half)  # the box touches an ellipse around the mark
             box = np.concatenate([mark + offset - half - _GAP, mark + offset + half + _GAP])
             end = mark + np.sign(offset) * np.maximum(np.abs(offset) - half, 0.0)
-            leader = _along(np.array([mark, end])) if distance >= _LEADER else np.empty((0, 2))
+            leader = _along(np.array([mark, end])) if leaders and distance >= _LEADER else np.empty((0, 2))
             cost = distance + 3.0 * abs(direction[1])
             cost += _COVERED * (sum(_overlap(box, other) for other in taken) + float(_inside(box, marks).sum()))
             cost += _COVERED * sum(bool(_inside(other, leader).any()) for other in taken)

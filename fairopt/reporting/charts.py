@@ -15,7 +15,7 @@ from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.plots.style import COLOURS
 from fairopt.reporting.data import MEASURES, bars_of, few_bars, regret_of
 from fairopt.reporting.findings import Findings
-from fairopt.reporting.frontier_labels import HEIGHT, domains
+from fairopt.reporting.frontier_labels import FONT, HEIGHT, domains
 
 __all__ = ["COLOURED", "charts"]
 
@@ -179,7 +179,7 @@ def _frontier(trade: Frontier, found: Sequence[FrontierPoint]) -> View:
         ],
     )
     names = base.transform_filter("datum.label !== ''").mark_text(
-        fill="var(--ink)", fontSize=10, lineBreak="\n", baseline="middle", dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
+        fill="var(--ink)", fontSize=FONT, lineBreak="\n", baseline="middle", dx=alt.expr("datum.dx"), dy=alt.expr("datum.dy")
     )
     texts = names.encode(**axes, text=alt.Text("label:N"))
     layer: View = alt.layer(line.encode(**axes, order=alt.Order("total:Q")), points, texts).properties(height=HEIGHT)

@@ -10,10 +10,11 @@ from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.plots.frontiers import label_of, limits_of
 from fairopt.plots.labels import label_points, together
 
-__all__ = ["HEIGHT", "domains", "frontier_labels"]
+__all__ = ["FONT", "HEIGHT", "domains", "frontier_labels"]
 
 HEIGHT = 320  # pixels of the chart
-_WIDTH = 620  # pixels for which the labels find their places; a wider chart leaves more room
+FONT = 10  # pixels of the labels
+_WIDTH = 760  # pixels for which the labels find their places; a wider chart leaves more room
 _LINE = 12.0  # pixels from a line of a label to the next; a chart places the middle of the first one
 _POINTS = 72.0  # to the inch: a point of type is a pixel then
 
@@ -39,7 +40,9 @@ def frontier_labels(found: Frontier, points: Sequence[FrontierPoint]) -> list[tu
     places = _places(points)
     groups = together(places, axes)
     texts = [label_of([points[j] for j in group]) for group in groups]
-    middles = label_points(axes, places[[group[0] for group in groups]], texts, [np.asarray(found.vertices, float)])
+    middles = label_points(
+        axes, places[[group[0] for group in groups]], texts, [np.asarray(found.vertices, float)], fontsize=FONT, leaders=False
+    )
     for group, text, (right, above) in zip(groups, texts, middles.tolist(), strict=True):
         plain = text.replace("$\\alpha$", "\N{GREEK SMALL LETTER ALPHA}").replace("$\\infty$", "\N{INFINITY}").replace(r"\$", "$")
         labels[group[0]] = (plain, round(right, 1), round(-above - _LINE / 2 * plain.count("\n"), 1))

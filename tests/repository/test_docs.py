@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,15 +16,18 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import typer
 from support.pages import blocks, run_block
 
 import fairopt as fo
 from fairopt.analysis.properties import CHECKS
+from fairopt.cli import app
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.glob("**/*.md") if "_build" not in path.parts)
 EXTENSIONS = DOCS / "_ext"
+GALLERY = DOCS / "gallery.md"  # run by make docs, which draws its pictures
 NOTION_PAGES = DOCS / "explanation" / "notions"
 WIDTH = "88"  # columns of the terminal that the pages show
 
@@ -31,7 +35,7 @@ if not (ROOT / "pyproject.toml").exists():
     pytest.skip("about the repository, and this is a copy of the tests", allow_module_level=True)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+@pytest.mark.parametrize("page", [page for page in PAGES if page != GALLERY], ids=lambda path: str(path.relative_to(DOCS)))
 def test_page_is_true(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One session from the first block to the last, in a folder that holds the examples."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -86,6 +90,47 @@ def test_paths_that_a_page_names_exist(page: str) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_notebook_is_on_the_page_of_notebooks() -> None:
+    """With a line about it."""
+    listed = re.findall(r"^\* \{doc\}`[^<`]+ <notebooks/(\w+)>`: \w.*\.$", (DOCS / "notebooks.md").read_text(), re.MULTILINE)
+    assert listed == sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_commands_of_the_gallery_are_commands() -> None:
+    """Their options exist, and so do the examples; what they draw is what is shown. The pages are built only if all of them run."""
+    group: Any = typer.main.get_command(app)
+    text = GALLERY.read_text()
+    written: set[str] = set()
+    for block in blocks(text):
+        if block.language == "console":
+            for line in re.findall(r"^\$ (.*)$", block.text.replace("\\\n", " "), re.MULTILINE):
+                name, command, words = group.resolve_command(typer.Context(group), shlex.split(line)[1:])
+                given = command.make_context(name, words).params
+                written |= {str(value) for key, value in given.items() if key.startswith("plot") and value}
+                assert not [word for word in words if word.startswith("examples/") and not (ROOT / word).exists()], line
+        else:
+            compile("".join(example.source for example in doctest.DocTestParser().get_examples(block.text)), "page", "exec")
+            written |= set(re.findall(r'save_figure\(.*, "([^"]+)"\)', block.text))
+    shown = re.findall(r"^```\{picture\} (\S+)\n(.+)\n```$", text, re.MULTILINE)
+    assert {name for name, _ in shown} == written
+    assert len(shown) == len(written) > 10
+
+
+@pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
+def test_a_page_draws_its_pictures(tmp_path: Path) -> None:
+    """By commands and by Python, in one session; what fails is said, and the rest goes on."""
+    page = (
+        "```console\n$ fairopt solve examples/drf.yaml --plot a.svg\n$ fairopt solve nothing.yaml\n```\n```text\n$ fairopt nothing\n```\n"
+        '```python\n>>> from pathlib import Path\n>>> there = Path("a.svg").exists()\n```\n```python\n>>> assert not there, "drawn"\n```\n'
+    )
+    problems = list(run_path(str(EXTENSIONS / "pictures.py"))["draw"](page, tmp_path / "page", ROOT))
+    assert [problem.splitlines()[0] for problem in problems] == [
+        "fairopt solve nothing.yaml: exit status 2",
+        'assert not there, "drawn": drawn',
+    ]
+    assert [path.name for path in (tmp_path / "page").iterdir()] == ["a.svg"]
+
+
 @pytest.mark.skipif(find_spec("sphinx") is None, reason="Sphinx is not installed: pip install fairopt[docs]")
 @pytest.mark.parametrize("path", sorted(EXTENSIONS.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_of_extensions(path: Path) -> None:
@@ -100,8 +145,8 @@ def test_examples_of_extensions(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the pages, warnings being errors."""
-    for package in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
+    """Build the pages, warnings being errors; notebooks and pictures without what takes a run, which tests of their own do."""
+    for package in ("sphinx", "myst_nb", "furo", "sphinx_copybutton"):
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed: pip install fairopt[docs]")
     folder = tmp_path_factory.mktemp("docs")
@@ -113,6 +158,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "-n",
         "--keep-going",
         "-q",
+        *("-D", "nb_execution_mode=off", "-D", "draw_pictures=0"),
         "-d",
         str(folder / "doctrees"),
         str(DOCS),
@@ -147,6 +193,14 @@ def test_pages_load_nothing_from_the_network(built: Path) -> None:
         assert [address for address in parser.found if re.match(r"(https?:)?//", address)] == [], page
     for sheet in built.glob("**/*.css"):
         assert re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet.read_text()) == [], sheet
+
+
+def test_every_notebook_has_a_page(built: Path) -> None:
+    """With its words and its code, and a link from the page of notebooks."""
+    links = (built / "notebooks.html").read_text()
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f'href="notebooks/{path.stem}.html"' in links
+        assert 'class="cell docutils container"' in (built / "notebooks" / f"{path.stem}.html").read_text()
 
 
 def test_operators_are_words(built: Path) -> None:
