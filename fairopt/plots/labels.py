@@ -36,7 +36,8 @@ def label_points(
     """Write a label beside each point, in data coordinates, clear of the other labels, all points and, where it can be, of the lines.
 
     A line leads from a label that is far from its point; without ``leaders`` no label is nearer to another point than to its own, where
-    that can be. The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first choose first.
+    that can be. The ends of the pieces of lines count as points. The limits and the layout of the axes must be final. Labels given first
+    choose first.
 
     Returns the middle of each label, in points (of type) from its mark to the right and upwards, (labels, 2).
     """
