@@ -3,7 +3,8 @@
 Compiling takes 15 to 50 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
 kernel is a file of plain functions on arrays, each marked by `step`. `Steps` calls them as they are for ``PATIENCE`` seconds, then lets
 numba compile them, and goes on from the same arrays. Many small pieces of work add up: from ``PATIENCE_IN_ALL`` seconds on, steps are
-compiled at once. Both give the same results bit for bit: the tests run both.
+compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled them. Both give the same results bit for bit:
+the tests run both.
 
 Compiled functions are kept on disk beside their file until this file changes. So a kernel reads no function and no number of another file.
 A step is compiled anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one
@@ -25,16 +26,18 @@ import numpy as np
 
 from fairopt.wording import plural
 
-__all__ = ["PATIENCE", "PATIENCE_IN_ALL", "Steps", "compiled", "load", "step"]
+__all__ = ["PATIENCE", "PATIENCE_IF_KEPT", "PATIENCE_IN_ALL", "Steps", "compiled", "is_kept", "load", "step"]
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 1.0  # seconds of plain Python in one piece of work before numba compiles
 PATIENCE_IN_ALL = 10.0  # seconds of plain Python in all the work of this process before numba compiles
+PATIENCE_IF_KEPT = 1.0  # the same before compiled steps are loaded that an earlier process has left on disk
 
 _compiled: dict[str, SimpleNamespace] = {}  # by the name of the kernel
 _loaded: set[tuple[str, str]] = set()  # kernels and steps that this process has compiled or loaded
 _spent: defaultdict[str, float] = defaultdict(float)  # seconds that plain steps of a kernel have taken
+_looked: dict[tuple[str, str], float] = {}  # how many these were when a step was last looked for on disk, in vain
 
 
 def step(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -55,14 +58,30 @@ def compiled(kernel: ModuleType) -> SimpleNamespace:
         njit: Any = numba.njit  # its stubs leave out options
 
         names = dict(vars(kernel))  # what the compiled steps call: each other, instead of the plain ones
+        outer: dict[str, Any] = {}  # what is called from outside
         for name, function in vars(kernel).items():
             if hasattr(function, "options"):
-                copy = FunctionType(function.__code__, names, name, function.__defaults__)
-                copy.__module__, copy.__doc__ = kernel.__name__, function.__doc__
-                inner = name.startswith("_")  # never called from outside: no wrapper, which saves a quarter of the time to compile
-                names[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **function.options)(copy)
-        _compiled[kernel.__name__] = SimpleNamespace(**names)
+                # What one step calls in another needs no wrapper to be called from outside, and a wrapper takes a second to compile.
+                for steps, qualified, inner in ((names, f"{name}.inner", True), (outer, name, False)):
+                    copy = FunctionType(function.__code__, names, name, function.__defaults__)
+                    copy.__module__, copy.__qualname__, copy.__doc__ = kernel.__name__, qualified, function.__doc__
+                    options = names.get("_OPTIONS", {}) | function.options
+                    steps[name] = njit(cache=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(copy)
+        _compiled[kernel.__name__] = SimpleNamespace(**outer)
     return _compiled[kernel.__name__]
+
+
+def _mark(function: Any) -> Path:
+    """Return the file that says that a step is kept on disk. Its name ends when the kernel changes, as what numba keeps does."""
+    changed = Path(function.py_func.__code__.co_filename).stat().st_mtime_ns
+    return Path(function.stats.cache_path) / f"{function.__name__}-{changed:x}.kept"
+
+
+def is_kept(kernel: ModuleType, name: str) -> bool:
+    """Has a process compiled this step since its kernel was changed?"""
+    with suppress(OSError):
+        return _mark(getattr(compiled(kernel), name)).exists()
+    return False
 
 
 def load(function: Any, *arguments: Any) -> float:
@@ -81,6 +100,8 @@ def load(function: Any, *arguments: Any) -> float:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(FileLock(folder / f"{function.__name__}.lock"))
         function.compile(types)
+    with suppress(OSError):
+        _mark(function).touch()
     return time.perf_counter() - started
 
 
@@ -121,5 +142,13 @@ class Steps:
         return result
 
     def _is_compiled(self, name: str, seconds: float = 0.0) -> bool:
+        step = self._kernel.__name__, name
         spent = _spent[self._kernel.__name__] + seconds
-        return spent - self._begun >= PATIENCE or spent >= PATIENCE_IN_ALL or (self._kernel.__name__, name) in _loaded
+        if step in _loaded or spent - self._begun >= PATIENCE or spent >= PATIENCE_IN_ALL:
+            return True
+        if spent < PATIENCE_IF_KEPT or spent < _looked.get(step, 0.0) + PATIENCE_IF_KEPT:
+            return False
+        if is_kept(self._kernel, name):
+            return True
+        _looked[step] = spent
+        return False

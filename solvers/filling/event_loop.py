@@ -131,10 +131,10 @@ def _run_by(
             n = int(kernel._next_stream(state, run, rng) if tree is None else kernel._next_stream_in_tree(state, run, tree, rng))
             if n < 0:
                 break
-            fits = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
+            number = kernel.fitting(state, n) if tree is None else kernel.fitting_in_tree(state, tree, n)
             free = np.where(run.closed[:, None], 0.0, capacity - scale * state.used)
             demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
-            i = chosen_server(choose, int(run.owner[n]), free, demand, fits)
+            i = chosen_server(choose, int(run.owner[n]), free, demand, state.fits[:number].copy())
             kernel._start(state, run, n, i, now)
             if tree is not None:
                 kernel.record(state, tree, n, state.row[i], 1)

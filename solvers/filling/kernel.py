@@ -26,8 +26,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from fairopt.solvers.compiled import step
 
 __all__ = [
@@ -35,6 +33,8 @@ __all__ = [
     *("advance_in_tree", "bar", "choose_in_tree", "fill_tree", "fill_tree_by_server"),
     *("fitting_in_tree", "next_in_tree", "place_in_tree", "record"),
 ]
+
+_OPTIONS = {"_nrt": False}  # no step allocates an array, so none counts references: a third less to compile
 
 _STEP = 1e9  # scores are compared in steps of its inverse
 _OFFSET = 0.2718  # steps end where no simple fraction lies, so that equal scores do not fall on two sides
@@ -239,17 +239,16 @@ def _search(state, rule, n):  # type: ignore[no-untyped-def]
 
 @step()
 def fitting(state, n):  # type: ignore[no-untyped-def]
-    """Return the servers that a task of user n fits on, ascending."""
-    found = np.empty(state.row.size, np.int64)
+    """Put the servers that a task of user n fits on into ``fits``, ascending; return how many."""
     number = 0
     for row in range(state.capacity.shape[0]):
         if state.eligible[n, row]:
             k = _column(state.demand, row)
             for i in range(state.start[row], state.start[row + 1]):
                 if _fits(state.used, i, state.capacity, row, state.demand, n, k):
-                    found[number] = i
+                    state.fits[number] = i
                     number += 1
-    return found[:number]
+    return number
 
 
 @step()
@@ -258,8 +257,8 @@ def choose(state, n, rng):  # type: ignore[no-untyped-def]
     if state.rule == FIRST or (state.rule == SMALLEST_SHARE and (state.measure == OWN or state.total[n] == 0)):
         return _first_fit(state, n)
     if state.rule == RANDOM:
-        servers = fitting(state, n)
-        return servers[_draw(rng, servers.size)] if servers.size else -1
+        number = fitting(state, n)
+        return state.fits[_draw(rng, number)] if number else -1
     if state.rule == SMALLEST_SHARE:
         return _smallest_share(state, n) if state.measure == SERVER else state.found[n]  # nothing was placed since `next_user` found it
     return _search(state, state.rule, n)
@@ -667,8 +666,8 @@ def _seek(state, run, rule, n, rng):  # type: ignore[no-untyped-def]
         if rule == SMALLEST_SHARE:
             return _smallest_share(state, n)
         if rule == RANDOM:
-            servers = fitting(state, n)
-            return servers[_draw(rng, servers.size)] if servers.size else -1
+            number = fitting(state, n)
+            return state.fits[_draw(rng, number)] if number else -1
         return _search(state, rule, n)
     return _seek_freed(state, run, rule, n, rng)
 
@@ -841,11 +840,30 @@ def _drop_those_without(state, run, i):  # type: ignore[no-untyped-def]
 
 
 @step()
+def _sort_freed(run):  # type: ignore[no-untyped-def]
+    """Put the freed servers into ascending order: a few by insertion, many as their marks say."""
+    freed = run.freed[: run.progress[FREED]]
+    if freed.size * freed.size > run.is_freed.size:
+        k = 0
+        for i in range(run.is_freed.size):
+            if run.is_freed[i]:
+                freed[k] = i
+                k += 1
+        return
+    for k in range(1, freed.size):
+        i, at = freed[k], k
+        while at > 0 and freed[at - 1] > i:
+            freed[at] = freed[at - 1]
+            at -= 1
+        freed[at] = i
+
+
+@step()
 def _gather(state, run):  # type: ignore[no-untyped-def]
     """Put the streams of which a task may fit now into the pool; return whether one of them was never tried."""
     run.progress[IN_POOL] = 0
-    freed = np.sort(run.freed[: run.progress[FREED]])
-    run.freed[: freed.size] = freed
+    _sort_freed(run)
+    freed = run.freed[: run.progress[FREED]]
     untried = False
     for k in range(run.progress[IN_LINE]):
         n = run.line[k]
@@ -1192,12 +1210,12 @@ def _widen(state, tree, n):  # type: ignore[no-untyped-def]
 
 @step()
 def fitting_in_tree(state, tree, n):  # type: ignore[no-untyped-def]
-    """Return the servers on which the next task of n may be placed, ascending."""
+    """Put the servers on which the next task of n may be placed into ``fits``, ascending; return how many."""
     narrow = _narrow(state, tree, n)
-    servers = fitting(state, n)
+    number = fitting(state, n)
     if narrow:
         _widen(state, tree, n)
-    return servers
+    return number
 
 
 @step()

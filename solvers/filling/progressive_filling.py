@@ -191,12 +191,12 @@ def _fill_by(
         n = steps.run("next_user", state, rng) if tree is None else steps.run("next_in_tree", state, tree, rng)
         if n < 0:
             return placed
-        fits = steps.run("fitting", state, n) if tree is None else steps.run("fitting_in_tree", state, tree, n)
-        if fits.size == 0:
+        number = steps.run("fitting", state, n) if tree is None else steps.run("fitting_in_tree", state, tree, n)
+        if number == 0:
             state.progress[BLOCKED_BY] = n
             return placed
         demand = filling.demands[n, 0] if filling.demands.shape[1] == 1 else filling.demands[n, state.row]
-        i = chosen_server(choose, int(n), capacity - scale * state.used, demand, fits)
+        i = chosen_server(choose, int(n), capacity - scale * state.used, demand, state.fits[:number].copy())
         if tree is None:
             steps.run("place", state, n, int(i))
         else:

@@ -51,6 +51,7 @@ class State(NamedTuple):
     ratio: FloatArray  # (M,) scratch
     scores: FloatArray  # (BLOCK,) scratch
     open: IntArray  # (S,) servers of the current round
+    fits: IntArray  # (S,) scratch: servers that a task fits on
     progress: IntArray  # ROUND_AT, ROUND_LENGTH, BLOCKED_BY
 
     @classmethod
@@ -94,6 +95,7 @@ class State(NamedTuple):
             ratio=np.zeros(m),
             scores=np.zeros(BLOCK),
             open=np.arange(s),
+            fits=np.zeros(s, np.int64),
             progress=np.array([0, 0, -1]),
         )
 

@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 from support.command_line import EXAMPLES, flat, run
 
+from fairopt.exports import rounding
+
 LAB = EXAMPLES / "gpu-lab"
+
+
+@pytest.fixture(autouse=True)
+def without_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests read files and messages; how well tasks are packed, and the seconds of that search, are of test_packing.py."""
+    monkeypatch.setattr(rounding, "_FEW", 0)
 
 
 def test_slurm_writes_both_scripts(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import fairopt as fo
 from fairopt import solvers
 from fairopt.program import events, filling
 from fairopt.solvers import compiled
+from fairopt.solvers.equilibrium import kernel
 from fairopt.solvers.filling import arrival_order, event_state, queue_state
 from fairopt.solvers.filling import state as filling_state
 from fairopt.solvers.filling.placements import BestFit, FirstFit, Random, WorstFit
@@ -79,6 +82,7 @@ def thrice(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[Any]]
             monkeypatch.setattr(compiled, "_loaded", set())
             monkeypatch.setattr(compiled, "PATIENCE", patience)
             monkeypatch.setattr(compiled, "PATIENCE_IN_ALL", np.inf)
+            monkeypatch.setattr(compiled, "PATIENCE_IF_KEPT", np.inf)
             answers.append(call())
             kinds = {name: len(getattr(compiled._compiled[kernel], name).signatures) for kernel, name in compiled._loaded}
             assert {name: number for name, number in kinds.items() if number > 1} == {}  # arrays of another kind are compiled for anew
@@ -167,3 +171,31 @@ def test_servers_that_act_over_time(phases: str, thrice: Callable[[Callable[[], 
     cluster = decimal_tree(instance_in_queues(3)).replace(tasks=None, guarantees=None, queues=(), queue_of=None, weights=None)
     trace = trace_in_queues(cluster, 3)
     thrice(lambda: [fo.simulate(trace, cluster, f"psdsf:period=0.5:phases={phases}", until=30.0).completion])
+
+
+def test_what_an_earlier_process_compiled_is_loaded_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps on disk need no compiler: small pieces of work wait for them a second in all, and for a compiler ten times as long."""
+    instance = instance_of_everything(0).replace(parallelism=None, rates=None)
+    for kept in (False, True):
+        monkeypatch.setattr(compiled, "_loaded", set())
+        monkeypatch.setattr(compiled, "_looked", {})
+        monkeypatch.setattr(compiled, "_spent", defaultdict(float, {kernel.__name__: 2.0}))
+        monkeypatch.setattr(compiled, "is_kept", lambda *step, kept=kept: kept)
+        fo.solve(instance, "psdsf", order="sequential")
+        assert ((kernel.__name__, "sweep") in compiled._loaded) == kept
+
+
+def test_a_step_is_kept_until_its_kernel_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As numba's own cache."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    source = tmp_path / "small_kernel.py"
+    source.write_text("from fairopt.solvers.compiled import step\n\n\n@step()\ndef twice(x):\n    return 2 * x\n")
+    small = importlib.import_module("small_kernel")
+    assert not compiled.is_kept(small, "twice")
+    twice = compiled.compiled(small).twice
+    compiled.load(twice, 1.0)
+    assert twice(2.0) == 4.0
+    assert compiled.is_kept(small, "twice")
+    os.utime(source, ns=(1, 1))
+    assert not compiled.is_kept(small, "twice")

@@ -151,8 +151,8 @@ def test_the_state_is_that_of_what_was_placed() -> None:
     state = state_of(filling, BestFit(), np.ones(2), random_ties=False, first_block=False)
     rng = np.random.default_rng(0)
     row = np.repeat(np.arange(3), filling.counts)
-    while (n := int(kernel.next_user(state, rng))) >= 0 and (there := kernel.fitting(state, n)).size:
-        kernel.place(state, n, int(there[0]))
+    while (n := int(kernel.next_user(state, rng))) >= 0 and kernel.fitting(state, n) > 0:
+        kernel.place(state, n, int(state.fits[0]))
         np.testing.assert_allclose(state.free.T, filling.capacities[row] - state.used, atol=1e-12)
     np.testing.assert_allclose(state.used.sum(axis=0), state.tasks.sum(axis=1) @ filling.demands[:, 0], rtol=1e-12)
     assert (state.total == state.tasks.sum(axis=1)).all()
