@@ -12,6 +12,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, read_instance, words
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -24,13 +25,27 @@ _POINTS = (0.6, 0.8, 1.0)  # columns of the table, and the last point
 
 def arrivals(
     file: File,
-    resource: Annotated[str, typer.Option(metavar="NAME", help="The resource whose allocation ratio is measured.", show_default=False)],
+    resource: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", autocompletion=completion.resources, help="The resource whose allocation ratio is measured.", show_default=False
+        ),
+    ],
     placements: Annotated[
-        str, typer.Option(metavar="ID,...", help="Greedy placements; options as in best-fit:metric=tightest. See: fairopt placements.")
+        str,
+        typer.Option(
+            metavar="ID,...",
+            autocompletion=completion.listed_placements,
+            help="Greedy placements; options as in best-fit:metric=tightest. See: fairopt placements.",
+        ),
     ] = "first-fit,best-fit",
     cards: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A resource that comes in cards: a task that needs part of a card gets it from a single card."),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.resources,
+            help="A resource that comes in cards: a task that needs part of a card gets it from a single card.",
+        ),
     ] = None,
     until: Annotated[float, typer.Option(metavar="PART", help="Demand that arrives, as a part of the capacity.")] = 1.3,
     step: Annotated[float, typer.Option(metavar="PART", help="Demand between two points, as a part of the capacity.")] = 0.01,

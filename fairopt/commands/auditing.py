@@ -16,6 +16,7 @@ from fairopt.allocation import GIVEN
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.properties import CHECKS, OF_TREES
 from fairopt.analysis.rerun import given
+from fairopt.commands import completion
 from fairopt.commands.console import as_text, choose_form, deliver, say, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules, words
 from fairopt.commands.tables import add_numbers, add_words, label, print_paragraph, sharing_note, simple_table
@@ -33,10 +34,19 @@ def audit(
     file: File,
     notion: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Audit the exact allocation of a notion (default: drfh); options as in proportional:alpha=2."),
+        typer.Option(
+            metavar="ID",
+            autocompletion=completion.notions,
+            help="Audit the exact allocation of a notion (default: drfh); options as in proportional:alpha=2.",
+        ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(metavar="ID:ID", help="Audit a schedule, criterion:placement; options as in drfh:best-fit:metric=l2.")
+        str | None,
+        typer.Option(
+            metavar="ID:ID",
+            autocompletion=completion.schedules,
+            help="Audit a schedule, criterion:placement; options as in drfh:best-fit:metric=l2.",
+        ),
     ] = None,
     allocation: Annotated[
         Path | None,
@@ -50,10 +60,16 @@ def audit(
     guarantees: Guarantees = None,
     queue_share: QueueShare = None,
     properties: Annotated[
-        str | None, typer.Option(metavar="ID,...", help=f"Check only these: {', '.join(CHECKS)}.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="ID,...", autocompletion=completion.properties, help=f"Check only these: {', '.join(CHECKS)}.", show_default=False
+        ),
     ] = None,
     fail_on: Annotated[
-        str | None, typer.Option(metavar="ID,...", help="Exit with status 1 if one of these properties is violated.")
+        str | None,
+        typer.Option(
+            metavar="ID,...", autocompletion=completion.properties, help="Exit with status 1 if one of these properties is violated."
+        ),
     ] = None,
     effort: Annotated[int, typer.Option(metavar="N", help="Most lies to try, and most users to remove, in the two searches.")] = 200,
     seed: Annotated[

@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
+from fairopt.commands import completion
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
 from fairopt.commands.console import Form, check_picture, choose_form, draw, hand_over, say, work
@@ -45,6 +46,7 @@ def compare(
         typer.Option(
             "--what-if",
             metavar="PATH=VALUE",
+            autocompletion=completion.changes,
             help="Compare FILE with itself changed so, as in servers.new.count+=2. Can be repeated; --set changes both.",
         ),
     ] = None,
@@ -60,7 +62,10 @@ def compare(
         bool, typer.Option("--integral", help="Also compute the best allocation of whole tasks, and measure regret against it.")
     ] = False,
     reference: Annotated[
-        str | None, typer.Option(metavar="ID", help="Measure every regret against this notion; default: each schedule's own.")
+        str | None,
+        typer.Option(
+            metavar="ID", autocompletion=completion.notions, help="Measure every regret against this notion; default: each schedule's own."
+        ),
     ] = None,
     by: Annotated[
         Literal["user", "queue", "owner"],

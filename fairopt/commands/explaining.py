@@ -15,6 +15,7 @@ from fairopt.allocation import GIVEN
 from fairopt.analysis.explanation import Blocker, Gain
 from fairopt.analysis.own_schedulers import made
 from fairopt.analysis.rerun import given
+from fairopt.commands import completion
 from fairopt.commands.console import as_text, choose_form, deliver, show, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, JsonOutput, QueueShare, Sharing, read_instance, with_rules
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, print_paragraph, simple_table
@@ -29,18 +30,26 @@ _ROWS = 12  # of a table
 
 def explain(
     file: File,
-    user: Annotated[str | None, typer.Option(metavar="NAME", help="The user to explain, or a queue.")] = None,
-    queue: Annotated[str | None, typer.Option(metavar="NAME", help="Explain a queue instead.")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", autocompletion=completion.names_of_users_and_queues, help="The user to explain, or a queue."),
+    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completion.queues, help="Explain a queue instead.")] = None,
     notion: Annotated[
         str | None,
         typer.Option(
             metavar="ID",
             help="Notion of fairness, drfh by default; options as in proportional:alpha=2. See: fairopt notions.",
-            autocompletion=lambda: list(fo.NOTIONS),
+            autocompletion=completion.notions,
         ),
     ] = None,
     schedule: Annotated[
-        str | None, typer.Option(metavar="ID:ID", help="Explain a greedy schedule instead, criterion:placement. See: fairopt placements.")
+        str | None,
+        typer.Option(
+            metavar="ID:ID",
+            autocompletion=completion.schedules,
+            help="Explain a greedy schedule instead, criterion:placement. See: fairopt placements.",
+        ),
     ] = None,
     allocation: Annotated[
         Path | None,
@@ -49,7 +58,12 @@ def explain(
         ),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(metavar="NAME", help="User to compare with; default: the one whose resources would let it run most tasks.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.users,
+            help="User to compare with; default: the one whose resources would let it run most tasks.",
+        ),
     ] = None,
     integral: Annotated[bool, typer.Option("--integral", help="Explain the exact allocation of whole tasks.")] = False,
     resolves: Annotated[int, typer.Option(metavar="N", help="Solve again for at most this many changes.")] = 6,

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_file, say, work
 from fairopt.commands.options import Changes, File, Guarantees, Json, QueueShare, with_rules
 from fairopt.commands.tables import add_numbers, add_words, label, print_note, simple_table
@@ -26,7 +27,12 @@ app = typer.Typer(
 
 _ROWS = 20  # users that are shown
 
-Notion = Annotated[str, typer.Option(metavar="ID", help="The exact allocation of this notion; options as in proportional:alpha=2.")]
+Notion = Annotated[
+    str,
+    typer.Option(
+        metavar="ID", autocompletion=completion.notions, help="The exact allocation of this notion; options as in proportional:alpha=2."
+    ),
+]
 Given = Annotated[
     Path | None,
     typer.Option("--allocation", metavar="CSV", help="Export your own allocation instead: columns user, server, tasks."),

@@ -11,6 +11,7 @@ from rich.progress import Progress
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.comparison_table import low_share
 from fairopt.commands.console import choose_form, draw, hand_over, work
 from fairopt.commands.options import Changes, File, Json, Output, Schedules, Sharing, read_instance, words
@@ -29,7 +30,12 @@ def frontier(
     ] = "0,0.5,1,2,5,inf",
     of: Annotated[str, typer.Option(metavar="tasks|shares", help="Quantity in which those are fair.")] = "tasks",
     notions: Annotated[
-        str | None, typer.Option(metavar="ID,...", help="Exact allocations to compute; default: every notion. See: fairopt notions.")
+        str | None,
+        typer.Option(
+            metavar="ID,...",
+            autocompletion=completion.listed_notions,
+            help="Exact allocations to compute; default: every notion. See: fairopt notions.",
+        ),
     ] = None,
     fds: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family fds, as in 2:-1,2:-4.")] = "",
     gfj: Annotated[str, typer.Option(metavar="BETA:LAMBDA,...", help="Members of the family gfj.")] = "",

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import check_instance, work
 from fairopt.commands.tables import simple_table
 from fairopt.generators.trees import OPTIONS
@@ -21,7 +22,12 @@ __all__ = ["generate"]
 
 def generate(
     spec: Annotated[
-        str | None, typer.Argument(metavar="SPEC", help="Such as google:users=50:servers=100; without it, list the generators.")
+        str | None,
+        typer.Argument(
+            metavar="SPEC",
+            autocompletion=completion.generators,
+            help="Such as google:users=50:servers=100; without it, list the generators.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed draws the same instance.")] = 0,
     output: Annotated[

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.instance import FloatArray
 from fairopt.program import Leximin
@@ -49,6 +50,7 @@ Changes = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
+        autocompletion=completion.changes,
         help="Change what the file says, by names, as in users.vision.weight=3, servers.new.count+=2 or queues.research.guarantee.gpu=8. "
         "Can be repeated; the file stays as it is.",
     ),
@@ -57,6 +59,7 @@ Notions = Annotated[
     str,
     typer.Option(
         metavar="ID,...",
+        autocompletion=completion.listed_notions,
         help="Exact allocations to compute; options as in proportional:alpha=2, your own as mine.py:PowerShare. See: fairopt notions.",
     ),
 ]
@@ -64,19 +67,25 @@ Schedules = Annotated[
     str,
     typer.Option(
         metavar="ID:ID,...",
+        autocompletion=completion.listed_schedules,
         help="Greedy schedules, criterion:placement; options as in drfh:best-fit:metric=l2, your own placement as drfh:mine.py:emptiest, "
         "your own scheduler as mine.py:in_turn. See: fairopt placements.",
     ),
 ]
 Sharing = Annotated[
     str | None,
-    typer.Option(metavar="rdm|tdm", help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm."),
+    typer.Option(
+        metavar="rdm|tdm",
+        autocompletion=completion.words(lambda: ("rdm", "tdm")),
+        help="rdm divides resources, tdm each server's time. Default: tdm if the file gives rates, else rdm.",
+    ),
 ]
 _OF_QUEUES = "Queues"
 Guarantees = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
+        autocompletion=completion.words(lambda: ("surplus", "clamp")),
         help="How the rest is divided once guarantees are met: surplus (default) on top of them, by weights; clamp counts them, so that a "
         "queue with more than its part by weight waits for the others.",
         rich_help_panel=_OF_QUEUES,
@@ -86,6 +95,7 @@ QueueShare = Annotated[
     str | None,
     typer.Option(
         metavar="WORD",
+        autocompletion=completion.words(lambda: ("dominant", "sum")),
         help="The share of a queue: dominant, the dominant share of what its users hold together (default for drf and drfh); sum, of their "
         "shares (default for the others).",
         rich_help_panel=_OF_QUEUES,
@@ -94,7 +104,9 @@ QueueShare = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each user.")]
 Everything = Annotated[bool, typer.Option("--all", help="Show every user and server, however many there are.")]
-Shown = Annotated[list[str] | None, typer.Option("--user", metavar="USER", help="Show this user only. Can be repeated.")]
+Shown = Annotated[
+    list[str] | None, typer.Option("--user", metavar="USER", autocompletion=completion.users, help="Show this user only. Can be repeated.")
+]
 Sort = Annotated[
     Literal["tasks", "share", "weight", "-tasks", "-share", "-weight", "name"] | None,
     typer.Option("--sort", help="Order of the users that are shown: the largest first, with - the smallest."),

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.progress import Progress
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import check_file, work
 from fairopt.commands.options import (
     Changes,
@@ -40,6 +41,7 @@ def report(
         str | None,
         typer.Option(
             metavar="ID,...",
+            autocompletion=completion.listed_notions,
             help=f"Exact allocations to compute; default: {_NOTIONS}, as far as they take the queues of FILE. See: fairopt notions.",
         ),
     ] = None,
@@ -51,7 +53,12 @@ def report(
         ),
     ] = None,
     explain: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Also explain what this user or queue gets. Can be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            autocompletion=completion.names_of_users_and_queues,
+            help="Also explain what this user or queue gets. Can be repeated.",
+        ),
     ] = None,
     sharing: Sharing = None,
     guarantees: Guarantees = None,

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from fairopt.commands import completion
 from fairopt.commands.console import as_text, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import simple_table
@@ -35,7 +36,10 @@ _VERDICTS = {  # of fairopt.reproduction.reproducing: word and colour in a row, 
 
 
 def reproduce(
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Experiments, such as bbf or pdrf-tables; default: all.")] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID", autocompletion=completion.trials, help="Experiments, such as bbf or pdrf-tables; default: all."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer random trials (so wider intervals), and only a part of a trace.")] = False,
     jobs: Annotated[int, typer.Option(metavar="N", help="Workers for random trials; the results are the same with any number.")] = -1,
     data: Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
@@ -38,17 +39,20 @@ def schedule(
         typer.Option(
             metavar="ID",
             help="Which user is next: a notion that equalises a share, or rpsdsf. See: fairopt notions.",
-            autocompletion=lambda: [*fo.NOTIONS, *fo.CRITERIA],
+            autocompletion=completion.criteria,
         ),
     ] = "drfh",
     placement: Annotated[
         str,
-        typer.Option(
-            metavar="ID", help="Which server takes the task. See: fairopt placements.", autocompletion=lambda: list(fo.PLACEMENTS)
-        ),
+        typer.Option(metavar="ID", help="Which server takes the task. See: fairopt placements.", autocompletion=completion.placements),
     ] = "first-fit",
     metric: Annotated[
-        str | None, typer.Option(metavar="WORD", help="For best-fit: compare servers by l1 (default), l2, cosine, dot or tightest.")
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            autocompletion=completion.words(lambda: ("l1", "l2", "cosine", "dot", "tightest")),
+            help="For best-fit: compare servers by l1 (default), l2, cosine, dot or tightest.",
+        ),
     ] = None,
     slots: Annotated[int | None, typer.Option(metavar="N", help="For slots: number of slots of the largest server (default 14).")] = None,
     utility: Annotated[

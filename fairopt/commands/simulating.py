@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -36,6 +37,7 @@ def simulate(
         str,
         typer.Option(
             metavar="ID[:ID]",
+            autocompletion=completion.words(lambda: [*fo.NOTIONS, *completion.schedules(None, "")]),
             help="Greedy: criterion:placement, such as drfh:best-fit. Exact at every event (divisible tasks): a notion, such as drfh. "
             "Servers that act on their own, here every second: psdsf:period=1.",
         ),

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.allocation_table import Choice
 from fairopt.commands.console import check_picture, choose_form, draw_envy, present, work
 from fairopt.commands.options import (
@@ -47,11 +48,11 @@ _OF_NOTIONS = "Options of some notions"
 def solve(
     file: File,
     notion: Annotated[
-        str, typer.Option(metavar="ID", help="Notion of fairness. See: fairopt notions.", autocompletion=lambda: list(fo.NOTIONS))
+        str, typer.Option(metavar="ID", help="Notion of fairness. See: fairopt notions.", autocompletion=completion.notions)
     ] = "drfh",
     solver: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Engine. See: fairopt solvers.", autocompletion=lambda: list(fo.SOLVERS)),
+        typer.Option(metavar="ID", help="Engine. See: fairopt solvers.", autocompletion=completion.solvers),
     ] = None,
     sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,

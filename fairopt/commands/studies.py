@@ -16,6 +16,7 @@ from rich.text import Text
 
 import fairopt as fo
 from fairopt.analysis.comparison import BEST_FOUND
+from fairopt.commands import completion
 from fairopt.commands.comparison_table import MEASURES, low_share
 from fairopt.commands.console import as_text, choose_form, deliver, say, table_form, work
 from fairopt.commands.options import Changes, Guarantees, Json, Notions, QueueShare, Schedules, Sharing, read_instance, with_rules, words
@@ -46,7 +47,11 @@ def study(
     ] = None,
     generate: Annotated[
         list[str] | None,
-        typer.Option(metavar="SPEC", help="Random instances, such as google:users=50:servers=100, one per seed. See: fairopt generate."),
+        typer.Option(
+            metavar="SPEC",
+            autocompletion=completion.generators,
+            help="Random instances, such as google:users=50:servers=100, one per seed. See: fairopt generate.",
+        ),
     ] = None,
     notions: Notions = "drfh",
     schedules: Schedules = "",

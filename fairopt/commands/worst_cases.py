@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import as_text, check_instance, work
 from fairopt.commands.options import Json
 from fairopt.commands.tables import add_numbers, label, simple_table
@@ -27,13 +28,15 @@ __all__ = ["worst_case"]
 def worst_case(
     schedule: Annotated[
         str,
-        typer.Argument(metavar="SCHEDULE", help="criterion:placement, such as drfh:best-fit; options as in drfh:best-fit:metric=cosine."),
+        typer.Argument(
+            metavar="SCHEDULE",
+            autocompletion=completion.schedules,
+            help="criterion:placement, such as drfh:best-fit; options as in drfh:best-fit:metric=cosine.",
+        ),
     ],
     notion: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID", help="Notion to measure against; default: the schedule's criterion.", autocompletion=lambda: list(fo.NOTIONS)
-        ),
+        typer.Option(metavar="ID", help="Notion to measure against; default: the schedule's criterion.", autocompletion=completion.notions),
     ] = None,
     users: Annotated[int, typer.Option(metavar="N", help="Users of each random instance.")] = 3,
     servers: Annotated[int, typer.Option(metavar="N", help="Servers of each random instance.")] = 2,
@@ -44,7 +47,12 @@ def worst_case(
     ),
     demands: Annotated[tuple[int, int], typer.Option(metavar="LOW HIGH", help="Range of the demands, which are whole numbers.")] = (0, 4),
     vary: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Also draw weights, constraints, counts or tasks. Can be repeated.")
+        list[str] | None,
+        typer.Option(
+            metavar="WORD",
+            autocompletion=completion.words(lambda: ("weights", "constraints", "counts", "tasks")),
+            help="Also draw weights, constraints, counts or tasks. Can be repeated.",
+        ),
     ] = None,
     measure: Annotated[
         str, typer.Option(metavar="WORD", help="Regret to maximise: worst, level, leximin, largest, goal, condition or total.")

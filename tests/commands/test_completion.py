@@ -1,0 +1,52 @@
+"""What the shell is offered: identifiers, names in the file, and paths of ``--set``; after a comma it goes on."""
+
+from __future__ import annotations
+
+import pytest
+from support.command_line import EXAMPLES
+from typer.testing import CliRunner
+
+from fairopt.cli import app
+
+LAB, TREE = EXAMPLES / "gpu-lab", EXAMPLES / "research-queues.yaml"
+
+
+def offered(line: str) -> list[str]:
+    """Return what completes the last word of a command line, as zsh is told it."""
+    words = f"fairopt {line.format(LAB=LAB, TREE=TREE)}"
+    asked = {"_FAIROPT_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": words, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    result = CliRunner().invoke(app, [], prog_name="fairopt", env=asked)
+    return [entry.partition("\t")[0] for entry in result.stdout.splitlines() if entry]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("solve {LAB} --user vi", ["vision"]),
+        ("solve {LAB} --user s", ["speech", "serving", "students", "simulation", "statistics"]),
+        ("solve nothing.yaml --user s", []),
+        ("explain {TREE} --queue inter", ["interns"]),
+        ("explain {TREE} --user ines --against bo", ["bob"]),
+        ("compare {LAB} --notions drfh,ps", ["drfh,psdsf"]),
+        ("compare {LAB} --notions drf,drf", ["drf,drfh"]),
+        ("compare {LAB} --schedules tsf:best-fit,drfh:b", ["tsf:best-fit,drfh:best-fit"]),
+        ("audit {LAB} --properties pareto,psd", ["pareto,psdsf"]),
+        ("arrivals {LAB} --resource g", ["gpu"]),
+        (
+            "solve {LAB} --set se",
+            ["servers.dgx.", "servers.old-dgx.", "servers.rack-v100.", "servers.inference.", "servers.desktop.", "servers.cpu-only."],
+        ),
+        ("solve {LAB} --set users.vision.w", ["users.vision.weight="]),
+        (
+            "solve {LAB} --set servers.dgx.capacity.",
+            ["servers.dgx.capacity.gpu=", "servers.dgx.capacity.cpu=", "servers.dgx.capacity.memory="],
+        ),
+        ("compare {TREE} --what-if queues.interns.limit.g", ["queues.interns.limit.gpu="]),
+        ("compare {TREE} --by ", ["user", "queue", "owner"]),
+        ("reproduce psdsf-t", ["psdsf-table-1"]),
+        ("generate goo", ["google"]),
+    ],
+)
+def test_what_is_offered(line: str, expected: list[str]) -> None:
+    """In the order of the file."""
+    assert offered(line) == expected
