@@ -16,6 +16,8 @@ small whole numbers, and shares that differ by many orders of magnitude never me
 from __future__ import annotations
 
 import logging
+from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +25,9 @@ import scipy.sparse as sp
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.program import Leximin, Program, Solution, Stage, Total
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import Outcome, Status, solved
+from fairopt.solvers.via_highs.identical_servers import Totals
+from fairopt.solvers.via_highs.rows import Rows
 
 __all__ = ["solve_whole"]
 
@@ -31,6 +35,9 @@ log = logging.getLogger(__name__)
 
 _EXACT = 1e-9  # relative: whole multiples of a share are compared up to rounding
 _STEP = 1e-6  # relative: levels of a user whose tasks differ in worth are told apart down to this
+_ROUNDS = 8  # of limits that divisible totals violate, before whole ones are looked for
+_STEPS = 100_000  # tasks of the greedy start
+_LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 
 
 def solve_whole(program: Program, deadline: Deadline) -> Solution:
@@ -41,31 +48,39 @@ def solve_whole(program: Program, deadline: Deadline) -> Solution:
     return _Outcomes(program, program.goal, deadline).solve()
 
 
-def _limits(program: Program) -> tuple[sp.csr_array, FloatArray]:
-    """Return the limits with bound 1, and the largest whole value of each column (0 where a bound is 0)."""
+def _totals(program: Program, worth: FloatArray) -> Totals:
+    """Return the totals on identical servers; a task of a user is ``worth``, (pairs,), the same on all of these."""
     positive = np.flatnonzero(program.limits.bounds > 0)
     matrix = sp.csr_array(program.limits.matrix[positive] / program.limits.bounds[positive, None])
-    return matrix, np.floor(program.largest() * (1 + _EXACT) + _EXACT)
+    largest = np.floor(program.largest() * (1 + _EXACT) + _EXACT)  # 0 where a bound is 0
+    return Totals.of(program.pair_users, program.pair_servers, worth, matrix, largest)
 
 
 def _total(program: Program, goal: Total, deadline: Deadline) -> Solution:
-    matrix, upper = _limits(program)
     worth = goal.weights[program.pair_users] * program.utilities
-    rows = matrix.shape[0]
-
-    def model(integral: IntArray | None) -> HighsModel:
-        bounds = np.zeros(upper.size), upper
-        return HighsModel(worth / worth.max(), *bounds, sp.csc_array(matrix), np.full(rows, -np.inf), np.ones(rows), integral=integral)
-
-    divisible = model(None).run(deadline.left)
-    most = float(worth @ (divisible.x if divisible.status is Status.OPTIMAL else upper)) * (1 + _EXACT)
-    outcome = model(np.arange(upper.size)).run(deadline.left)
-    found = bool(np.isfinite(outcome.gap))  # is there an allocation of whole tasks to relate the bound to
-    x = np.round(outcome.x) if found else np.zeros(upper.size)
-    reached = float(worth @ x)
-    bound = max(reached, min(reached * (1 + outcome.gap), most)) if found else most
-    solved(outcome, deadline, {"tasks": x, "value": reached, "bound": bound})
-    return Solution(x, gap=outcome.gap, bound=bound, iterations=outcome.iterations)
+    totals = _totals(program, worth)
+    value = worth[totals.first]
+    best, bound, iterations, runs = np.zeros(worth.size), float(value @ totals.upper), 0, 0
+    while True:
+        rows = Rows()
+        y = rows.columns(totals.upper)
+        totals.limit(rows, y, np.arange(y.size))
+        goal_of = dict(zip(y.tolist(), (value / value.max()).tolist(), strict=True))
+        divisible = rows.model(goal_of, relaxed=True).run(deadline.left)
+        if divisible.status is Status.OPTIMAL:
+            bound = min(bound, float(value @ divisible.x[: y.size]) * (1 + _EXACT))
+        outcome = rows.model(goal_of).run(deadline.left)
+        runs, iterations = runs + 1, iterations + outcome.iterations
+        found = np.isfinite(outcome.gap)  # are there totals to relate the bound to
+        y_found = np.round(outcome.x[: y.size]) if found else np.zeros(y.size)
+        if found or outcome.status is Status.OPTIMAL:
+            bound = min(bound, float(value @ y_found) * (1 + (outcome.gap if found else 0.0)))
+        x = totals.spread(y_found, deadline, {"tasks": best, "value": float(worth @ best), "bound": bound})
+        best = best if x is None else x
+        bound = max(bound, float(worth @ best))
+        solved(outcome, deadline, {"tasks": best, "value": float(worth @ best), "bound": bound})
+        if x is not None:
+            return Solution(x, gap=outcome.gap, bound=bound, iterations=iterations, programs_solved=runs)
 
 
 class _Outcomes:
@@ -73,16 +88,16 @@ class _Outcomes:
 
     def __init__(self, program: Program, goal: Leximin, deadline: Deadline) -> None:
         self.program, self.deadline = program, deadline
-        self.matrix, self.upper = _limits(program)
-        users = program.pair_users
-        self.per_level = program.utilities / goal.weights[users]
-        self.reach = program.per_user(self.upper * self.per_level)
+        self.per_level = program.utilities / goal.weights[program.pair_users]
+        self.totals = totals = _totals(program, self.per_level)
+        users, per_level = program.pair_users[totals.first], self.per_level[totals.first]
+        self.reach = np.bincount(users, weights=totals.upper * per_level, minlength=len(program.users)).astype(float)
         self.member = np.flatnonzero(self.reach > 0)  # the others stay at 0 in every solution
-        self.columns = np.flatnonzero(self.reach[users] > 0)
+        self.kept = np.flatnonzero(self.reach[users] > 0)
         step = np.zeros(len(program.users))
-        step[users] = self.per_level
+        step[users] = per_level
         uneven = np.zeros(len(program.users), bool)
-        uneven[users[step[users] != self.per_level]] = True
+        uneven[users[step[users] != per_level]] = True
         self.step: FloatArray = step[self.member]  # share of one task
         self.uneven: BoolArray = uneven[self.member]
         self.levels: list[float] = []
@@ -90,13 +105,13 @@ class _Outcomes:
         # No allocation's smallest level is larger; levels of users whose tasks differ in worth are known up to a step.
         self.bound = float(self.reach[self.member].min()) if self.member.size else 0.0
         self.slack = _STEP if self.uneven.any() else 0.0
-        self.best = np.zeros(users.size)
         self.gap, self.iterations, self.runs = 0.0, 0, 0
+        self.best = _one_by_one(program, self.per_level, deadline)
 
     def solve(self) -> Solution:
         """Find level after level."""
         counted = 0
-        self.bound = self._divisible()
+        self.bound = self.divisible_bound()
         while counted < self.member.size:
             level = self._highest_level(counted)
             self.levels.append(level)
@@ -104,7 +119,7 @@ class _Outcomes:
                 self.bound = max(level, min(level * (1 + self.slack), self.bound))
             now = self._fewest_at_or_below(level, counted)
             if now <= counted:  # cannot be, short of rounding; then nobody is counted twice, and the search ends
-                now = int((self._reached() <= level * (1 + _STEP)).sum())
+                now = int((self.reached() <= level * (1 + _STEP)).sum())
             counted = max(now, counted + 1)
             self.counts.append(counted)
             log.info("level %d: %.6g, %d users left", len(self.levels), level, self.member.size - counted)
@@ -113,32 +128,28 @@ class _Outcomes:
         stages = tuple(Stage(level, self.member[nearest == k], None) for k, level in enumerate(self.levels))
         return Solution(self.best, stages, gap=self.gap, bound=self.bound, iterations=self.iterations, programs_solved=self.runs)
 
-    def _divisible(self) -> float:
+    def divisible_bound(self) -> float:
         """Return the largest smallest level of divisible tasks, which bounds that of whole tasks; the bound so far where time is up."""
         if not self.member.size or self.deadline.left == 0.0:
             return self.bound
-        number, size = self.columns.size, self.member.size
-        position = np.searchsorted(self.member, self.program.pair_users[self.columns])
-        have = sp.csr_array((self.per_level[self.columns] / self.bound, (position, np.arange(number))), (size, number))
-        limits, one = self.matrix[:, self.columns], sp.csr_array(-np.ones((size, 1)))
-        model = HighsModel(
-            np.r_[np.zeros(number), 1.0],
-            np.zeros(number + 1),
-            np.r_[self.upper[self.columns], 1.0],  # the level, in parts of the bound so far
-            sp.vstack([sp.hstack([limits, sp.csr_array((limits.shape[0], 1))]), sp.hstack([have, one])], format="csc"),
-            np.r_[np.full(limits.shape[0], -np.inf), np.zeros(size)],
-            np.r_[np.ones(limits.shape[0]), np.full(size, np.inf)],
-        )
-        outcome = model.run(self.deadline.left)
-        return self.bound * min(1.0, float(outcome.x[-1]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
+        first = self.totals.first[self.kept]
+        position = np.searchsorted(self.member, self.program.pair_users[first])
+        rows = Rows()
+        y = rows.columns(self.totals.upper[self.kept])
+        level = rows.column(1.0)  # in parts of the bound so far
+        self.totals.limit(rows, y, self.kept)
+        have = sp.csr_array((self.per_level[first] / self.bound, (position, np.arange(y.size))), (self.member.size, y.size))
+        rows.block(sp.hstack([have, sp.csr_array(np.full((self.member.size, 1), -1.0))]), np.append(y, level), 0.0, np.inf)
+        outcome = rows.model({level: 1.0}, relaxed=True).run(self.deadline.left)
+        return self.bound * min(1.0, float(outcome.x[level]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
 
-    def _reached(self) -> FloatArray:
+    def reached(self) -> FloatArray:
         """Levels of the members under the best allocation, ascending."""
         return np.sort(self.program.per_user(self.best * self.per_level)[self.member])
 
     def _highest_level(self, counted: int) -> float:
         """A: bisection between a level that is attained and one that cannot be."""
-        low = float(self._reached()[counted])
+        low = float(self.reached()[counted])
         high = float(np.sort(self.reach[self.member])[counted]) * (1 + _STEP)  # all but `counted` users must be able to reach it
         while (following := float(self._above(low).min())) < high * (1 - _EXACT):
             middle = max(following, np.sqrt(low * high) if high > 100 * low > 0 else 0.5 * (low + high))
@@ -149,24 +160,36 @@ class _Outcomes:
                     self.bound = min(self.bound, high)
             else:
                 self.best = found
-                low = max(float(self._reached()[counted]), middle * (1 - _EXACT))
+                low = max(float(self.reached()[counted]), middle * (1 - _EXACT))
         return low
 
     def _fewest_at_or_below(self, level: float, counted: int) -> int:
         """B: minimise the number of users who do not get beyond the level."""
-        above = self._above(level)
-        binaries, outcome = self._run(self._in_tasks(above), count=True)
-        outcome = solved(outcome, self.deadline, self._known())
-        self.best = self._tasks(outcome)
-        self.gap = max(self.gap, outcome.gap)
-        return round(float(outcome.x[binaries].sum()))
+        above = self._in_tasks(self._above(level))
+        while True:
+            below, outcome = self._run(above, *self.counts)
+            outcome = solved(outcome, self.deadline, self._known())
+            fewest = round(float(outcome.x[below].sum()))
+            x = self._spread(outcome)
+            if x is None:  # others with as few may fit
+                x = self._feasible(above, fewest)
+            if x is not None:
+                self.best, self.gap = x, max(self.gap, outcome.gap)
+                return fewest
 
-    def _feasible(self, need: FloatArray) -> FloatArray | None:
-        """Return tasks with which all but the users counted so far have what they need, or None if there are none."""
-        _, outcome = self._run(need, count=False)
-        if outcome.status is Status.INFEASIBLE:
-            return None
-        return self._tasks(solved(outcome, self.deadline, self._known()))
+    def _feasible(self, need: FloatArray, *counts: int) -> FloatArray | None:
+        """Return tasks with which all but the users counted so far, and at last ``counts``, have what they need; None if there are none."""
+        while True:
+            _, outcome = self._run(need, *self.counts, *counts)
+            if outcome.status is Status.INFEASIBLE:
+                return None
+            x = self._spread(solved(outcome, self.deadline, self._known()))
+            if x is not None:
+                return x
+
+    def _spread(self, outcome: Outcome) -> FloatArray | None:
+        """Return the tasks of these totals, (pairs,), or None where they do not fit."""
+        return self.totals.spread(self._of_totals(np.round(outcome.x)), self.deadline, self._known())
 
     def _at_least(self, level: float) -> FloatArray:
         """What a member needs to reach the level, in tasks (in levels, where tasks differ in worth)."""
@@ -180,64 +203,83 @@ class _Outcomes:
         whole = (np.floor(level / self.step * (1 + _EXACT) + _EXACT) + 1) * self.step
         return np.where(self.uneven, level * (1 + _STEP) if level > 0 else _STEP * self.reach[self.member], whole)
 
-    def _run(self, need: FloatArray, *, count: bool) -> tuple[IntArray, Outcome]:
+    def _run(self, need: FloatArray, *allowed: int) -> tuple[IntArray, Outcome]:
         """Solve with one row a member: what it has >= what it needs, less what it may miss as an exception to this or an earlier need.
 
-        needs[k] is due to all but allowed[k] members: those of the levels so far, and the new one, whose exceptions are limited to the
-        users counted so far or, to ``count`` users, minimised. Exceptions b[k] are nested, so that one row says it all:
-        have[n] + sum over k of (needs[k][n] - needs[k-1][n]) b[k][n] >= needs[-1][n]. Nobody is an exception to the first need.
+        needs[k] is due to all but allowed[k - 1] members: those of the levels so far, and the new one. Exceptions b[k] are nested, so that
+        one row says it all: have[n] + sum over k of (needs[k][n] - needs[k-1][n]) b[k][n] >= needs[-1][n]. Nobody is an exception to the
+        first need. Where nothing is said of the new need, its exceptions are minimised; else what the totals take of the servers is, up to
+        a hundredth, so that they can be packed.
         """
         if self.deadline.left == 0.0:
             raise self.deadline.passed(self._known())
         needs = [*(self._at_least(level) for level in self.levels), need]
         size = self.member.size
-        allowed = [0, *self.counts, size] if count else [0, *self.counts]
-        families = len(needs) - 1
-        number = self.columns.size
-        total = number + families * size
         scale = np.where(self.uneven, 1.0 / np.maximum(need, 1e-300), 1.0)
-        users = self.program.pair_users[self.columns]
-        position = np.searchsorted(self.member, users)
-        worth = np.where(self.uneven[position], self.per_level[self.columns], 1.0) * scale[position]
-        have = sp.csr_array((worth, (position, np.arange(number))), (size, number))
-        misses = [sp.diags_array((needs[k + 1] - needs[k]) * scale, format="csr") for k in range(families)]
-        rows = [sp.hstack([self.matrix[:, self.columns], sp.csr_array((self.matrix.shape[0], total - number))], format="csr")]
-        rows.append(sp.hstack([have, *misses], format="csr"))
-        lower = [np.full(self.matrix.shape[0], -np.inf), need * scale]
-        upper = [np.ones(self.matrix.shape[0]), np.full(size, np.inf)]
-        for k in range(families):
-            first = number + k * size
-            rows.append(sp.csr_array((np.ones(size), (np.zeros(size, int), np.arange(first, first + size))), (1, total)))
-            lower.append(np.zeros(1))
-            upper.append(np.full(1, float(allowed[k + 1])))
-            if k:  # who is an exception to an earlier level is one to this
-                each = np.arange(size)
-                entries = (np.repeat([1.0, -1.0], size), (np.tile(each, 2), np.r_[first + each, first - size + each]))
-                rows.append(sp.csr_array(entries, (size, total)))
-                lower.append(np.zeros(size))
-                upper.append(np.full(size, np.inf))
-        binaries = np.arange(total - size, total) if families else np.empty(0, np.int64)
-        cost = np.zeros(total)
-        cost[binaries] = -1.0 if count else 0.0
-        model = HighsModel(
-            cost,
-            np.zeros(total),
-            np.concatenate([self.upper[self.columns], np.ones(total - number)]),
-            sp.vstack(rows, format="csc"),
-            np.concatenate(lower),
-            np.concatenate(upper),
-            integral=np.arange(total),
-        )
-        outcome = model.run(self.deadline.left)
-        self.runs += 1
-        self.iterations += outcome.iterations
-        return binaries, outcome
+        first = self.totals.first[self.kept]
+        position = np.searchsorted(self.member, self.program.pair_users[first])
+        worth = np.where(self.uneven[position], self.per_level[first], 1.0) * scale[position]
+        have = sp.csr_array((worth, (position, np.arange(first.size))), (size, first.size))
+        misses = [sp.diags_array((later - earlier) * scale) for earlier, later in pairwise(needs)]
+        rounds = _ROUNDS if self.totals.cuts else 0
+        while True:
+            rows = Rows()
+            y = rows.columns(self.totals.upper[self.kept])
+            self.totals.limit(rows, y, self.kept)
+            exceptions = [rows.columns(np.ones(size)) for _ in self.levels]
+            rows.block(sp.hstack([have, *misses]), np.concatenate([y, *exceptions]), need * scale, np.inf)
+            for k, columns in enumerate(exceptions):
+                rows.block(np.ones((1, size)), columns, 0.0, float(allowed[k]) if k < len(allowed) else size)
+                if k:  # who is an exception to an earlier level is one to this
+                    each = sp.eye_array(size)
+                    rows.block(sp.hstack([each, -each]), np.concatenate([columns, exceptions[k - 1]]), 0.0, np.inf)
+            below = exceptions[-1] if exceptions else np.empty(0, np.int64)
+            light = len(allowed) == len(exceptions)
+            cost = (
+                dict(zip(y.tolist(), (-self.totals.load[self.kept]).tolist(), strict=True))
+                if light
+                else dict.fromkeys(below.tolist(), -1.0)
+            )
+            model = rows.model(cost, relaxed=rounds > 0)
+            if light and not rounds:
+                model.set_options(mip_rel_gap=_LIGHT)
+            outcome = model.run(self.deadline.left)
+            self.runs += 1
+            self.iterations += outcome.iterations
+            if not rounds or outcome.status is Status.INFEASIBLE:
+                return below, outcome
+            solved(outcome, self.deadline, self._known())
+            rounds = rounds - 1 if self.totals.tighten(self._of_totals(outcome.x), self.deadline, self._known()) else 0
 
-    def _tasks(self, outcome: Outcome) -> FloatArray:
-        tasks = np.zeros(self.program.n_pairs)
-        tasks[self.columns] = np.round(outcome.x[: self.columns.size])
-        return tasks
+    def _of_totals(self, x: FloatArray) -> FloatArray:
+        y = np.zeros(self.totals.first.size)
+        y[self.kept] = x[: self.kept.size]
+        return y
 
     def _known(self) -> dict[str, object]:
-        value = float(self._reached()[0]) if self.member.size else 0.0
-        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": max(value, self.bound)}
+        value = float(self.reached()[0]) if self.member.size else 0.0
+        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": self.bound}
+
+
+def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline) -> FloatArray:
+    """Return whole tasks by progressive filling, (pairs,): always one for the user with the lowest level, on the first server with room."""
+    limits = program.limits
+    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + _EXACT)
+    end = np.searchsorted(program.pair_users, np.arange(len(program.users)), side="right").tolist()
+    x = np.zeros(program.n_pairs)
+    # Level, user, and the first of its columns that may have room: what is full stays full.
+    waiting = [(0.0, n, int(np.searchsorted(program.pair_users, n))) for n in program.members.tolist()]
+    for _ in range(_STEPS):
+        if not waiting or not deadline.left:
+            break
+        level, n, p = heappop(waiting)
+        while p < end[n]:
+            entries = slice(matrix.indptr[p], matrix.indptr[p + 1])
+            rows, sizes = matrix.indices[entries], matrix.data[entries]
+            if (sizes <= free[rows]).all():
+                free[rows] -= sizes
+                x[p] += 1.0
+                heappush(waiting, (level + float(per_level[p]), n, p))
+                break
+            p += 1
+    return x

@@ -28,7 +28,8 @@ from fairopt.program import Program, Solution, Stage, TreeFilling
 from fairopt.program.stop_times import stop_times
 from fairopt.program.tree_filling import Part
 from fairopt.solvers.backend import Deadline
-from fairopt.solvers.highs_model import HighsModel, Outcome, Status, solved
+from fairopt.solvers.highs_model import Status, solved
+from fairopt.solvers.via_highs.rows import Rows
 from fairopt.solvers.via_highs.tree import solve_filling
 
 __all__ = ["solve_whole_tree"]
@@ -51,61 +52,6 @@ def solve_whole_tree(program: Program, goal: TreeFilling, deadline: Deadline) ->
         At the deadline, with the best tasks found.
     """
     return _Filling(program, goal, deadline).solve()
-
-
-class _Rows:
-    """Columns and rows of a model that grows."""
-
-    def __init__(self) -> None:
-        self.upper: list[float] = []
-        self.whole: list[bool] = []
-        self.entries: list[tuple[int, int, float]] = []
-        self.lower_rows: list[float] = []
-        self.upper_rows: list[float] = []
-
-    def column(self, upper: float = np.inf, *, whole: bool = False) -> int:
-        """Add a column from 0 to ``upper``."""
-        self.upper.append(upper)
-        self.whole.append(whole)
-        return len(self.upper) - 1
-
-    def row(self, entries: dict[int, float], lower: float = -np.inf, upper: float = np.inf) -> None:
-        """Add a row."""
-        row = len(self.lower_rows)
-        self.entries += [(row, column, value) for column, value in entries.items() if value]
-        self.lower_rows.append(lower)
-        self.upper_rows.append(upper)
-
-    def copy(self) -> _Rows:
-        """Return a copy that can grow by itself."""
-        other = _Rows()
-        for name, values in vars(self).items():
-            setattr(other, name, list(values))
-        return other
-
-    def run(self, maximise: dict[int, float], deadline: Deadline) -> Outcome:
-        """Solve."""
-        cost = np.zeros(len(self.upper))
-        for column, value in maximise.items():
-            cost[column] = value
-        rows, columns, values = (np.array(each) for each in zip(*self.entries, strict=True))
-        matrix = sp.csr_array((values.astype(float), (rows, columns)), shape=(len(self.lower_rows), cost.size))
-        model = HighsModel(
-            cost,
-            np.zeros(cost.size),
-            np.array(self.upper),
-            sp.csc_array(matrix),
-            np.array(self.lower_rows),
-            np.array(self.upper_rows),
-            integral=np.flatnonzero(self.whole),
-            tolerance=_TOLERANCE,
-        )
-        outcome = model.run(deadline.left)
-        if outcome.status is Status.INFEASIBLE:  # every program has a point; presolve loses it where numbers are nearly equal
-            model.set_options(presolve="off")
-            model.forget()
-            outcome = model.run(deadline.left)
-        return outcome
 
 
 @dataclass
@@ -132,7 +78,7 @@ class _Filling:
         reach = program.per_user(self.largest * program.utilities)
         self.unit = float(reach.max(initial=0.0)) or 1.0  # shares are measured in it, so that rows are near 1
         self.worth = program.utilities / self.unit
-        self.rows = _Rows()
+        self.rows = Rows()
         self.parts: list[_PartModel] = []
         self.best = np.zeros(program.n_pairs)
         self.known: list[FloatArray] = []
@@ -220,7 +166,7 @@ class _Filling:
         model.levels.append(level)
         model.counts.append(count)
 
-    def _require(self, rows: _Rows, model: _PartModel, counted: int) -> dict[int, int]:
+    def _require(self, rows: Rows, model: _PartModel, counted: int) -> dict[int, int]:
         """Add the exceptions to a new level, as many as are counted so far; nothing where nobody is."""
         if not counted:
             return {}
@@ -231,12 +177,18 @@ class _Filling:
                 rows.row({column: 1.0, model.exceptions[-1][n]: -1.0}, lower=0.0)
         return exceptions
 
-    def _run(self, rows: _Rows, maximise: dict[int, float]) -> None:
+    def _run(self, rows: Rows, maximise: dict[int, float]) -> None:
         """Solve a program and keep its point."""
         known = self._best_known()
         if self.deadline.left == 0.0:
             raise self.deadline.passed(known)
-        outcome = solved(rows.run(maximise, self.deadline), self.deadline, known)
+        highs = rows.model(maximise, _TOLERANCE)
+        outcome = highs.run(self.deadline.left)
+        if outcome.status is Status.INFEASIBLE:  # every program has a point; presolve loses it where numbers are nearly equal
+            highs.set_options(presolve="off")
+            highs.forget()
+            outcome = highs.run(self.deadline.left)
+        outcome = solved(outcome, self.deadline, known)
         self.runs += 1
         self.iterations += outcome.iterations
         self.gap = max(self.gap, outcome.gap if np.isfinite(outcome.gap) else 0.0)  # inf: an optimum of 0, of which no gap is a part
@@ -331,7 +283,7 @@ class _Filling:
         """Return who may have something from earlier parts, (users,)."""
         return np.asarray(np.any([model.rising for model in self.parts], axis=0))
 
-    def _limit(self, rows: _Rows, model: _PartModel, before: _PartModel | None) -> None:
+    def _limit(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
         """Add the limits of the program, and those of the part."""
         limits = self.limits
         for row in np.flatnonzero(limits.bounds > 0):
@@ -362,7 +314,7 @@ class _Filling:
         pairs, values = matrix.indices[start:end], matrix.data[start:end]
         return {int(model.tasks[p]): float(value) / size for p, value in zip(pairs, values, strict=True) if model.tasks[p] >= 0}
 
-    def _gains(self, rows: _Rows, model: _PartModel, before: _PartModel | None) -> None:
+    def _gains(self, rows: Rows, model: _PartModel, before: _PartModel | None) -> None:
         """Add the gains of users, and with them their stop times."""
         program, tree, goal = self.program, self.goal.tree, self.goal
         gain: dict[int, int] = {}
@@ -401,7 +353,7 @@ class _Filling:
                 rate, node = float(tree.weights[node]), int(tree.parent[node])
             model.time[n] = {column: clock / rate}
 
-    def _held_when(self, rows: _Rows, children: list[tuple[int, float]], own: int, child: int, weight: float) -> int:
+    def _held_when(self, rows: Rows, children: list[tuple[int, float]], own: int, child: int, weight: float) -> int:
         """Return a column of at most what a queue holds when one of its children, of this weight, holds ``own``."""
         if len(children) == 1:
             return own
