@@ -258,7 +258,7 @@ class _Outcomes:
 
     def _known(self) -> dict[str, object]:
         value = float(self.reached()[0]) if self.member.size else 0.0
-        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": self.bound}
+        return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": max(value, self.bound)}
 
 
 def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline) -> FloatArray:
