@@ -188,7 +188,7 @@ def _what_if(found: WhatIf) -> str:
             if len(changes) > _ROWS:
                 blocks.append(f"The {_ROWS} users with the largest changes of {len(changes):,}")
         blocks.append(f"{row}: {found.summary(row)}")
-    sides = [_measures(comparison) for comparison in (found.before, found.after)]
+    sides = [_measures(comparison).drop(columns=["kind", "seconds"]) for comparison in (found.before, found.after)]
     for side, name in zip(sides, found.names, strict=True):
         side.index = pd.Index([f"{row}, {name}" for row in side.index], name="allocation")
     blocks.append(_told(pd.concat([side.iloc[[j]] for j in range(len(found.rows)) for side in sides])))
