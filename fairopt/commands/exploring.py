@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 import fairopt as fo
+from fairopt.commands import completion
 from fairopt.commands.console import work
 from fairopt.commands.options import Changes, File
 from fairopt.specs import read_notion
@@ -22,7 +23,12 @@ __all__ = ["explore"]
 
 def explore(
     file: File,
-    notion: Annotated[str, typer.Option(metavar="ID", help="Notion of fairness that is chosen first. See: fairopt notions.")] = "drfh",
+    notion: Annotated[
+        str,
+        typer.Option(
+            metavar="ID", help="Notion of fairness that is chosen first. See: fairopt notions.", autocompletion=completion.notions
+        ),
+    ] = "drfh",
     changes: Changes = None,
     sharing: Annotated[
         Literal["rdm", "tdm"] | None,
