@@ -14,7 +14,7 @@ from typing import NamedTuple
 __all__ = ["MARKS", "NOTIONS", "PLACEMENTS", "STYLES", "WHOLE", "Look", "looks", "notion_colour"]
 
 STYLES = ("-", "--", "-.", ":")
-MARKS = ("o", "s", "^", "D", "v", "p", "h", "<", ">", "8")
+MARKS = ("o", "s", "^", "D", "v", "<", ">", "p", "P", "X")
 NOTIONS = {
     "drfh": "#0072B2",
     "psdsf": "#D55E00",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,10 +85,12 @@ def plot_completion_ratios(
     for axis, name in ((axes.xaxis, first), (axes.yaxis, second)):
         percent_axis(axis)
         axis.set_label_text(f"tasks completed, {name}")
-    axes.annotate("the larger a circle, the more tasks of the user (logarithmic)", (0.99, 0.02), ha="right", fontsize=8.5, color=GREY)
+    note = "the larger a circle, the more tasks of the user (logarithmic)"
+    above: dict[str, Any] = {"xytext": (0, 8), "xycoords": "axes fraction", "textcoords": "offset points"}  # circles reach over the axes
+    axes.annotate(note, (0.0, 1.0), fontsize=8.5, color=GREY, **above)
     axes.spines[["top", "right"]].set_visible(False)
     legend = axes.legend(
-        frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.03), ncols=3, fontsize=9, handletextpad=0.2, columnspacing=1.0
+        frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.05), ncols=3, fontsize=9, handletextpad=0.2, columnspacing=1.0
     )
     for handle in legend.legend_handles:
         handle.set_sizes([60.0])  # type: ignore[union-attr]

@@ -22,7 +22,7 @@ __all__ = ["plot_envy"]
 _MOST = 40  # users that have a row and a column
 _NUMBERS = 12  # users up to which each cell has its number
 _LABEL = 16
-_LINE = 38  # characters above a narrow picture
+_LINE = 32  # characters above a narrow picture
 
 
 def plot_envy(
