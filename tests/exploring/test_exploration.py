@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command_line import EXAMPLES, run
+from support.command_line import EXAMPLES, PAPER, run
 
 import fairopt as fo
 from fairopt.exploring import exploration as module
@@ -43,15 +43,15 @@ def cells(table: str) -> list[list[str]]:
     return [[html.unescape(cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)] for row in rows]
 
 
-def test_the_parts_come_in_their_order(lab: Exploration) -> None:
+def test_the_parts_come_in_their_order() -> None:
     """The table first, pictures that are images, the frontier last."""
-    found = parts(lab, (WEIGHT,))
+    found = parts(Exploration(PAPER), ("users.user-1.weight=2",), name="user-1")
     assert list(found) == [place for place in PLACES if place in found]
     assert set(PLACES) - set(found) == {"error", "remarks", "queues"}
     assert {place for place, part in found.items() if part.form == "svg"} == {"users", "servers", "frontier"}
-    assert "users.vision.weight: 2 -&gt; 4" in found["table"].text
+    assert "users.user-1.weight: 1 -&gt; 2" in found["table"].text
     assert found["proof"].text.startswith("Certified exact")
-    assert "vision runs 8 tasks" in found["explanation"].text
+    assert "user-1 runs " in found["explanation"].text
 
 
 @pytest.mark.parametrize("notion", ["drfh", "proportional:alpha=2"])

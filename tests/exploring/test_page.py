@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 import pytest
-from support.command_line import EXAMPLES
+from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
 from fairopt.exploring import exploration as module
@@ -95,12 +95,12 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
 @in_a_loop
 async def test_widgets_ask(answers: Answers) -> None:
     """Nothing but what is changed, in the words of the command line; alpha where there is one."""
-    made = page(EXAMPLES / "gpu-lab")
-    assert made.asked() == Asked((), "drfh", "language")
-    slider(made, "users.vision.weight").value = 2 + 0.1 + 0.2
-    slider(made, "servers.dgx.count").value = 4
-    made.explained.value = "vision"
-    assert made.asked() == Asked(("users.vision.weight=2.3", "servers.dgx.count=4"), "drfh", "vision")
+    made = page(PAPER)
+    assert made.asked() == Asked((), "drfh", "user-1")
+    slider(made, "users.user-2.weight").value = 2 + 0.1 + 0.2
+    slider(made, "servers.server-1.count").value = 4
+    made.explained.value = "user-2"
+    assert made.asked() == Asked(("users.user-2.weight=2.3", "servers.server-1.count=4"), "drfh", "user-2")
     made.notion.value, made.alpha.value = "proportional", 2.5
     assert made.asked().notion == "proportional:alpha=2.5"
     made.alpha.value = 1.0
@@ -108,14 +108,14 @@ async def test_widgets_ask(answers: Answers) -> None:
     made.reset.clicks += 1
     assert made.asked().changes == ()
     await settled(made)
-    assert answers.asked == [Asked((), "proportional", "vision")]
+    assert answers.asked == [Asked((), "proportional", "user-2")]
     assert made.alpha.visible
 
 
 @in_a_loop
 async def test_a_notion_of_the_command_line_is_chosen(answers: Answers) -> None:
     """Alpha moves the slider; other options stay as they are given."""
-    lab = EXAMPLES / "gpu-lab"
+    lab = PAPER
     made = page(lab, "proportional:alpha=3")
     assert (made.notion.value, made.alpha.value, made.alpha.visible) == ("proportional", 3.0, True)
     made = page(lab, "fds:beta=3")
@@ -125,41 +125,41 @@ async def test_a_notion_of_the_command_line_is_chosen(answers: Answers) -> None:
 @in_a_loop
 async def test_the_answer_is_shown(answers: Answers) -> None:
     """Sentences as text, what does not come is empty, and nothing is pale any more."""
-    made = page(EXAMPLES / "gpu-lab")
-    slider(made, "users.vision.weight").value = 4
+    made = page(PAPER)
+    slider(made, "users.user-2.weight").value = 4
     await settled(made)
     assert made.shown["table"].object == "answer 1"
     assert made.shown["proof"].object == "<p>1 &lt; 2</p><p>proved</p>"
     assert made.shown["frontier"].object == ""
     assert {place.styles["opacity"] for place in made.shown.values()} == {"1"}
     assert made.status.object == "<p>1 change</p>"
-    assert made.command.object.endswith("--set users.vision.weight=4</pre>")
+    assert made.command.object.endswith("--set users.user-2.weight=4</pre>")
 
 
 @in_a_loop
 async def test_only_the_last_change_is_answered(answers: Answers) -> None:
     """While one answer is computed, later changes wait; of these, the last is answered, and the first answer is not shown."""
     answers.let.clear()
-    made = page(EXAMPLES / "gpu-lab")
+    made = page(PAPER)
     await until(lambda: answers.asked)
     for value in (3, 4, 5):
-        slider(made, "users.vision.weight").value = value
+        slider(made, "users.user-2.weight").value = value
         await asyncio.sleep(0.001)
         assert (made.status.object, made.shown["table"].styles) == (COMPUTING, {"opacity": "0.45"})
     answers.let.set()
     await settled(made)
-    assert [asked.changes for asked in answers.asked] == [(), ("users.vision.weight=5",)]
+    assert [asked.changes for asked in answers.asked] == [(), ("users.user-2.weight=5",)]
     assert made.shown["table"].object == "answer 2"
 
 
 @in_a_loop
 async def test_an_error_stands_beside_what_was_before() -> None:
     """The sentence of the error, not its trace; the last answer stays, pale."""
-    made = page(EXAMPLES / "gpu-lab")
+    made = page(PAPER)
     made.shown["table"].object = "before"
-    slider(made, "servers.dgx.count").value = 1.5
+    slider(made, "servers.server-1.count").value = 1.5
     await settled(made)
-    assert "server &quot;dgx&quot;, count: expected a whole number &gt;= 0, found 1.5" in made.shown["error"].object
+    assert "server &quot;server-1&quot;, count: expected a whole number &gt;= 0, found 1.5" in made.shown["error"].object
     assert (made.shown["table"].object, made.shown["table"].styles) == ("before", {"opacity": "0.45"})
 
 
@@ -167,7 +167,7 @@ async def test_an_error_stands_beside_what_was_before() -> None:
 async def test_a_defect_is_a_sentence(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """The trace is for the terminal."""
     monkeypatch.setattr(module, "compare", lambda *arguments, **options: 1 / 0)
-    made = page(EXAMPLES / "gpu-lab")
+    made = page(PAPER)
     await settled(made)
     assert made.shown["error"].object == "<p>This could not be computed; the terminal says more.</p>"
     assert "ZeroDivisionError" in caplog.text

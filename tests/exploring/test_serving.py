@@ -15,12 +15,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from support.browser import WHY_NOT, chromium
-from support.command_line import EXAMPLES, program
+from support.command_line import PAPER, program
 
 if find_spec("panel") is None:
     pytest.skip("there is no panel here", allow_module_level=True)
 
-LAB = EXAMPLES / "gpu-lab"
 # Widgets keep their elements in shadow roots, which a selector does not enter.
 FIND = """
 const found = [], walk = (root) => {
@@ -38,7 +37,7 @@ TEXT = "return [...arguments[0].shadowRoot.querySelectorAll('p, pre, td, img')].
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The address that the program prints; Ctrl-C ends it, with status 0 and without a word on stderr."""
-    command = program("explore", LAB, "--no-browser", "--set", "users.vision.weight=3")
+    command = program("explore", PAPER, "--no-browser", "--set", "users.user-2.weight=3")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         found, how = served.stdout.readline().strip(), served.stdout.readline()
@@ -120,14 +119,14 @@ def test_a_weight_is_dragged(address: str, tmp_path: Path) -> None:
         size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         driver.get(address)
-        wait(lambda: driver.execute_script(FIND, ".table") and "vision" in text("table"))
+        wait(lambda: driver.execute_script(FIND, ".table") and "user-2" in text("table"))
         before = text("table")
-        handle = driver.execute_script(FIND, ".noUi-handle")[2]  # alpha, which is hidden, language, vision
+        handle = driver.execute_script(FIND, ".noUi-handle")[2]  # alpha, which is hidden, user-1, user-2
         webdriver.ActionChains(driver).click_and_hold(handle).move_by_offset(60, 0).release().perform()
-        wait(lambda: text("table") != before and text("table")[0] != "What if: no difference, 8 users")
+        wait(lambda: text("table") != before and text("table")[0] != "What if: no difference, 3 users")
         (command,) = text("command")
-        assert command.startswith(f"fairopt solve {LAB} --notion drfh --set users.vision.weight=3 --set users.vision.weight=")
-        assert text("table")[1].startswith("users.vision.weight: 3 -> ")
+        assert command.startswith(f"fairopt solve {PAPER} --notion drfh --set users.user-2.weight=3 --set users.user-2.weight=")
+        assert text("table")[1].startswith("users.user-2.weight: 3 -> ")
         assert float(command.rpartition("=")[2]) > 3
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
         messages = [entry["message"] for entry in driver.get_log("browser") if entry["level"] != "INFO"]  # type: ignore[no-untyped-call]
