@@ -46,6 +46,11 @@ divisible tasks (the *fluid* optimum) is at least as large as that of whole task
 upper bounds on those against whole tasks, and part of them no schedule can avoid. ``whole`` says which reference it is. An allocation that
 exceeds a limit can be better than both.
 
+*Tiny optima.* A user whose part of the fluid optimum is less than one task may have no whole task, and its shortfall is 1 whatever a
+schedule does. One such user makes ``level``, ``leximin``, ``largest`` and many a ``goal`` 1, and hides all others. `Regret.tiny` names
+these users, and `Regret.others` is the regret without them. `Regret.worst_user` names the one of
+the others with the largest shortfall.
+
 >>> import fairopt as fo
 >>> instance = fo.Instance([[100, 30], [30, 100]], [[5, 1], [1, 5]])
 >>> greedy = fo.schedule(instance, "drfh", placement="best-fit")
@@ -71,7 +76,7 @@ from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
 from fairopt.holdings import tree_order
-from fairopt.instance import FloatArray
+from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Nested, Program, Separate, Total, Tradeoff, TreeFilling
 from fairopt.solving import best_found, checked, solve
@@ -82,6 +87,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Compared", "Regret", "regret", "shortfall"]
 
+_NUMBERS = ("members", "level", "leximin", "position", "largest", "goal", "total")
 _SAME = 1e-8  # relative: the tolerance of a certificate; numbers that differ by less are equal
 
 
@@ -129,6 +135,10 @@ class Regret(ShowsItself):
         The queue that falls short by this, if one does.
     compared : Compared or None
         The shares and tasks that were compared, of which `to_frame` makes tables.
+    tiny : tuple of str
+        Users who have less than one task of the divisible optimum, and none here.
+    others : Regret or None
+        The regret without these users; None where there are none, or nobody else.
     """
 
     notion: str
@@ -146,6 +156,16 @@ class Regret(ShowsItself):
     queue: float | None = None
     worst_queue: str | None = None
     compared: Compared | None = field(default=None, compare=False)
+    tiny: tuple[str, ...] = ()
+    others: Regret | None = field(default=None, compare=False)
+
+    @property
+    def worst_user(self) -> str | None:
+        """The user whose own share falls short most, but the tiny ones; None if nobody's does."""
+        users = () if self.compared is None else self.compared.users
+        short = ((shortfall(best, own), name) for name, _, _, own, best in users if name not in self.tiny)
+        most, name = max(short, key=lambda pair: pair[0], default=(0.0, None))
+        return name if most > 0 else None
 
     @property
     def worst(self) -> float | None:
@@ -154,7 +174,9 @@ class Regret(ShowsItself):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, ready for JSON; the numbers of single users and queues are in `to_frame`."""
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name != "compared"}
+        data = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in ("compared", "tiny", "others")}
+        others = None if self.others is None else {name: getattr(self.others, name) for name in _NUMBERS}
+        return data | {"worst_user": self.worst_user, "tiny": list(self.tiny), "others": others}
 
     def to_frame(self, by: Literal["user", "queue"] = "user") -> pd.DataFrame:
         """Return one row per user, or per queue, the whole cluster first: tasks, share, both of the exact allocation, and the shortfall.
@@ -260,11 +282,22 @@ def regret(
     program = chosen.formulate(allocation.instance, sharing=how, integral=False)
     found = _compared(program, chosen.name, allocation.tasks, exact)
     compared = _by_user_and_queue(allocation, program, exact)
-    found = dataclasses.replace(found, compared=compared)
+    found = dataclasses.replace(found, compared=compared, **_without_tiny(program, allocation, exact))
     if not allocation.instance.queues:
         return found
     most, worst = max((shortfall(best, own), name) for name, _, _, own, best in compared.queues[1:])
     return dataclasses.replace(found, queue=max(most, 0.0), worst_queue=worst if most > 0 else None)
+
+
+def _without_tiny(program: Program, allocation: Allocation, exact: Allocation) -> dict[str, Any]:
+    """Return the users who have no whole task because their part of the divisible optimum is less than one, and the regret without them."""
+    best, own = exact.tasks_per_user, allocation.tasks_per_user
+    tiny = (best > 0) & (best < 1 - _SAME) & (own <= _SAME)
+    if exact.certificate.whole_tasks or isinstance(program.goal, Disjunctive | Equilibrium) or not tiny.any():
+        return {}
+    able = program.per_user(program.largest()) > 0
+    others = _compared(program, exact.notion, allocation.tasks, exact, tiny) if (able & ~tiny).any() else None
+    return {"tiny": tuple(allocation.instance.users[n] for n in np.flatnonzero(tiny)), "others": others}
 
 
 def shortfall(best: float, own: float) -> float:
@@ -316,15 +349,18 @@ def _by_user_and_queue(allocation: Allocation, program: Program, exact: Allocati
     return Compared(of_users, tuple(of_queues), instance.queue_of if instance.queues else None)
 
 
-def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation) -> Regret:
+def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation, left_out: BoolArray | None = None) -> Regret:
     users, servers = program.pair_users, program.pair_servers
     able = program.per_user(program.largest()) > 0
+    kept = np.ones(users.size, bool)
+    if left_out is not None:
+        able, kept = able & ~left_out, ~left_out[users]
     x, best = tasks[users, servers], exact.tasks[users, servers]
     whole = exact.certificate.whole_tasks
     found: dict[str, Any] = {
         "notion": name,
         "whole": whole,
-        "total": shortfall(float(best.sum()), float(x.sum())),
+        "total": shortfall(float(best[kept].sum()), float(x[kept].sum())),
         "members": int(able.sum()),
         "gap": float(exact.details.get("gap", 0.0)) if whole else 0.0,
         "best_found": exact.certificate.best_found,
@@ -351,7 +387,7 @@ def _compared(program: Program, name: str, tasks: FloatArray, exact: Allocation)
     inner = goal.goal if isinstance(goal, Separate) else goal
     per_level = program.utilities / inner.weights[users]
     if isinstance(goal, Separate):
-        groups = [np.flatnonzero((servers == i) & (program.largest() > 0)) for i in np.unique(servers)]
+        groups = [np.flatnonzero((servers == i) & (program.largest() > 0) & kept) for i in np.unique(servers)]
         compared = [_leximin(best[own] * per_level[own], x[own] * per_level[own]) for own in groups if own.size]
     else:
         compared = [_leximin(program.per_user(best * per_level)[able], program.per_user(x * per_level)[able])] if able.any() else []

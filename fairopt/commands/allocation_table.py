@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairopt.allocation import Allocation
+from fairopt.analysis.measures import takes_part
 from fairopt.commands.queue_table import promised, queue_table
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, sharing_note, simple_table
 from fairopt.errors import Unsupported
@@ -100,7 +101,7 @@ def print_allocation(
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
         console.print(block)
         console.print()
-    for line in (_levels_text(allocation), allocation.proof, _times_text(seconds)):
+    for line in (_without_tasks(allocation), _levels_text(allocation), allocation.proof, _times_text(seconds)):
         if line:
             console.print(Text(line))
 
@@ -234,6 +235,15 @@ def _summary_of_servers(allocation: Allocation, console: Console) -> Table:
 
 
 # Levels, certificate and times -------------------------------------------------------------------------------------------------------
+
+
+def _without_tasks(allocation: Allocation) -> str:
+    """Return which users that could run a task run none of the whole tasks."""
+    if not allocation.certificate.whole_tasks:
+        return ""
+    instance = allocation.instance
+    names = [instance.users[n] for n in np.flatnonzero(takes_part(instance) & (allocation.tasks_per_user <= 0))]
+    return f"{plural(len(names), 'user runs', 'users run')} no task: {joined(names, _FEW)}." if names else ""
 
 
 def _levels_text(allocation: Allocation) -> str:

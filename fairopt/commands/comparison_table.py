@@ -12,12 +12,13 @@ from rich.text import Text
 from fairopt.allocation import Exact
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
-from fairopt.commands.tables import FittingTable, add_numbers, label, sharing_note, simple_table
+from fairopt.analysis.regrets import Regret
+from fairopt.commands.tables import FittingTable, add_numbers, label, print_paragraph, sharing_note, simple_table
 from fairopt.instance import Instance
 from fairopt.models import ShareNotion
-from fairopt.wording import figure, percent, plural
+from fairopt.wording import figure, joined, named, percent, plural
 
-__all__ = ["MEASURES", "low_share", "print_comparison"]
+__all__ = ["MEASURES", "low_share", "print_comparison", "without_tiny"]
 
 _GAP = 2  # between columns
 _INDENT = "  "
@@ -59,6 +60,8 @@ def print_comparison(console: Console, comparison: Comparison, by: str = "user")
         console.print()
         console.print(Text(_legend(done, by)))
     for row in comparison:
+        if row.regret is not None and row.regret.tiny:
+            print_paragraph(console, Text.assemble((f"{label(row.name).plain}: ", "bold"), label(without_tiny(row.regret))))
         for line in _remarks(row, comparison):
             console.print(Text.assemble((f"{label(row.name).plain}: ", "bold"), line))
 
@@ -188,6 +191,21 @@ def _regrets(rows: list[Row]) -> Table | None:
         against = label(regret.notion).plain + (", best found" if regret.best_found else ", whole" if regret.whole else "")
         table.add_row(label(row.name), against, *(write(regret) for write in columns.values()))
     return table
+
+
+def without_tiny(regret: Regret) -> str:
+    """Return what the regret is without users who have less than one task of the optimum, and none here."""
+    many = len(regret.tiny)
+    text = (
+        f"{plural(many, 'user has', 'users have')} less than one of the divisible tasks of the exact allocation, and none here "
+        f"({joined(regret.tiny, _LINES)}), so that the shortfall is 100 %."
+    )
+    if regret.others is None:
+        return text
+    known = [name for name in ("level", "largest", "goal", "total") if getattr(regret.others, name) is not None]
+    values = joined([f"{name} {_percent(getattr(regret.others, name))}" for name in known])
+    worst = "" if regret.worst_user is None else f"; {named(regret.worst_user)} falls short most"
+    return f"{text} Regret without {'it' if many == 1 else 'them'}: {values}{worst}."
 
 
 def _legend(rows: list[Row], by: str) -> str:

@@ -11,6 +11,7 @@ from fairopt import wording
 from fairopt.allocation import Allocation
 from fairopt.analysis.frontiers import Frontier, FrontierPoint
 from fairopt.analysis.owners import owner_holdings
+from fairopt.analysis.regrets import Regret
 from fairopt.instance import FloatArray, Instance
 from fairopt.reporting.findings import Findings
 from fairopt.wording import figure, plural, residual
@@ -247,8 +248,17 @@ def regret_table(findings: Findings) -> Table:
     for row in findings.schedules:
         own = row.regret
         values = [] if own is None else [percent(getattr(own, name)) for name in names]
+        note = "; ".join(filter(None, [row.message or row.note, _tiny(own)]))
         against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
-        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * len(names)), row.message or row.note])
+        rows.append(
+            [
+                row.name,
+                number(row.tasks, 6),
+                against,
+                *(values or [number(None)] * len(names)),
+                "; ".join(filter(None, [row.message or row.note, _tiny(own)])),
+            ]
+        )
     columns = ["allocation" if findings.given else "schedule", "tasks", "against", *names, "note"]
     return Table.of(
         "Regret of each schedule and given allocation" if findings.given else "Regret of each schedule",
@@ -256,6 +266,17 @@ def regret_table(findings: Findings) -> Table:
         rows,
         words=(2, len(columns) - 1),
     )
+
+
+def _tiny(own: Regret | None) -> str:
+    """Say what the regret is without users who have less than one task of the optimum, and none here."""
+    if own is None or own.others is None:
+        return ""
+    known = [name for name in ("level", "largest", "goal") if getattr(own.others, name) is not None]
+    values = wording.joined([f"{name} {percent(getattr(own.others, name))}" for name in known])
+    worst = "" if own.worst_user is None else f"; {own.worst_user} falls short most"
+    whose = plural(len(own.tiny), "user", "users")
+    return f"{whose} with less than one task in the exact allocation and none here; without: {values}{worst}"
 
 
 def certificate_table(findings: Findings) -> Table:

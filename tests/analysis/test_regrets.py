@@ -330,3 +330,26 @@ def test_a_table_has_rows_by_user_or_by_queue() -> None:
     assert found.to_frame(by="queue").index.tolist() == ["the cluster"]
     with pytest.raises(fo.Unsupported, match='no rows by "server"'):
         found.to_frame(by="server")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("notion", ["drfh", "proportional"])
+def test_users_with_less_than_one_task(notion: str) -> None:
+    """Of 10 cores one user needs 9 for a task and has 0.5 of one: whole tasks leave it nothing, and regret 1 would hide the others."""
+    pool = fo.Instance([[10]], [[9], [1], [1]], tasks=[1, 2, 9], users=["big", "a", "b"], servers=["pool"], resources=["cpu"])
+    tasks = np.array([[0.0], [2.0], [3.0]])
+    exact = fo.solve(pool, notion)
+    assert 0 < exact.tasks_per_user[0] < 1
+    own = fo.compare(pool, notions=[notion], allocations={"own": tasks}, reference=notion)["own"].regret
+    assert own is not None
+    assert own.worst == pytest.approx(1.0)
+    assert own.tiny == ("big",)
+    assert own.worst_user == "b"
+    short = 1 - 3 / exact.tasks_per_user[2]
+    assert own.others is not None
+    assert own.others.members == 2
+    if notion == "drfh":
+        assert own.others.largest == pytest.approx(short)
+        assert own.others.level == pytest.approx(0.0)
+    assert 0 < (own.others.worst or 0.0) <= short + 1e-9
+    assert own.to_dict()["others"]["members"] == 2
+    assert fo.regret(fo.schedule(pool, "drfh"), integral=True).tiny == ()

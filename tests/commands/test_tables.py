@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from support.command_line import EXAMPLES, run
+from support.command_line import EXAMPLES, flat, run
 
 import fairopt as fo
 from fairopt.commands.tables import FittingTable, add_numbers, add_words, label, simple_table
@@ -117,3 +117,16 @@ def test_sharing_goes_without_saying() -> None:
     """Resources are divided unless a title says that time is."""
     assert "sharing" not in run("solve", EXAMPLES / "psdsf-figure-1.yaml").stdout
     assert "sharing tdm" in run("solve", EXAMPLES / "psdsf-figure-4.yaml").stdout
+
+
+def test_regret_without_users_whose_part_is_no_task(tmp_path: Path) -> None:
+    """The table says 100 %; a line below says what it is without them, and solve says who runs nothing."""
+    path = tmp_path / "pool.yaml"
+    users = ["big", "a", "b"]
+    fo.save(fo.Instance([[10]], [[9], [1], [1]], tasks=[1, 2, 9], users=users, servers=["pool"], resources=["cpu"]), path)
+    text = flat(run("compare", path, "--integral").stdout)
+    assert "drfh, whole tasks drfh 100.0 %" in text
+    assert "drfh, whole tasks: 1 user has less than one of the divisible tasks of the exact allocation, and none here (big)" in text
+    assert "Regret without it: level 0.0 %, largest 0.0 % and total -40.0 %." in text
+    assert "1 user runs no task: big." in run("solve", path, "--integral").stdout
+    assert "runs no task" not in run("solve", path).stdout
