@@ -250,15 +250,7 @@ def regret_table(findings: Findings) -> Table:
         values = [] if own is None else [percent(getattr(own, name)) for name in names]
         note = "; ".join(filter(None, [row.message or row.note, _tiny(own)]))
         against = "" if own is None else own.notion + (", whole tasks" if own.whole else "")
-        rows.append(
-            [
-                row.name,
-                number(row.tasks, 6),
-                against,
-                *(values or [number(None)] * len(names)),
-                "; ".join(filter(None, [row.message or row.note, _tiny(own)])),
-            ]
-        )
+        rows.append([row.name, number(row.tasks, 6), against, *(values or [number(None)] * len(names)), note])
     columns = ["allocation" if findings.given else "schedule", "tasks", "against", *names, "note"]
     return Table.of(
         "Regret of each schedule and given allocation" if findings.given else "Regret of each schedule",
