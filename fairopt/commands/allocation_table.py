@@ -77,6 +77,12 @@ class Choice:
             chosen = chosen[np.argsort(keys if self.sort != word else -keys, kind="stable")]
         return chosen[: self.top]
 
+    def in_order(self, allocation: Allocation) -> list[str]:
+        """Return the names of the users in order, those of them whom the instance has, however many."""
+        users = allocation.instance.users
+        known = tuple(name for name in self.users if name in users)
+        return [] if self.users and not known else [users[n] for n in Choice(known, self.sort).positions(allocation)]
+
 
 def print_allocation(
     console: Console, allocation: Allocation, seconds: dict[str, float], *, everything: bool = False, choice: Choice | None = None

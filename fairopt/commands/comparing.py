@@ -13,6 +13,7 @@ from rich.progress import Progress
 import fairopt as fo
 from fairopt.analysis.owners import owner_holdings
 from fairopt.commands import completion
+from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import print_comparison
 from fairopt.commands.conditions import read_condition
 from fairopt.commands.console import Form, check_picture, choose_form, draw, hand_over, say, work
@@ -27,6 +28,9 @@ from fairopt.commands.options import (
     QueueShare,
     Schedules,
     Sharing,
+    Shown,
+    Sort,
+    Top,
     read_instance,
     with_rules,
     words,
@@ -87,6 +91,9 @@ def compare(
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a row for each allocation.")] = False,
     everything: Everything = False,
+    shown: Shown = None,
+    sort: Sort = None,
+    top: Top = None,
     output: Output = None,
     plot: Annotated[
         Path | None,
@@ -99,6 +106,7 @@ def compare(
     With OTHER or --what-if, two instances stand side by side: what each user gains or loses, and through which difference.
     If a row cannot be computed, the output says why. Exit status 3: no row could be computed; 1: a condition of --fail-if holds.
     """
+    choice = Choice(tuple(shown or ()), sort or "", top)
     conditions = [read_condition(text) for text in fail_if or []]
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
     check_picture(plot_queues, "--plot-queues")
@@ -120,8 +128,10 @@ def compare(
             output,
             plot,
             everything,
+            choice,
         )
     instance = read_instance(file, changes)
+    choice.require(instance)
     if plot_queues is not None and not instance.queues:
         raise typer.BadParameter(f"{file} has no queues to draw; leave it out", param_hint="--plot-queues")
     if by == "queue" and not instance.queues:
@@ -158,7 +168,7 @@ def compare(
     hand_over(
         lambda: _with_owners(comparison) if by == "owner" else comparison.to_dict(),
         lambda: comparison.to_frame(by=by),
-        lambda console: print_comparison(console, comparison, by),
+        lambda console: print_comparison(console, comparison, by, choice),
         form,
         output,
     )
@@ -190,10 +200,13 @@ def _side_by_side(
     output: Path | None,
     plot: Path | None,
     everything: bool,
+    choice: Choice,
 ) -> None:
     """Compare two instances."""
     first, second = files[0], files[1] or files[0]
     before, after = read_instance(first, changes), read_instance(second, [*changes, *what_if])
+    if not set(choice.users) <= {*before.users, *after.users}:
+        choice.require(before)
     names = (
         (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second)) if first != second else ("before", "after")
     )
@@ -212,7 +225,7 @@ def _side_by_side(
     hand_over(
         found.to_dict,
         found.to_frame,
-        lambda console: print_what_if(console, found, everything=everything),
+        lambda console: print_what_if(console, found, everything=everything, choice=choice),
         form,
         output,
     )

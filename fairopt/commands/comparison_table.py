@@ -13,6 +13,7 @@ from fairopt.allocation import Exact
 from fairopt.analysis.comparison import Comparison, Row
 from fairopt.analysis.owners import owner_holdings
 from fairopt.analysis.regrets import Regret
+from fairopt.commands.allocation_table import Choice
 from fairopt.commands.tables import FittingTable, add_numbers, label, print_paragraph, sharing_note, simple_table
 from fairopt.instance import Instance
 from fairopt.models import ShareNotion
@@ -44,8 +45,11 @@ _QUEUES = 12  # side by side; --by queue shows all
 _LINES = 3  # violations listed for one allocation
 
 
-def print_comparison(console: Console, comparison: Comparison, by: str = "user") -> None:
-    """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side."""
+def print_comparison(console: Console, comparison: Comparison, by: str = "user", choice: Choice | None = None) -> None:
+    """Print tasks, measures and regrets of all rows, then remarks on single rows; by owner or queue, what each holds side by side.
+
+    With a choice, also these users, with their tasks in each allocation side by side, in the order of the first.
+    """
     instance = comparison.instance
     size = f"{plural(instance.n_users, 'user')}, {plural(instance.counts.sum(), 'server')}{sharing_note(comparison.sharing)}"
     console.print(Text.assemble((plural(len(comparison), "allocation"), "bold"), f" of {size}"))
@@ -53,7 +57,8 @@ def print_comparison(console: Console, comparison: Comparison, by: str = "user")
     if done:
         of_queues = _queues(done, console.width) if instance.queues and by == "user" else _tree(done) if by == "queue" else None
         of_owners = _owners(done) if by == "owner" else None
-        for table in (_tasks(comparison, done, console.width), of_owners, of_queues, _measures(comparison, done), _regrets(done)):
+        of_users = _users(done, choice) if choice is not None and choice != Choice() else None
+        for table in (_tasks(comparison, done, console.width), of_users, of_owners, of_queues, _measures(comparison, done), _regrets(done)):
             if table is not None:
                 console.print()
                 console.print(table)
@@ -96,6 +101,23 @@ def _tasks(comparison: Comparison, rows: list[Row], width: int) -> Table:
     add_numbers(table, *columns, "all", "seconds")
     for row, kind, line in zip(rows, kinds, cells, strict=True):
         table.add_row(label(row.name), kind, *line, figure(row.tasks, 4), figure(row.seconds))
+    return table
+
+
+def _users(rows: list[Row], choice: Choice) -> FittingTable:
+    """Return a row for each user of a choice, with its tasks in each allocation."""
+    made = [row.allocation for row in rows if row.allocation is not None]
+    instance, chosen = made[0].instance, choice.positions(made[0])
+    table = simple_table("user")
+    weighted = instance.weights.ndim == 1 and bool((instance.weights != 1).any())
+    add_numbers(table, *(["weight"] if weighted else []), *(label(row.name) for row in rows))
+    held = np.array([allocation.tasks_per_user for allocation in made])
+    for n in chosen:
+        weight = [figure(instance.weights[n], 6)] if weighted else []
+        table.add_row(label(instance.users[n]), *weight, *(figure(tasks, 4) for tasks in held[:, n]))
+    more = instance.n_users - chosen.size
+    if more:
+        table.add_row(f"and {plural(more, 'more user')}")
     return table
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fairopt.analysis.differences import Difference, shown
 from fairopt.analysis.what_ifs import UserChange, WhatIf, signed
+from fairopt.commands.allocation_table import Choice
 from fairopt.commands.comparison_table import low_share
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.wording import figure, percent, plural
@@ -27,8 +28,8 @@ low share: smallest weighted dominant share."""
 _ONLY = "only {}: tasks more, if this difference were the only one. The parts need not add up: differences may work together."
 
 
-def print_what_if(console: Console, found: WhatIf, *, everything: bool = False) -> None:
-    """Print what differs, then a table of users for each allocation, then the measures of both."""
+def print_what_if(console: Console, found: WhatIf, *, everything: bool = False, choice: Choice | None = None) -> None:
+    """Print what differs, then a table of users for each allocation (with a choice, these), then the measures of both."""
     sides = [label(name).plain for name in found.names]
     if max(map(len, sides)) > _LONGEST:
         console.print(Text(f"before: {sides[0]}\nafter: {sides[1]}\n"))
@@ -44,11 +45,16 @@ def print_what_if(console: Console, found: WhatIf, *, everything: bool = False) 
         changes = found.changes(row)
         console.print()
         if changes:
-            some = changes if everything else _largest(changes)
+            chosen = choice is not None and choice != Choice()
+            some = _chosen(found, row, changes, choice) if choice is not None and chosen else changes if everything else _largest(changes)
             for j, table in enumerate(_users(found, row, some, sides, console.width)):
                 console.print(*([""] if j else []), table, sep="\n")
             if len(some) < len(changes):
-                console.print(Text(f"and {plural(len(changes) - len(some), 'more user')} with smaller changes (--all shows them)"))
+                console.print(
+                    Text(
+                        f"and {plural(len(changes) - len(some), 'more user')}{'' if chosen else ' with smaller changes (--all shows them)'}"
+                    )
+                )
         console.print(Text.assemble((f"{label(row).plain}: ", "bold"), label(found.summary(row)).plain))
     console.print()
     for table in _measures(found, sides):
@@ -122,6 +128,17 @@ def _of_users(row: str, names: Sequence[Text], columns: Sequence[str], cells: Se
     for name, line in zip(names, cells, strict=True):
         table.add_row(name, *line)
     return table
+
+
+def _chosen(found: WhatIf, row: str, changes: Sequence[UserChange], choice: Choice) -> Sequence[UserChange]:
+    """Return the users of a choice, in the order that they have before; users who are new come last."""
+    allocation = found.before[row].allocation
+    if allocation is None:
+        return changes
+    named = {change.name: change for change in changes}
+    before = choice.in_order(allocation)
+    new = [name for name in named if name not in allocation.instance.users and (not choice.users or name in choice.users)]
+    return [named[name] for name in [*before, *new] if name in named][: choice.top]
 
 
 def _largest(changes: Sequence[UserChange]) -> Sequence[UserChange]:

@@ -15,7 +15,7 @@ from fairopt.cli import app
 
 LAB = EXAMPLES / "gpu-lab"
 MORE = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
-READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "arrivals", "study")
+READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "arrivals", "study", "explore")
 
 
 def commands() -> dict[str, Any]:
