@@ -164,20 +164,20 @@ class Totals:
 
     def limit(self, rows: Rows, y: IntArray, kept: IntArray) -> None:
         """Add the limits and cuts of totals to a model; its columns ``y`` are the totals ``kept``, the others are 0."""
-        rows.block(self.matrix[:, kept], y, -np.inf, self.bounds)
+        rows.block(self.matrix if kept.size == self.first.size else self.matrix[:, kept], y, -np.inf, self.bounds)
         column = np.full(self.first.size, -1)
         column[kept] = y
         for number, cut in self.cuts:
             mine = column[self.place[number]]
             if isinstance(cut, Linear):
                 here = mine >= 0
-                rows.block(cut.prices[None, here], mine[here], -np.inf, float(self.groups[number].columns.shape[0]))
+                rows.row(dict(zip(mine[here].tolist(), cut.prices[here].tolist(), strict=True)), upper=float(self.groups[number].columns.shape[0]))
                 continue
             had = np.flatnonzero(cut.totals > 0)
             if (mine[had] < 0).any():  # who has nothing has fewer
                 continue
             fewer = rows.columns(np.ones(had.size))
-            rows.block(np.ones((1, had.size)), fewer, 1.0, np.inf)
+            rows.row(dict.fromkeys(fewer.tolist(), 1.0), lower=1.0)
             most = self.upper[self.place[number]][had]
             for n, b, u, t in zip(mine[had], fewer, most, cut.totals[had], strict=True):
                 rows.row({int(n): 1.0, int(b): float(u - t + 1)}, upper=float(u))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
@@ -21,7 +19,7 @@ class Rows:
     def __init__(self) -> None:
         self.upper: list[float] = []
         self.whole: list[bool] = []
-        self.entries: list[tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]] = []  # rows, columns, values
+        self.entries: list[tuple[IntArray, IntArray, FloatArray]] = []  # rows, columns, values
         self.lower_rows: list[float] = []
         self.upper_rows: list[float] = []
 
@@ -35,17 +33,25 @@ class Rows:
         self.whole += [whole] * upper.size
         return np.arange(len(self.upper) - upper.size, len(self.upper))
 
-    def row(self, entries: Mapping[int, float], lower: float = -np.inf, upper: float = np.inf) -> None:
-        """Add a row."""
-        self.block(np.array([*entries.values()])[None], np.array([*entries], np.int64), np.array([lower]), np.array([upper]))
-
-    def block(self, matrix: Any, columns: IntArray, lower: FloatArray | float, upper: FloatArray | float) -> None:
-        """Add rows ``lower <= matrix @ x[columns] <= upper``; the matrix is sparse or dense."""
-        part = sp.coo_array(matrix)
-        number = part.shape[0]
-        self.entries.append((part.row + len(self.lower_rows), columns[part.col], part.data))
+    def rows(self, number: int, lower: FloatArray | float = -np.inf, upper: FloatArray | float = np.inf) -> IntArray:
+        """Add rows without entries."""
         self.lower_rows += np.broadcast_to(np.asarray(lower, float), number).tolist()
         self.upper_rows += np.broadcast_to(np.asarray(upper, float), number).tolist()
+        return np.arange(len(self.lower_rows) - number, len(self.lower_rows))
+
+    def put(self, rows: IntArray, columns: IntArray, values: FloatArray) -> None:
+        """Add entries to rows."""
+        self.entries.append((rows, columns, values))
+
+    def row(self, entries: Mapping[int, float], lower: float = -np.inf, upper: float = np.inf) -> None:
+        """Add a row."""
+        here = self.rows(1, lower, upper)
+        self.put(here.repeat(len(entries)), np.array([*entries], np.int64), np.array([*entries.values()], float))
+
+    def block(self, matrix: sp.csr_array, columns: IntArray, lower: FloatArray | float, upper: FloatArray | float) -> None:
+        """Add rows ``lower <= matrix @ x[columns] <= upper``."""
+        rows = self.rows(matrix.shape[0], lower, upper)
+        self.put(rows.repeat(np.diff(matrix.indptr)), columns[matrix.indices], matrix.data)
 
     def copy(self) -> Rows:
         """Return a copy that can grow by itself."""
@@ -63,7 +69,7 @@ class Rows:
             cost,
             np.zeros(cost.size),
             np.array(self.upper),
-            sp.csc_array((values, (rows, columns)), shape=(len(self.lower_rows), cost.size)),
+            sp.csr_array((values, (rows, columns)), shape=(len(self.lower_rows), cost.size)),
             np.array(self.lower_rows),
             np.array(self.upper_rows),
             integral=None if relaxed else np.flatnonzero(self.whole),

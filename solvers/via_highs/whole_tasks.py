@@ -138,8 +138,9 @@ class _Outcomes:
         y = rows.columns(self.totals.upper[self.kept])
         level = rows.column(1.0)  # in parts of the bound so far
         self.totals.limit(rows, y, self.kept)
-        have = sp.csr_array((self.per_level[first] / self.bound, (position, np.arange(y.size))), (self.member.size, y.size))
-        rows.block(sp.hstack([have, sp.csr_array(np.full((self.member.size, 1), -1.0))]), np.append(y, level), 0.0, np.inf)
+        each = rows.rows(self.member.size, 0.0)
+        rows.put(each[position], y, self.per_level[first] / self.bound)
+        rows.put(each, np.full(each.size, level), np.full(each.size, -1.0))
         outcome = rows.model({level: 1.0}, relaxed=True).run(self.deadline.left)
         return self.bound * min(1.0, float(outcome.x[level]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
 
@@ -219,20 +220,22 @@ class _Outcomes:
         first = self.totals.first[self.kept]
         position = np.searchsorted(self.member, self.program.pair_users[first])
         worth = np.where(self.uneven[position], self.per_level[first], 1.0) * scale[position]
-        have = sp.csr_array((worth, (position, np.arange(first.size))), (size, first.size))
-        misses = [sp.diags_array((later - earlier) * scale) for earlier, later in pairwise(needs)]
+        misses = [(later - earlier) * scale for earlier, later in pairwise(needs)]
         rounds = _ROUNDS if self.totals.cuts else 0
         while True:
             rows = Rows()
             y = rows.columns(self.totals.upper[self.kept])
             self.totals.limit(rows, y, self.kept)
             exceptions = [rows.columns(np.ones(size)) for _ in self.levels]
-            rows.block(sp.hstack([have, *misses]), np.concatenate([y, *exceptions]), need * scale, np.inf)
+            each = rows.rows(size, need * scale)
+            rows.put(each[position], y, worth)
             for k, columns in enumerate(exceptions):
-                rows.block(np.ones((1, size)), columns, 0.0, float(allowed[k]) if k < len(allowed) else size)
+                rows.put(each, columns, misses[k])
+                rows.row(dict.fromkeys(columns.tolist(), 1.0), upper=float(allowed[k]) if k < len(allowed) else float(size))
                 if k:  # who is an exception to an earlier level is one to this
-                    each = sp.eye_array(size)
-                    rows.block(sp.hstack([each, -each]), np.concatenate([columns, exceptions[k - 1]]), 0.0, np.inf)
+                    nested = rows.rows(size, 0.0)
+                    rows.put(nested, columns, np.ones(size))
+                    rows.put(nested, exceptions[k - 1], np.full(size, -1.0))
             below = exceptions[-1] if exceptions else np.empty(0, np.int64)
             light = len(allowed) == len(exceptions)
             cost = (

@@ -142,7 +142,7 @@ def test_cuts_are_limits_of_the_next_model() -> None:
         rows = Rows()
         y = rows.columns(totals.upper)
         totals.limit(rows, y, np.arange(4))
-        rows.block(np.eye(4), y, refused, np.inf)
+        rows.put(rows.rows(4, refused), y, np.ones(4))
         assert rows.model({}).run(60.0).x.size == 0
     assert totals.spread(np.array([1.0, 2.0, 2.0, 2.0]), NEVER, {}) is not None
     assert len(totals.packings) == 1
