@@ -29,6 +29,6 @@ def test_a_copy_grows_alone() -> None:
     rows = model_of_two()
     copy = rows.copy()
     more = copy.columns(np.array([1.0, 1.0]))
-    copy.block(sp.csr_array([[1.0, -1.0], [0.0, 1.0]]), np.array([more[1], 0]), np.array([0.0, 2.0]), np.inf)
+    copy.block(sp.csr_array(np.array([[1.0, -1.0], [0.0, 1.0]])), np.array([more[1], 0]), np.array([0.0, 2.0]), np.inf)
     assert copy.model({1: 1.0, 0: 0.0}).run(60.0).x.size == 0  # a >= 2, and at most one column above it
     assert rows.model({1: 1.0}).run(60.0).x[1] == pytest.approx(1.5)
