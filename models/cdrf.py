@@ -29,7 +29,7 @@ from typing import ClassVar
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Condition, Property, ShareNotion
 from fairopt.program.parallelism import tasks_within
-from fairopt.wording import figure, percent
+from fairopt.wording import percent, plural
 
 __all__ = ["CDRF"]
 
@@ -65,4 +65,4 @@ class CDRF(ShareNotion):
         """Return the tasks that it could run alone within its constraints, as text."""
         alone = float(tasks_within(instance, instance.rates)[user])
         part = percent(float(safe_ratio(1.0, alone)))
-        return f"the {figure(alone)} tasks that it could run alone, on the servers where it may run: each counts {part}"
+        return f"the {plural(alone, 'task', digits=3)} that it could run alone, on the servers where it may run: each counts {part}"

@@ -28,7 +28,7 @@ from typing import ClassVar
 
 from fairopt.instance import FloatArray, Instance, safe_ratio
 from fairopt.models.notion import Condition, Property, ShareNotion, Sharing
-from fairopt.wording import figure, percent
+from fairopt.wording import percent, plural
 
 __all__ = ["TSF"]
 
@@ -65,4 +65,4 @@ class TSF(ShareNotion):
         """Return the tasks that it could run alone without constraints, as text."""
         alone = float(instance.unconstrained_rates[user].sum())
         part = percent(float(safe_ratio(1.0, alone)))
-        return f"the {figure(alone)} tasks that it could run alone, if it were free to use every server: each counts {part}"
+        return f"the {plural(alone, 'task', digits=3)} that it could run alone, if it were free to use every server: each counts {part}"

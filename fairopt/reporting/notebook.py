@@ -247,7 +247,7 @@ def _explanation(explanation: Explanation) -> str:
 @html_of.register
 def _frontier(frontier: Frontier) -> str:
     points = frontier.to_frame().drop(columns="message", errors="ignore").dropna(axis="columns", how="all")
-    ends = [f"{figure(total, 6)} tasks with a smallest share of {figure(share, 6)}" for total, share in frontier.vertices[[0, -1]].tolist()]
+    ends = [f"{plural(total, 'task')} with a smallest share of {figure(share, 6)}" for total, share in frontier.vertices[[0, -1]].tolist()]
     told = f"The frontier runs from {ends[0]} to {ends[1]}; nothing lies above it by more than {residual(frontier.gap)}."
     blocks: list[Block] = [points, told]
     return _page("Fairness against efficiency", blocks)

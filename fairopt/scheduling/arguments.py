@@ -12,7 +12,7 @@ from fairopt.program.filling import Filling, Measure
 from fairopt.solvers import PLACEMENTS, Chooser, Placement
 from fairopt.solving import notion_of
 from fairopt.validation import check_whole_number
-from fairopt.wording import did_you_mean, figure
+from fairopt.wording import did_you_mean, plural
 
 __all__ = ["check_first_block", "check_single_servers", "placement_of", "planned"]
 
@@ -23,8 +23,8 @@ def check_single_servers(instance: Instance) -> None:
     """Refuse instances with more servers than can be filled one by one."""
     if instance.counts.sum() > _MOST_SERVERS:
         raise Unsupported(
-            f"the instance has {figure(instance.counts.sum())} servers, and a schedule fills at most {_MOST_SERVERS:,}, one by one; "
-            "give a part of the cluster, or use solve, which merges rows"
+            f"the instance has {plural(instance.counts.sum(), 'server', digits=3)}, and a schedule fills at most {_MOST_SERVERS:,}, "
+            "one by one; give a part of the cluster, or use solve, which merges rows"
         )
 
 

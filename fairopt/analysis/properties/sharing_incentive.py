@@ -58,7 +58,7 @@ def check(case: Case) -> Verdict:
     where = joined([f"{figure(slices[n, i], 6)} on {instance.servers[i]}" for i in most], 3)
     limited = f", and it asks for {figure(instance.tasks[n], 6)}" if slices[n].sum() > instance.tasks[n] else ""
     if instance.limited[n] and owed[n] < min(slices[n].sum(), instance.tasks[n]):
-        limited = f", of which it runs {figure(owed[n], 6)} on {figure(instance.parallelism[n], 6)} servers at once"
+        limited = f", of which it runs {figure(owed[n], 6)} on {plural(instance.parallelism[n], 'server')} at once"
     counted = "" if case.worth is None else f", worth {figure(owed[n], 6)}"
     witness = Witness(
         f"{case.name(n)} runs {plural(case.value[n], 'task')}; {whose} of every server would run "

@@ -88,7 +88,7 @@ class Lie:
         if self.rates is not None:
             own = np.asarray(instance.rates_per_server)[self.n]
             for i in np.flatnonzero(self.rates != own):
-                parts.append(f"it runs {figure(self.rates[i], 6)} tasks on {instance.servers[i]} instead of {figure(own[i], 6)}")
+                parts.append(f"it runs {plural(self.rates[i], 'task')} on {instance.servers[i]} instead of {figure(own[i], 6)}")
         if self.servers is not None:
             hidden = np.flatnonzero(instance.eligibility[self.n] & ~self.servers)
             claimed = np.flatnonzero(~instance.eligibility[self.n] & self.servers)
