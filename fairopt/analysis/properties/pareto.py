@@ -16,13 +16,14 @@ worse for none.
 *Whole tasks* are judged among allocations of whole tasks, in three steps. A task that fits into the free capacity is an improvement. If no
 allocation of divisible tasks has a whole task more in total, the allocation is optimal. Otherwise branch and cut decides; if it reaches its
 time limit, the verdict is None. Branch and cut solves "efficiency" with two users in place of each user n: the first has the x[n] tasks,
-and each of them counts more than all tasks that the second users could add. If the worth of a task differs between servers, this proves
-nothing, and its solution is a witness only if no user loses worth.
+and each of them counts more than all tasks that the second users could add. If the worth of a task differs between servers, branch and cut
+maximises the sum of worth, where nobody has less than before.
 """
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import scipy
@@ -36,6 +37,7 @@ from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
 from fairopt.program.parallelism import servers_at_once
 from fairopt.solving import formulate, solve
+from fairopt.solving.formulation import expanded
 from fairopt.wording import figure, joined, plural
 
 __all__ = ["NAME", "check"]
@@ -155,18 +157,11 @@ def _whole(case: Case) -> Verdict:
             NAME, f"{_WHOLE}undecided: they are limited in servers, which branch and cut cannot tell of two users for one."
         )
     try:
-        found, proved = _best_of_whole(case)
+        found, proved = _best_of_whole(case) if case.worth is None else _most_worth(case, case.worth)
     except FairoptError as error:
         return does_not_apply(NAME, f"{_WHOLE}undecided: {error}")
     if found is None and proved:
         return does_not_apply(NAME, f"{_WHOLE}the allocation exceeds its limits, and none that keeps to them gives everybody as much.")
-    if case.worth is not None:  # tasks were counted, not their worth: a witness only if nobody loses worth
-        change = np.zeros(0) if found is None else (case.values(found) - case.value)[case.part]
-        slack = case.slack[case.part]
-        if found is None or (change < -slack).any() or not (change > slack).any():
-            return does_not_apply(
-                NAME, f"{_WHOLE}undecided: tasks count more on some servers than on others, and only their number was searched."
-            )
     verdict = None if found is None else _verdict(case, found, "nobody can gain without another's loss, by branch and cut.", _WHOLE)
     if verdict is not None and (verdict.holds is False or proved):
         return verdict
@@ -240,3 +235,30 @@ def _best_of_whole(case: Case) -> tuple[FloatArray | None, bool]:
     if (tasks.sum(axis=1) < held - 0.5)[case.part].any():
         return None, proved
     return tasks, proved
+
+
+def _most_worth(case: Case, worth: FloatArray) -> tuple[FloatArray | None, bool]:
+    """Return whole tasks, (users, servers), of the largest worth in which nobody has less, and whether it is proved to be the largest."""
+    single, row = expanded(case.instance)
+    program = formulate(single, "max-min" if single.is_tree else "efficiency", sharing=case.sharing)
+    users, servers = program.pair_users, row[program.pair_servers]
+    limits = program.limits.select(program.limits.bounds > 0)
+    value = worth[users, servers] * case.part[users]
+    rows: Any = sp.csc_array(limits.matrix / limits.bounds[:, None])  # the stubs of scipy know dense rows only
+    own: Any = sp.csr_array((value, (users, np.arange(users.size))), shape=(len(program.users), users.size))
+    answer = scipy.optimize.milp(
+        -value,
+        integrality=np.ones(users.size, np.int64),
+        bounds=scipy.optimize.Bounds(0.0, np.floor(program.largest() * (1 + 1e-9) + 1e-9)),
+        constraints=[
+            scipy.optimize.LinearConstraint(rows, ub=np.ones(len(limits))),
+            scipy.optimize.LinearConstraint(own[case.members], lb=(case.value - case.slack)[case.members]),
+        ],
+        options={"mip_rel_gap": 0.0, "time_limit": max(case.deadline() - time.monotonic(), 1e-3)},
+    )
+    if answer.x is None:
+        return None, answer.status == 2
+    tasks = np.zeros(case.allocation.tasks.shape)
+    np.add.at(tasks, (users, servers), np.round(answer.x))
+    tasks[~case.part] = case.allocation.tasks[~case.part]
+    return tasks, answer.status == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -65,11 +67,33 @@ def test_a_share_of_time_has_one_weight() -> None:
 
 
 def test_whole_tasks_that_move_to_a_poorer_server_are_no_improvement() -> None:
-    """As many tasks for everybody are not as much: user-2's would count a quarter elsewhere. It is undecided, not violated."""
+    """As many tasks for everybody are not as much: user-2's would count a quarter elsewhere."""
     demands, utility = [[3, 2], [2, 2], [2, 3]], [[1, 4], [1, 4], [4, 1]]
     allocation = fo.schedule(fo.Instance([[3, 4], [4, 3]], demands), "max-min", utility=utility)
     verdict = fo.audit(allocation, "pareto")["pareto"]
-    assert verdict.holds is None
-    assert "only their number" in verdict.statement
+    assert verdict.holds
+    assert "by branch and cut" in verdict.statement
     swap = fo.audit(fo.schedule(TWO, "max-min", utility=[[1, 3], [3, 1]]), "pareto")["pareto"]
     assert swap.violation == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whole_tasks_by_their_worth_against_enumeration(seed: int) -> None:
+    """Every other allocation of whole tasks takes from somebody, or the witness gives to somebody and takes from nobody."""
+    rng = np.random.default_rng(seed)
+    instance = fo.Instance(rng.integers(2, 5, (2, 2)), rng.integers(1, 3, (2, 2)), counts=[1, 2] if seed % 3 == 0 else None)
+    utility = rng.integers(1, 5, (2, 2)).astype(float)
+    allocation = fo.schedule(instance, "max-min", utility=utility, placement="worst-fit")
+    value = (utility * allocation.tasks).sum(axis=1)
+    single = np.repeat(np.arange(2), instance.counts.astype(int))
+    each = [[p for p in itertools.product(range(5), repeat=2) if (p @ instance.demands <= instance.capacities[i]).all()] for i in single]
+    better = False
+    for tasks in itertools.product(*each):
+        other = (utility[:, single] * np.array(tasks).T).sum(axis=1)
+        better |= bool((other >= value).all() and (other > value).any())
+    verdict = fo.audit(allocation, "pareto")["pareto"]
+    assert verdict.holds is not better
+    if better:
+        assert verdict.witness is not None
+        assert verdict.witness.tasks is not None
+        assert ((utility * verdict.witness.tasks).sum(axis=1) >= value - 1e-9).all()
