@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import fairopt as fo
+from fairopt.registry import line_at_fault
 
 __all__ = ["app", "main"]
 
@@ -42,6 +43,11 @@ class _Commands(TyperGroup):
             raise
         except OSError as error:
             _say(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+            raise typer.Exit(2) from None
+        except Exception as error:
+            if not (line := line_at_fault(error)):
+                raise
+            _say(f"{line}: {type(error).__name__}: {error}; what this file defines must run on this instance")
             raise typer.Exit(2) from None
 
 

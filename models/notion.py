@@ -297,12 +297,29 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
             return super().criterion(instance)
-        return Criterion(self.share_per_task(instance))
+        return Criterion(self._checked_share(instance))
+
+    def _checked_share(self, instance: Instance) -> FloatArray:
+        """Return ``share_per_task``, which a notion of the user's own may have wrong."""
+        given = self.share_per_task(instance)
+        shapes = ((instance.n_users,), (instance.n_users, instance.n_servers))
+        try:
+            share = np.asarray(given, float)
+        except (TypeError, ValueError):
+            found = f"a {type(given).__name__} that is no array of numbers"
+        else:
+            if share.shape in shapes:
+                return share
+            found = f"an array of shape {share.shape}"
+        raise InvalidInstance(
+            f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
+            f"or (users, servers) = {shapes[1]}"
+        )
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal."""
         users, servers = eligible_pairs(instance)
-        share = self.share_per_task(instance)
+        share = self._checked_share(instance)
         utilities = share[users, servers] if share.ndim == 2 else share[users]
         valueless = np.flatnonzero(~((utilities > 0) & np.isfinite(utilities)))
         if valueless.size:

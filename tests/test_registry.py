@@ -131,6 +131,7 @@ def test_a_notion_of_a_file(mine: Path) -> None:
         ("nine.py:CpuShare", "there is no file nine.py; give the path of a Python file, as in mine.py:PowerShare"),
         ("wrong.py:X", "wrong.py, line 2: ZeroDivisionError: division by zero"),
         ("broken.py:X", "broken.py, line 1: SyntaxError: "),
+        ("mine.py", '"mine.py" names no notion; add its class, as in mine.py:PowerShare'),
     ],
 )
 def test_what_a_file_may_lack(mine: Path, reference: str, message: str) -> None:
@@ -139,6 +140,76 @@ def test_what_a_file_may_lack(mine: Path, reference: str, message: str) -> None:
     (mine / "broken.py").write_text("def\n")
     error = flat(run("solve", POOL, "--notion", reference, status=2).stderr)
     assert error.startswith(f"error: {message}")
+
+
+FAULTY = """
+import fairopt as fo
+
+class Attribute(fo.ShareNotion):
+    name, title, source = "attribute", "", ""
+    def share_per_task(self, instance):
+        return instance.nothing
+
+class Shape(fo.ShareNotion):
+    name, title, source = "shape", "", ""
+    def share_per_task(self, instance):
+        return [1.0] * 5
+
+class Word(fo.ShareNotion):
+    name, title, source = "word", "", ""
+    def share_per_task(self, instance):
+        return "much"
+
+def past(user, free, demand, fits):
+    return fits[99]
+
+def fails(instance):
+    raise ValueError("not today")
+"""
+RUNS = "; what this file defines must run on this instance"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ("solve", POOL, "--notion", "faulty.py:Attribute"),
+            f"faulty.py, line 7, in share_per_task: AttributeError: 'Instance' object has no attribute 'nothing'{RUNS}",
+        ),
+        (
+            ("explain", POOL, "--user", "user-1", "--notion", "faulty.py:Shape"),
+            'share_per_task of "shape" returned an array of shape (5,); return numbers of shape (users,) = (2,), '
+            "or (users, servers) = (2, 2)",
+        ),
+        (
+            ("schedule", POOL, "--criterion", "faulty.py:Word"),
+            'share_per_task of "word" returned a str that is no array of numbers; return numbers of shape (users,) = (2,), '
+            "or (users, servers) = (2, 2)",
+        ),
+        (
+            ("schedule", POOL, "--placement", "faulty.py:past"),
+            f"faulty.py, line 20, in past: IndexError: index 99 is out of bounds for axis 0 with size 2{RUNS}",
+        ),
+        (
+            ("worst-case", "faulty.py:fails", "--notion", "drfh", "--tries", "1"),
+            f"faulty.py, line 23, in fails: ValueError: not today{RUNS}",
+        ),
+    ],
+)
+def test_what_a_file_defines_may_fail(mine: Path, command: tuple[Any, ...], message: str) -> None:
+    """The message has the file, the line and the function, and no traceback."""
+    (mine / "faulty.py").write_text(FAULTY)
+    assert flat(run(*command, status=2).stderr) == f"error: {message}"
+
+
+def test_a_row_that_fails_says_where(mine: Path) -> None:
+    """The other rows of a comparison are computed."""
+    (mine / "faulty.py").write_text(FAULTY)
+    rows = fo.compare(fo.load(POOL), notions=["drfh", "faulty.py:Attribute"])
+    assert rows["drfh"].message == ""
+    assert rows["faulty.py:Attribute"].message == (
+        "failed at faulty.py, line 7, in share_per_task with AttributeError: 'Instance' object has no attribute 'nothing'"
+    )
 
 
 def test_parts_of_a_specification() -> None:

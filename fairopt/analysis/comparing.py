@@ -44,6 +44,7 @@ from fairopt.analysis.rerun import given
 from fairopt.errors import FairoptError, InvalidInstance, NoSolution, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance
 from fairopt.models import NOTIONS, Notion, Sharing, default_sharing
+from fairopt.registry import line_at_fault
 from fairopt.scheduling import schedule
 from fairopt.solving import best_found, notion_of, solve
 from fairopt.specs import NotionSpec, OwnScheduler, ScheduleSpec, read_notion, read_schedule
@@ -278,6 +279,8 @@ def _failures_are_refusals() -> Iterator[None]:
         raise
     except Exception as error:
         log.debug("a row of the comparison failed", exc_info=True)
+        if line := line_at_fault(error):
+            raise FairoptError(f"failed at {line} with {type(error).__name__}: {error}") from error
         raise FairoptError(
             f"failed unexpectedly with {type(error).__name__}: {error}; compute it by itself to see where, "
             "and report it unless the notion, the placement or the scheduler is your own"

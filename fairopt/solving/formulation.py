@@ -31,6 +31,8 @@ def notion_of(notion: str | Notion | type[Notion], **options: Any) -> Notion:
     if isinstance(notion, type) and issubclass(notion, Notion):
         return _made(notion, options)
     if not isinstance(notion, str) or notion not in NOTIONS:
+        if isinstance(notion, str) and notion.endswith(".py"):
+            raise Unsupported(f'"{notion}" names no notion; add its class, as in {notion}:PowerShare')
         hint = did_you_mean(notion, NOTIONS) if isinstance(notion, str) else ""
         raise Unsupported(f'there is no notion "{notion}"{hint}; there are {", ".join(NOTIONS)}')
     return _made(NOTIONS[notion], options)

@@ -435,6 +435,12 @@ def test_all_its_tasks() -> None:
     assert (explanation.blockers, explanation.gains) == ((), ())
 
 
+def test_all_of_one_task() -> None:
+    """One task is its only one, not all of them."""
+    instance = fo.Instance([[4.0]], [[1.0], [1.0]], tasks=[1, 9], users=["one", "many"])
+    assert fo.explain(fo.solve(instance, "drfh"), "one").sentences[0].startswith("one runs its only task in")
+
+
 def test_given_tasks() -> None:
     """No price and no level; full is full; the exact allocation of the notion that is named, and what does not fit."""
     tasks = np.zeros((5, 2))

@@ -53,7 +53,8 @@ class Sentences:
         number = _tasks(self.x)
         if np.isfinite(self.instance.tasks[self.n]):
             all_its = _tasks(float(self.instance.tasks[self.n]))
-            number = f"all its {all_its}" if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
+            everything = "its only task" if self.instance.tasks[self.n] == 1 else f"all its {all_its}"
+            number = everything if self.allocation.complete[self.n] else f"{figure(self.x)} of its {all_its}"
         sentences = [f"{self.who} runs {number} {self._made()}{self._places()}."]
         sentences += [path] if (path := path_of(self.instance, self.n)) else []
         if self.notion is not None and not self.given:
