@@ -122,6 +122,8 @@ def read_table(path: Path, first: str) -> Table:
     """
     table = Table(str(path), [], [], [])
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    if path.suffix.lower() in (".yaml", ".yml", ".json"):
+        table.refuse(f'a table is expected here, and this is no CSV file; give one whose first line names the columns, "{first}" first')
     line = 1
     try:
         for cells in reader:

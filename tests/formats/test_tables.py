@@ -9,6 +9,7 @@ import pytest
 
 from fairopt import formats
 from fairopt.errors import InvalidInstance
+from fairopt.formats.cells import read_table
 from fairopt.instance import Instance
 
 SERVERS = "name,cpu,memory,count,gpu,zone\nA,9,12,8,V100,a\nB,4.5,0,,,b\n"
@@ -252,3 +253,14 @@ def test_text_that_is_not_utf_8_is_refused_with_its_line() -> None:
     with pytest.raises(InvalidInstance) as caught:
         formats.load("lab")
     assert str(caught.value) == "lab/users.csv, line 2: byte 0xe9 is not UTF-8 text; save the file as UTF-8"
+
+
+@pytest.mark.parametrize("name", ["cluster.yaml", "cluster.YML", "cluster.json"])
+def test_an_instance_file_is_no_table(tmp_path: Path, name: str) -> None:
+    """Where a table is meant, the message names the kind of file, not the commas of its lines."""
+    path = tmp_path / name
+    path.write_text("resources: [cpu, memory]\nservers:\n")
+    with pytest.raises(InvalidInstance) as refused:
+        read_table(path, "user")
+    said = 'a table is expected here, and this is no CSV file; give one whose first line names the columns, "user" first'
+    assert str(refused.value) == f"{path}: {said}"
