@@ -79,6 +79,11 @@ class Registry(dict[str, T]):
             return self._imported(name)
         raise KeyError(name)
 
+    def __setitem__(self, name: str, value: T) -> None:
+        """Add an entry, which must be of the right kind."""
+        self._refuse(name, value)
+        super().__setitem__(name, value)
+
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and (is_reference(name) or name in self._entry_points()))
 
@@ -143,8 +148,7 @@ class Registry(dict[str, T]):
 
     def _keep(self, name: str, value: Any, source: str) -> T:
         """Add an entry from elsewhere; also under the name that it has itself, by which allocations name it."""
-        if wrong := self._wrong(value):
-            raise Unsupported(f'"{name}" is no {self.kind}: {wrong}')
+        self._refuse(name, value)
         own = getattr(value, "name", None)
         if isinstance(own, str) and own != name:
             if super().__contains__(own) and dict.__getitem__(self, own) is not value:
@@ -153,6 +157,10 @@ class Registry(dict[str, T]):
         self[name], self._sources[name] = value, source
         found: T = value
         return found
+
+    def _refuse(self, name: str, value: object) -> None:
+        if wrong := self._wrong(value):
+            raise Unsupported(f'"{name}" is no {self.kind}: {wrong}')
 
     def _added(self) -> dict[str, T]:
         """Return the entries that another process cannot find by itself."""

@@ -212,6 +212,17 @@ def test_a_row_that_fails_says_where(mine: Path) -> None:
     )
 
 
+def test_what_a_program_registers_is_of_its_kind() -> None:
+    """It is refused at once, and what was there stays."""
+    before = fo.NOTIONS["drfh"]
+    with pytest.raises(fo.Unsupported, match=r'^"drfh" is no notion: it must be a subclass of fairopt.Notion or fairopt.ShareNotion$'):
+        fo.NOTIONS["drfh"] = int  # type: ignore[assignment]
+    with pytest.raises(fo.Unsupported, match=r'^"three" is no placement: '):
+        fo.PLACEMENTS["three"] = 3  # type: ignore[assignment]
+    assert fo.NOTIONS["drfh"] is before
+    assert "three" not in fo.PLACEMENTS
+
+
 def test_parts_of_a_specification() -> None:
     """A file and what is meant in it are one part."""
     assert words("a.py:F:b.py:g:metric=l2") == ["a.py:F", "b.py:g", "metric=l2"]
