@@ -171,7 +171,10 @@ class Totals:
             mine = column[self.place[number]]
             if isinstance(cut, Linear):
                 here = mine >= 0
-                rows.row(dict(zip(mine[here].tolist(), cut.prices[here].tolist(), strict=True)), upper=float(self.groups[number].columns.shape[0]))
+                rows.row(
+                    dict(zip(mine[here].tolist(), cut.prices[here].tolist(), strict=True)),
+                    upper=float(self.groups[number].columns.shape[0]),
+                )
                 continue
             had = np.flatnonzero(cut.totals > 0)
             if (mine[had] < 0).any():  # who has nothing has fewer
