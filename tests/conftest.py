@@ -7,6 +7,7 @@ draws ten times as many new ones.
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,11 @@ _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("same", deadline=None, derandomize=True, suppress_health_check=_SLOW)
 settings.register_profile("wide", deadline=None, max_examples=1000, suppress_health_check=_SLOW)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # a shell may start a job in the background so, and its children would not hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 THREE = """
 resources: [cpu, memory]

@@ -297,7 +297,6 @@ def test_bad_options_are_status_2(arguments: tuple[str, ...], message: str) -> N
 
 
 TELLING = """
-import signal
 
 from rich.progress import Progress
 from fairopt.cli import main
@@ -309,7 +308,6 @@ def tell(self, *args, **kwargs):
     print("tried", flush=True)
 
 Progress.update = tell
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start a job in the background without it
 main()
 """  # the command, which says on stdout when it has something
 
