@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 import fairopt as fo
-from fairopt.aggregation import expand
+from fairopt.instance.aggregation import expand
 from fairopt.solvers import compiled
 
 REPEATS = 3

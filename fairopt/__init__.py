@@ -49,13 +49,12 @@ if TYPE_CHECKING:
         trace_google2011,
         trace_swf,
     )
-    from fairopt.instance import Instance
+    from fairopt.instance import Instance, Queue, Quota
     from fairopt.models import CRITERIA, NOTIONS, Notion, Property, ShareNotion
-    from fairopt.precomputed import edrf_rounds, precomputed_drf
     from fairopt.program import Program
-    from fairopt.queues import Queue, Quota
     from fairopt.reporting.composing import Report, report
     from fairopt.scheduling import schedule
+    from fairopt.scheduling.precomputed import edrf_rounds, precomputed_drf
     from fairopt.simulation import Simulation
     from fairopt.simulation.arrival_curves import Arrivals
     from fairopt.simulation.arriving_tasks import arrivals
@@ -183,13 +182,12 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
             "trace_google2011",
             "trace_swf",
         ],
-        "instance": ["Instance"],
-        "queues": ["Queue", "Quota"],
+        "instance": ["Instance", "Queue", "Quota"],
         "models": ["CRITERIA", "NOTIONS", "Notion", "Property", "ShareNotion"],
-        "precomputed": ["edrf_rounds", "precomputed_drf"],
         "program": ["Program"],
         "reporting.composing": ["Report", "report"],
         "scheduling": ["schedule"],
+        "scheduling.precomputed": ["edrf_rounds", "precomputed_drf"],
         "simulation": ["Simulation"],
         "simulation.arrival_curves": ["Arrivals"],
         "simulation.arriving_tasks": ["arrivals"],

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import limited_instances
 
 import fairopt as fo
-from fairopt.aggregation import merge
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.strategy_proofness import _Search
+from fairopt.instance.aggregation import merge
 
 NOTIONS = [name for name in fo.NOTIONS if name not in ("drf", "bbf", "gfj")]
 PROPERTIES = ["sharing-incentive", "envy-freeness", "pareto", "bottleneck-fairness", "population-monotonicity", "psdsf", "max-min"]

@@ -4,7 +4,7 @@ An owner often runs tasks of several shapes, and each shape is a user. The owner
 queue of a person in an account, ``account/person``, it is the account. The owner of a user in the root is what its label has before the
 first slash: importers name users ``owner/shape``.
 
->>> from fairopt.queues import Queue
+>>> from fairopt.instance.queues import Queue
 >>> tree = [Queue("chem"), Queue("chem/ann", "chem"), Queue("bio")]
 >>> lab = Instance([[9]], [[1], [2], [3]], users=["x", "y", "guest/1 cpu"], queues=tree, queue_of=["chem/ann", "bio", None])
 >>> owners_of(lab)

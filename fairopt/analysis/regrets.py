@@ -72,10 +72,10 @@ import numpy as np
 import scipy
 
 from fairopt.allocation import Allocation
+from fairopt.allocation.holdings import tree_order
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance, NoSolution, Unsupported
-from fairopt.holdings import tree_order
 from fairopt.instance import BoolArray, FloatArray
 from fairopt.models import NOTIONS, Notion
 from fairopt.program import AlphaFair, Disjunctive, Equilibrium, Nested, Program, Separate, Total, Tradeoff, TreeFilling

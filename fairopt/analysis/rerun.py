@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import merge, on_rows
 from fairopt.allocation import GIVEN, Allocation, Exact
 from fairopt.analysis.measures import dominant_shares
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import merge, on_rows
 from fairopt.scheduling import schedule
 from fairopt.solving import solve
 from fairopt.validation import numbers

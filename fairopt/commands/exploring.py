@@ -47,14 +47,14 @@ def explore(
     if find_spec("panel") is None:
         raise fo.SolverUnavailable("fairopt explore needs panel; install with pip install 'fairopt[explore]'")
     read_notion(notion)  # an unknown one is refused before anything is served
-    from fairopt.exploring.exploration import Exploration
+    from fairopt.reporting.exploring.exploration import Exploration
 
     explored = work(
         f"reading {file}",
         lambda: Exploration(file, changes or (), sharing=sharing, time_limit=time_limit),
     )
-    from fairopt.exploring.page import Page
-    from fairopt.exploring.serving import serve
+    from fairopt.reporting.exploring.page import Page
+    from fairopt.reporting.exploring.serving import serve
 
     logging.getLogger("fairopt").setLevel(logging.ERROR)  # the page shows what engines warn of
     turn = asyncio.Lock()

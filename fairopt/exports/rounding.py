@@ -21,13 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.aggregation import expand, number_distinct, on_rows
 from fairopt.allocation import Allocation
 from fairopt.analysis.measures import violations
 from fairopt.analysis.rerun import given
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.exports.packing import Packed, pack
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import expand, number_distinct, on_rows
 from fairopt.program.placement import WholePlacement
 from fairopt.solvers import place_whole
 from fairopt.wording import did_you_mean, figure, joined, named, plural

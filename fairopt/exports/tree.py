@@ -14,7 +14,7 @@ import numpy as np
 from fairopt.exports.amounts import Measures, check_memory, enlarged, whole_part, whole_units
 from fairopt.exports.rounding import Whole
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.queues import Queue, Quota
+from fairopt.instance.queues import Queue, Quota
 from fairopt.wording import joined, named
 
 __all__ = ["Holder", "Holdings", "holders_of", "owners_in_root"]

@@ -62,14 +62,14 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from fairopt import queues as tree
 from fairopt.errors import InvalidInstance
 from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
 from fairopt.formats.requirements import Attributes
 from fairopt.formats.units import with_plain_numbers
 from fairopt.instance import BoolArray, FloatArray, Instance
-from fairopt.queues import circle, circular, misfits
+from fairopt.instance import queues as tree
+from fairopt.instance.queues import circle, circular, misfits
 from fairopt.wording import brief, contrast, did_you_mean, joined
 
 __all__ = ["instance_from"]

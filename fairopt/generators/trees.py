@@ -26,7 +26,7 @@ import numpy as np
 
 from fairopt.errors import Unsupported
 from fairopt.instance import Instance
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 from fairopt.validation import check_whole_number, is_number
 from fairopt.wording import written
 

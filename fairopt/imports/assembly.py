@@ -23,7 +23,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.analysis.rerun import given
 from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
@@ -31,6 +30,7 @@ from fairopt.imports.queue_tree import Forest, groups_of, note_guarantees, on_ro
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import FITS, Shapes, Tasks, labels_of, means_of, natural
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import number_distinct
 from fairopt.wording import did_you_mean, plural
 
 __all__ = ["Demand", "Nodes", "assemble"]

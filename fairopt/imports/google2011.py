@@ -20,13 +20,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.csv_export import Columns
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
+from fairopt.instance.aggregation import number_distinct
 from fairopt.trace import Trace
 from fairopt.wording import exactly, plural
 

@@ -23,7 +23,7 @@ from fairopt.imports.kueue_queues import Kueue
 from fairopt.imports.queue_tree import Forest
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues
 from fairopt.imports.volcano_queues import Volcano
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 from fairopt.wording import joined, plural
 
 __all__ = ["queues_of"]

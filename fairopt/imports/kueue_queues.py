@@ -24,7 +24,7 @@ from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.kubernetes_records import in_units, quantity
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, made, marked
-from fairopt.queues import Queue, Quota
+from fairopt.instance.queues import Queue, Quota
 from fairopt.wording import joined
 
 __all__ = ["Kueue"]

@@ -18,8 +18,8 @@ from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.shapes import natural
 from fairopt.instance import BoolArray, Instance
-from fairopt.queues import Queue, Quota
-from fairopt.remarks import remarks
+from fairopt.instance.queues import Queue, Quota
+from fairopt.instance.remarks import remarks
 from fairopt.wording import did_you_mean, joined, named
 
 __all__ = ["Forest", "groups_of", "note_guarantees", "on_rows", "plant", "weighted", "with_weights"]

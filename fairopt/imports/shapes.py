@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.aggregation import number_distinct
 
 __all__ = ["FITS", "SOMEWHERE", "Shapes", "Tasks", "labels_of", "means_of", "natural"]
 

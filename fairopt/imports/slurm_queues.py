@@ -20,7 +20,7 @@ from fairopt.imports.slurm_jobs import Job
 from fairopt.imports.slurm_nodes import Node
 from fairopt.imports.slurm_syntax import finite, number, tres, words
 from fairopt.imports.slurm_text import PARENT, Record, tree
-from fairopt.queues import Queue, Quota
+from fairopt.instance.queues import Queue, Quota
 from fairopt.wording import joined, plural
 
 __all__ = ["Associations"]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part
 from fairopt.imports.scheduler_queues import Cluster, SchedulerQueues, by_name, check_parents, in_cluster_units, made, marked
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 
 __all__ = ["Volcano"]
 

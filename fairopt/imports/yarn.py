@@ -31,7 +31,7 @@ from fairopt.imports.queue_tree import Forest
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
 from fairopt.imports.yarn_queues import Offer, found_queue, queues_of
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 
 __all__ = ["import_yarn"]
 

@@ -19,7 +19,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.imports.account import Account
 from fairopt.imports.json_export import Part, read_json
 from fairopt.imports.queue_tree import Forest
-from fairopt.queues import Queue, Quota
+from fairopt.instance.queues import Queue, Quota
 
 __all__ = ["Offer", "found_queue", "queues_of"]
 

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
+from fairopt.instance.queues import Tree
 from fairopt.program.limits import Limits
-from fairopt.queues import Tree
 
 if TYPE_CHECKING:
     from fairopt.program.share_limits import ShareLimits

@@ -29,13 +29,13 @@ from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import PAPERS, Result, read
-from fairopt.precomputed import precomputed_drf
 from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
 from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
 from fairopt.reproduction.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
 from fairopt.reproduction.trace_trials import drfh_trace, number_of_simulations
 from fairopt.reproduction.trials import Row, Run, Verdict, Z, compared, interval, sample
 from fairopt.scheduling import schedule
+from fairopt.scheduling.precomputed import precomputed_drf
 from fairopt.solvers import fill_lowest_first, precompute
 from fairopt.solving import solve
 from fairopt.wording import did_you_mean

@@ -1,11 +1,12 @@
 """Greedy schedules of whole tasks, by progressive filling.
 
-=============  ========================================================
-``greedy``     `schedule`, and the record of its placements
-``arguments``  criterion, placement and their options, checked
-``arrays``     the input of progressive filling for an instance
-``queues``     its queues
-=============  ========================================================
+===============  ======================================================
+``greedy``       `schedule`, and the record of its placements
+``arguments``    criterion, placement and their options, checked
+``arrays``       the input of progressive filling for an instance
+``queues``       its queues
+``precomputed``  precomputed DRF, and the rounds of DRF of divisible tasks
+===============  ======================================================
 """
 
 from __future__ import annotations

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.aggregation import single_servers
 from fairopt.allocation import Allocation, Greedy
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.aggregation import single_servers
 from fairopt.models import Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, require_instance
+from fairopt.instance.aggregation import number_distinct
 from fairopt.program.filling import FITS
 from fairopt.simulation.arrival_curves import Arrivals
 from fairopt.solvers import Placement, check_arrivals, place_arrivals

@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct, on_rows
 from fairopt.analysis.own_schedulers import feasible_tasks
 from fairopt.analysis.properties.case import quietly
 from fairopt.certificate import Certificate, allocation_excess, certify
 from fairopt.errors import CertificateError, NoSolution, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import number_distinct, on_rows
+from fairopt.instance.queues import Queue
 from fairopt.models import Notion, Sharing
 from fairopt.models.notion import ShareNotion
 from fairopt.program import Program
-from fairopt.queues import Queue
 from fairopt.simulation.situation import Situation
 from fairopt.simulation.streams import Streams
 from fairopt.solvers import RepeatedLevels, choose

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.allocation.holdings import tree_order
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
-from fairopt.holdings import tree_order
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
-from fairopt.queues import Tree
+from fairopt.instance.queues import Tree
 from fairopt.simulation.series import Series
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, percent, plural

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change
 from fairopt.trace import Trace
 from fairopt.wording import did_you_mean, joined, plural

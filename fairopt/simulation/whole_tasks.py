@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import number_distinct
 from fairopt.errors import Unsupported
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.aggregation import number_distinct
 from fairopt.program.events import Change, Work
 from fairopt.scheduling import check_single_servers, filling_of, planned, queues_of
 from fairopt.simulation.streams import Streams

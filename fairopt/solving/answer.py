@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 
-from fairopt.aggregation import Merging
 from fairopt.allocation import Level
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import Merging
 from fairopt.program import AlphaFair, Disjunctive, LimitKind, Nested, Program, Separate, Solution, Total, Tradeoff, TreeFilling
 from fairopt.solving.tree_prices import prices_at_events
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from fairopt.aggregation import merge, unmerged
 from fairopt.allocation import Allocation, Exact
 from fairopt.certificate import Certificate, allocation_excess
 from fairopt.errors import NoSolution, Unsupported
 from fairopt.instance import Instance
+from fairopt.instance.aggregation import merge, unmerged
+from fairopt.instance.remarks import remarks
 from fairopt.models import Notion, Sharing
 from fairopt.program import Nested, Program, TreeFilling
 from fairopt.program.stop_times import no_stop_times
-from fairopt.remarks import remarks
 from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded

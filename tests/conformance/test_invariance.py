@@ -63,7 +63,7 @@ def test_the_unit_of_a_resource_does_not_matter(notion: str, sharing: str, insta
 @settings(max_examples=12)
 def test_splitting_a_server_class_changes_nothing(notion: str, sharing: str, instance: fo.Instance) -> None:
     """One row of n servers = n rows of one server; the merged solution spreads back within every server's own capacity."""
-    from fairopt.aggregation import expand
+    from fairopt.instance.aggregation import expand
 
     split, row = expand(instance)
     whole, parts = fo.solve(instance, notion, sharing=sharing), fo.solve(split, notion, sharing=sharing)  # type: ignore[arg-type]

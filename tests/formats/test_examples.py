@@ -12,9 +12,9 @@ import pytest
 from fairopt import formats
 from fairopt.formats.entries import Document, Queue
 from fairopt.formats.syntax import read
+from fairopt.instance.remarks import remarks
 from fairopt.papers import PAPERS
 from fairopt.papers import read as read_paper
-from fairopt.remarks import remarks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = sorted(EXAMPLES.glob("*.yaml"))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fairopt as fo
-from fairopt.holdings import UserHoldings
+from fairopt.allocation.holdings import UserHoldings
 
 
 def lab() -> fo.Instance:

@@ -22,7 +22,7 @@ from fairopt import files, formats
 from fairopt.errors import InvalidInstance
 from fairopt.formats import syntax
 from fairopt.instance import Instance
-from fairopt.queues import Queue, Quota
+from fairopt.instance.queues import Queue, Quota
 
 FORMATS = ["instance.yaml", "instance.yml", "instance.json", "instance", "instance.parquet", "instance.xlsx"]
 

@@ -20,7 +20,7 @@ from fairopt import formats
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.formats.typed_cells import from_frame
 from fairopt.instance import Instance
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 
 SERVERS = pd.DataFrame(
     {"name": ["A", "B"], "cpu": [9, 4.5], "memory": [12, 0], "count": [8, np.nan], "gpu": ["V100", None], "ssd": [True, False]}

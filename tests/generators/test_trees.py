@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
-from fairopt.remarks import remarks
+from fairopt.instance.remarks import remarks
 from fairopt.specs import read_generator
 
 

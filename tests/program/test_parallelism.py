@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from strategies import limited_instances
 
 import fairopt as fo
-from fairopt.aggregation import expand, merge
 from fairopt.analysis.measures import could_run_with, violations
 from fairopt.analysis.rerun import given as given_tasks
 from fairopt.certificate import allocation_excess
+from fairopt.instance.aggregation import expand, merge
 from fairopt.program.parallelism import tasks_within
 
 

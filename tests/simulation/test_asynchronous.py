@@ -17,9 +17,9 @@ from strategies import instances, traces
 from typer.testing import CliRunner, Result
 
 import fairopt as fo
-from fairopt.aggregation import expand
 from fairopt.certificate.conditions import bottleneck_violation
 from fairopt.cli import app
+from fairopt.instance.aggregation import expand
 from fairopt.program import Equilibrium
 from fairopt.solvers import AsynchronousServers, Turns
 

@@ -11,7 +11,7 @@ import pytest
 from instances import uniform_instance
 
 import fairopt as fo
-from fairopt.aggregation import merge
+from fairopt.instance.aggregation import merge
 from fairopt.models.drfh import DRFH
 from fairopt.models.notion import ShareNotion
 from fairopt.wording import figure

@@ -10,8 +10,8 @@ import numpy as np
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation.queues import reached_limits
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.queues import Queue, Quota
 from fairopt.program.queue_limits import Row
-from fairopt.queues import Queue, Quota
 from fairopt.wording import figure, named
 
 __all__ = ["Change", "limit_changes", "raised", "step", "step_of", "with_queue"]

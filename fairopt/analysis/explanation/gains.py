@@ -19,7 +19,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain
 from fairopt.analysis.explanation.changes import Change, limit_changes, step, step_of
@@ -27,6 +26,7 @@ from fairopt.analysis.explanation.level_prices import LevelPrices
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, Instance, IntArray
+from fairopt.instance.aggregation import merge
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, joined, named, plural
 

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairopt.aggregation import merge, unmerged
 from fairopt.allocation import Allocation, Exact
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import merge, unmerged
 from fairopt.models import Sharing
 from fairopt.program import Equalize, Leximin, LimitKind
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.explanation import Gain
 from fairopt.analysis.explanation.changes import Change, limit_changes, raised, step_of, with_queue
 from fairopt.analysis.explanation.gains import change_of_capacity, digits, solved
 from fairopt.analysis.measures import takes_part
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.aggregation import merge
 from fairopt.program.queue_limits import Row
 from fairopt.solvers.backend import Deadline
 from fairopt.wording import figure, percent, plural

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairopt.allocation import Allocation, Exact
+from fairopt.allocation.holdings import Guaranteed, QueueHoldings
 from fairopt.analysis.measures import takes_part
 from fairopt.analysis.properties.guarantees import held_beyond
-from fairopt.holdings import Guaranteed, QueueHoldings
 from fairopt.instance import BoolArray, Instance
 from fairopt.program.queue_limits import Row, limit_rows
 from fairopt.wording import figure, joined, named, percent, plural

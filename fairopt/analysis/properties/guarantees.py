@@ -1,8 +1,8 @@
 """Guarantees: every queue and every user holds what it is guaranteed, as far as it asks for it.
 
-How much is missing of the guarantee of a queue says `fairopt.holdings`: what the queue could hold besides, within its guarantees and with
-the cluster to itself, if its users keep their tasks. Of a user with a guarantee of its own the tasks are missing that it lacks. Among whole
-tasks less than a task is not missing.
+`fairopt.allocation.holdings` says how much is missing of the guarantee of a queue: what the queue could hold besides, within its guarantees
+and with the cluster to itself, if its users keep their tasks. Of a user with a guarantee of its own the tasks are missing that it lacks.
+Among whole tasks less than a task is not missing.
 
 The violation is the number of tasks that are missing at least: the amount, divided by the largest demand of the queue's users. The witness
 says who holds more than its guarantees of the same resource, there: siblings of the queue, and of the queues above it.
@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairopt.allocation import Allocation
+from fairopt.allocation.holdings import Guaranteed
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
-from fairopt.holdings import Guaranteed
 from fairopt.instance import BoolArray, FloatArray, Instance
 from fairopt.wording import figure, joined, named, plural
 

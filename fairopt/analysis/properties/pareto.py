@@ -29,12 +29,12 @@ import numpy as np
 import scipy
 import scipy.sparse as sp
 
-from fairopt.aggregation import merge
 from fairopt.allocation import Allocation
 from fairopt.analysis.properties.case import Case
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.errors import FairoptError, NoSolution
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import merge
 from fairopt.program.parallelism import servers_at_once
 from fairopt.solving import formulate, solve
 from fairopt.solving.formulation import expanded

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.aggregation import known_rates
 from fairopt.allocation import Allocation, Greedy
 from fairopt.analysis.properties.case import Case, quietly
 from fairopt.analysis.properties.verdict import Verdict, Witness, does_not_apply, holds, violated
 from fairopt.analysis.rerun import rerun
 from fairopt.errors import FairoptError
 from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.instance.aggregation import known_rates
 from fairopt.models import ShareNotion
 from fairopt.processes import workers
 from fairopt.wording import figure, joined, plural

@@ -12,7 +12,7 @@ import fairopt as fo
 from fairopt.analysis.measures import envy_matrix, largest_envy
 from fairopt.analysis.properties import OF_FLAT_LISTS
 from fairopt.analysis.rerun import given
-from fairopt.remarks import remarks
+from fairopt.instance.remarks import remarks
 
 
 def tree(held: list[float], queues: list[fo.Queue], queue_of: list[str | None], **changes: Any) -> fo.Allocation:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
-from fairopt.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.instance import BoolArray, FloatArray, Instance, safe_ratio
 from fairopt.program import Equalize, Leximin
 from fairopt.validation import restore_read_only
@@ -270,7 +270,7 @@ class Allocation(ShowsItself):
     def queue_holdings(self) -> tuple[QueueHoldings, ...]:
         """Return what each queue holds: the root first, and each queue followed by those below it.
 
-        See `fairopt.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
+        See `fairopt.allocation.holdings.QueueHoldings`: tasks, shares, amounts in use, guarantees and what is missing of them, limits.
         """
         whole = self.certificate.whole_tasks or isinstance(self.question, Greedy)
         return queue_holdings(self.instance, self.tasks, self.shares, self.sharing, whole=whole, prices=self.queue_prices)

@@ -10,11 +10,11 @@ import pytest
 from queue_oracle import random_tree
 
 import fairopt as fo
+from fairopt.allocation.holdings import QueueHoldings, tree_order
 from fairopt.analysis.rerun import given
-from fairopt.holdings import QueueHoldings, tree_order
 from fairopt.instance import FloatArray
-from fairopt.queues import Tree
-from fairopt.remarks import remarks
+from fairopt.instance.queues import Tree
+from fairopt.instance.remarks import remarks
 
 NAN = float("nan")
 

@@ -11,7 +11,7 @@ resource it could hold besides, with the cluster to itself:
 What this is more than the queue holds now is *missing*. If it is nothing, the queue asks for no more: its users have all their tasks, or a
 limit stops them, or another guarantee of the same queue.
 
->>> from fairopt.queues import Queue
+>>> from fairopt.instance.queues import Queue
 >>> lab = Instance(
 ...     [[10]], [[1], [1]], users=["ann", "ben"], resources=["gpu"], tasks=[5, np.inf],
 ...     queues=[Queue("research", guarantee={"gpu": 8}, limit={"gpu": 9}), Queue("guests", guarantee={"gpu": 4})],
@@ -33,10 +33,10 @@ import scipy
 import scipy.sparse as sp
 
 from fairopt.instance import BoolArray, FloatArray, Instance
+from fairopt.instance.queues import Queue, Quota, Tree
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.limits import Limits
 from fairopt.program.queue_limits import guarantee_rows, limit_name, queue_limits, stack_rows
-from fairopt.queues import Queue, Quota, Tree
 from fairopt.wording import figure, joined
 
 if TYPE_CHECKING:

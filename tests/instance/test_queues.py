@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fairopt as fo
-from fairopt.queues import circle
+from fairopt.instance.queues import circle
 
 NAN, INF = float("nan"), float("inf")
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fairopt.instance import FloatArray, Instance, IntArray
-from fairopt.queues import Queue, Quota
+from fairopt.instance.instance import FloatArray, Instance, IntArray
+from fairopt.instance.queues import Queue, Quota
 
 __all__ = ["Merging", "expand", "known_rates", "merge", "number_distinct", "on_rows", "single_servers", "unmerged"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import fairopt as fo
-from fairopt.aggregation import expand, merge
+from fairopt.instance.aggregation import expand, merge
 
 
 @given(instance=instances(), seed=st.integers(0, 2**32 - 1))

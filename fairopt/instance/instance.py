@@ -31,8 +31,22 @@ import numpy.typing as npt
 
 from fairopt.drawing import ShowsItself
 from fairopt.errors import InvalidInstance
-from fairopt.labelled import changed_places, changed_queues, changed_rows
-from fairopt.queues import Queue, Quota, Tree, amounts
+from fairopt.instance.arguments import (
+    check_queues,
+    counts_of,
+    given_by_label,
+    guarantees_of,
+    parallelism_of,
+    places_of,
+    rates_of,
+    refuse_endless,
+    tasks_of,
+    weights_of,
+)
+from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
+from fairopt.instance.pooling import pooled
+from fairopt.instance.queues import Queue, Tree
+from fairopt.instance.ratios import lacking, safe_ratio
 from fairopt.validation import (
     BoolArray,
     FloatArray,
@@ -41,7 +55,6 @@ from fairopt.validation import (
     check,
     frame_labels,
     matrix,
-    numbers,
     require_labels,
     restore_read_only,
     unique_labels,
@@ -53,23 +66,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "require_instance", "safe_ratio"]
-
-
-def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArray:
-    """Divide with the conventions 0 / 0 = 0 (no demand for a resource that does not exist) and a / 0 = inf.
-
-    >>> safe_ratio([0.0, 1.0, 1.0], [0.0, 0.0, 4.0])
-    array([0.  ,  inf, 0.25])
-    """
-    a, b = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(a == 0, 0.0, a / b)
-
-
-def _lacking(capacities: FloatArray, demands: FloatArray) -> BoolArray:
-    """Return where a server lacks a resource that a user demands, (users, servers)."""
-    lacking: BoolArray = (demands > 0).astype(np.float32) @ (capacities == 0).astype(np.float32).T > 0  # how many resources are missing
-    return lacking
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, slots=True)
@@ -173,12 +169,12 @@ class Instance(ShowsItself):
         resource_labels = unique_labels(resources, m, "resource")
         per_resource = isinstance(weights, Mapping) and any(isinstance(each, Mapping) for each in weights.values())
         of_resources, of_servers = (resource_labels, "resource"), (server_labels, "server")
-        weights = _given("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
-        eligibility = _given("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
-        counts = _given("counts", counts, np.ones(k), server_labels, "server")
-        tasks = _given("tasks", tasks, np.full(n, np.inf), user_labels, "user")
-        parallelism = _given("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
-        guarantees = _given("guarantees", guarantees, np.zeros(n), user_labels, "user")
+        weights = given_by_label("weights", weights, np.ones((n, m) if per_resource else n), user_labels, "user", *of_resources)
+        eligibility = given_by_label("eligibility", eligibility, np.ones((n, k), bool), user_labels, "user", *of_servers)
+        counts = given_by_label("counts", counts, np.ones(k), server_labels, "server")
+        tasks = given_by_label("tasks", tasks, np.full(n, np.inf), user_labels, "user")
+        parallelism = given_by_label("parallelism", parallelism, np.full(n, np.inf), user_labels, "user")
+        guarantees = given_by_label("guarantees", guarantees, np.zeros(n), user_labels, "user")
         if isinstance(queue_of, Mapping):
             queue_of = changed_places(queue_of, [None] * n, user_labels)
         for values, what, columns in (
@@ -190,50 +186,24 @@ class Instance(ShowsItself):
         require_labels(counts, "counts", server_labels)
         check(c, np.isfinite(c) & (c >= 0), "capacity", "finite and >= 0", server_labels, resource_labels)
         check(d, np.isfinite(d) & (d >= 0), "demand", "finite and >= 0", user_labels, resource_labels)
+        phi = weights_of(weights, user_labels, resource_labels)
+        number = counts_of(counts, server_labels)
+        work = tasks_of(tasks, user_labels)
+        at_once = parallelism_of(parallelism, user_labels)
+        promised = guarantees_of(guarantees, work, user_labels)
+        tree, places = tuple(queues or ()), places_of(queue_of, user_labels)
+        check_queues(tree, places, user_labels, server_labels, resource_labels)
 
-        phi = np.ones(n) if weights is None else numbers(weights, "weights")
-        if phi.shape not in ((n,), (n, m)):
-            raise InvalidInstance(
-                f"the shape of weights is {phi.shape}, expected ({n},), one per user, or ({n}, {m}), one per user and resource"
-            )
-        positive, rule = (phi >= 0, "finite and >= 0") if phi.ndim == 1 else (phi > 0, "finite and > 0")
-        check(phi, np.isfinite(phi) & positive, "weight", rule, user_labels, resource_labels)
-
-        number = np.ones(k) if counts is None else numbers(counts, "counts", (k,), "one per server row")
-        whole = np.isfinite(number) & (number >= 0) & (number == np.round(number))
-        check(number, whole, "count", "a whole number >= 0", server_labels)
-
-        work = np.full(n, np.inf) if tasks is None else numbers(tasks, "tasks", (n,), "one per user")
-        check(work, work >= 0, "number of tasks", ">= 0, or inf for no limit", user_labels)
-
-        at_once = np.full(n, np.inf) if parallelism is None else numbers(parallelism, "parallelism", (n,), "one per user, in servers")
-        check(at_once, at_once > 0, "parallelism", "> 0 servers, or inf for no limit", user_labels)
-
-        promised = np.zeros(n) if guarantees is None else numbers(guarantees, "guarantees", (n,), "one per user, in tasks")
-        check(promised, np.isfinite(promised) & (promised >= 0), "guarantee", "finite and >= 0", user_labels)
-        check(promised, promised <= work, "guarantee", "at most the user's number of tasks", user_labels)
-        tree = tuple(queues or ())
-        places = _queue_of(queue_of, user_labels)
-        _check_queues(tree, places, user_labels, server_labels, resource_labels)
-
-        given = None
-        if rates is not None:
-            given = numbers(rates, "rates", (n, k), "(users, servers)")
-            check(given, np.isfinite(given) & (given >= 0), "rate", "finite and >= 0", user_labels, server_labels)
-
-        allowed = ~_lacking(c, d) & (number > 0)
+        given = None if rates is None else rates_of(rates, user_labels, server_labels)
+        allowed = ~lacking(c, d) & (number > 0)
         if given is not None:
             allowed &= given > 0
         placement = None if eligibility is None else booleans(eligibility, (n, k))
         if placement is not None:
             allowed &= placement
 
-        endless = np.flatnonzero((d == 0).all(axis=1) & np.isinf(work)) if given is None else np.empty(0, int)
-        if endless.size:
-            raise InvalidInstance(
-                f'user "{user_labels[endless[0]]}" demands nothing and has no task limit, so it could run any number of tasks; '
-                "give it a demand > 0 for some resource, or a finite number of tasks"
-            )
+        if given is None:
+            refuse_endless(d, work, user_labels)
         for name, value in {
             "capacities": c,
             "demands": d,
@@ -299,7 +269,7 @@ class Instance(ShowsItself):
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(_lacking(self.capacities, self.demands), 0.0, self.rates_per_server * self.counts)
+            return np.where(lacking(self.capacities, self.demands), 0.0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
@@ -480,46 +450,7 @@ class Instance(ShowsItself):
         >>> Instance([[2, 12], [12, 2]], [[.2, 1], [1, .2]], counts=[1, 2]).pooled().capacities
         array([[26., 16.]])
         """
-        if self.rates_per_server is not None:
-            raise InvalidInstance(
-                "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; "
-                "leave rates out"
-            )
-        best = self.rates_of_one[:, self.counts > 0].max(axis=1, initial=0.0)
-        pool = safe_ratio(self.total_capacity, self.demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=self.demands > 0)
-        part = np.divide(best, pool, out=np.zeros(self.n_users), where=np.isfinite(pool) & (pool > 0))
-        return Instance(
-            self.total_capacity[None, :],
-            self.demands,
-            weights=self.weights,
-            tasks=self.tasks,
-            parallelism=np.multiply(
-                self.parallelism, part, out=np.full(self.n_users, np.inf), where=(part > 0) & np.isfinite(self.parallelism)
-            ),
-            guarantees=self.guarantees,
-            queues=[self._pooled(queue) for queue in self.queues],
-            queue_of=self.queue_of,
-            users=self.users,
-            servers=["pool"],
-            resources=self.resources,
-        )
-
-    def _pooled(self, queue: Queue) -> Queue:
-        """Return a queue without groups of servers: its guarantees add up, and its limits where the groups have all that there is."""
-        guarantee, limit = dict(queue.guarantee), dict(queue.limit)
-        for r, resource in enumerate(self.resources):
-            groups = [quota for quota in queue.quotas if resource in quota.guarantee]
-            if groups and resource not in queue.guarantee:
-                guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
-            elsewhere, most = self.row_capacity[:, r].copy(), 0.0
-            for quota in (quota for quota in queue.quotas if resource in quota.limit):
-                elsewhere[[self.servers.index(name) for name in quota.servers]] = 0.0
-                most += quota.limit[resource]
-            if most or not elsewhere.any():
-                limit[resource] = min(limit.get(resource, np.inf), most + float(elsewhere.sum()))
-        lending = {r: amount for r, amount in queue.lending_limit.items() if r in guarantee}
-        limit = {r: max(amount, guarantee.get(r, 0.0)) for r, amount in limit.items()}
-        return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)
+        return pooled(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files (``fairopt schema``), without loss. Defaults are left out.
@@ -637,47 +568,6 @@ class Instance(ShowsItself):
         if self.rates_per_server is not None:
             notes.append("rates given")
         return f"Instance({'; '.join(notes)})"
-
-
-def _given(what: str, values: Any, default: FloatArray | BoolArray, rows: tuple[str, ...], *more: Any) -> npt.ArrayLike | None:
-    """Return an argument; of a mapping by label the array that it stands for."""
-    if isinstance(values, Mapping):
-        return changed_rows(what, values, default, rows, *more)
-    given: npt.ArrayLike | None = values
-    return given
-
-
-def _queue_of(queue_of: Sequence[str | None] | None, users: tuple[str, ...]) -> tuple[str | None, ...]:
-    if queue_of is None:
-        return (None,) * len(users)
-    if isinstance(queue_of, str) or len(queue_of) != len(users):
-        raise InvalidInstance(
-            f"queue_of must have one name of a queue, or None, for each of {plural(len(users), 'user')}, got {queue_of!r}"
-        )
-    return tuple(None if name is None or name != name else name for name in queue_of)
-
-
-def _check_queues(
-    queues: tuple[Queue, ...],
-    queue_of: tuple[str | None, ...],
-    users: tuple[str, ...],
-    servers: tuple[str, ...],
-    resources: tuple[str, ...],
-) -> None:
-    """Refuse queues that do not make a tree, and amounts of resources and servers that do not exist."""
-    Tree.of(queues, queue_of, users)
-    known = set(servers)
-    for queue in queues:
-        for quota in queue.everywhere_and_on_groups:
-            where = f'queue "{queue.name}"' + (f", quota on {quota.name}" if isinstance(quota, Quota) else "")
-            for given in (quota.guarantee, quota.limit, quota.lending_limit):
-                amounts(given, resources, where, 0.0)
-            if isinstance(quota, Quota):
-                for server in quota.servers:
-                    if server not in known:
-                        raise InvalidInstance(
-                            f'{where}: there is no server "{server}"{did_you_mean(server, servers)}; there are {joined(servers, 5)}'
-                        )
 
 
 def require_instance(value: object) -> None:

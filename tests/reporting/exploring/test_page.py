@@ -15,12 +15,12 @@ import pytest
 from support.command_line import EXAMPLES, PAPER
 
 import fairopt as fo
-from fairopt.exploring import exploration as module
-from fairopt.exploring.exploration import PLACES, Asked, Exploration, Part
+from fairopt.reporting.exploring import exploration as module
+from fairopt.reporting.exploring.exploration import PLACES, Asked, Exploration, Part
 
 pytest.importorskip("panel", reason="there is no panel here")
 
-from fairopt.exploring import page as pages  # needs panel
+from fairopt.reporting.exploring import page as pages  # needs panel
 
 BAD = "<b>$x$</b>"
 COMPUTING = '<p class="computing">computing …</p>'

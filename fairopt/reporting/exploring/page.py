@@ -22,9 +22,9 @@ from typing import Any, TypeVar
 import panel as pn
 
 from fairopt.errors import FairoptError
-from fairopt.exploring.exploration import PLACES, Asked, Exploration, Part, Place
-from fairopt.exploring.knobs import KINDS, Kind, Knob
 from fairopt.models import NOTIONS
+from fairopt.reporting.exploring.exploration import PLACES, Asked, Exploration, Part, Place
+from fairopt.reporting.exploring.knobs import KINDS, Kind, Knob
 from fairopt.specs import options_of
 from fairopt.wording import plural, printable
 
@@ -111,7 +111,7 @@ class Page:
 
     def template(self) -> pn.Template:
         """Return the page, and begin to compute."""
-        text = files("fairopt.exploring").joinpath("page.html").read_text(encoding="utf-8")
+        text = files("fairopt.reporting.exploring").joinpath("page.html").read_text(encoding="utf-8")
         found = pn.Template(text)
         found.add_variable("app_favicon", "data:,")
         found.add_variable("apple_icon", "")

@@ -34,15 +34,15 @@ from fairopt.analysis.explaining import explain
 from fairopt.analysis.frontiers import frontier
 from fairopt.analysis.what_ifs import WhatIf
 from fairopt.errors import FairoptError
-from fairopt.exploring.knobs import Knob, knobs_of
 from fairopt.files import refuse_existing
 from fairopt.formats import save, source_of
 from fairopt.formats.changes import Changed
 from fairopt.formats.document import instance_from
 from fairopt.instance import Instance
+from fairopt.instance.remarks import remarks
 from fairopt.models import Sharing
 from fairopt.plots import plot_frontier, plot_queues, plot_shares, plot_utilization
-from fairopt.remarks import remarks
+from fairopt.reporting.exploring.knobs import Knob, knobs_of
 from fairopt.reporting.notebook import html_of
 from fairopt.validation import check_time_limit
 

@@ -9,8 +9,8 @@ from support.command_line import EXAMPLES
 
 import fairopt as fo
 from fairopt.analysis.differences import Differences
-from fairopt.exploring.knobs import Knob, knobs_of
 from fairopt.formats import source_of
+from fairopt.reporting.exploring.knobs import Knob, knobs_of
 
 NAMES = """
 resources: [gpu, memory]

@@ -3,7 +3,7 @@
 Guarantees add up from the users to the root. What is guaranteed at a node is the larger of its own guarantee and of what its children are
 guaranteed together. A guarantee on a group of servers counts on this group and in the cluster.
 
->>> from fairopt.queues import Queue
+>>> from fairopt.instance.queues import Queue
 >>> research = Queue("research", guarantee={"gpu": 8})
 >>> lab = Instance([[10]], [[1]], resources=["gpu"], queues=[research, Queue("guests", guarantee={"gpu": 4})], queue_of=["research"])
 >>> for sentence in remarks(lab):
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairopt.instance import FloatArray, Instance
-from fairopt.queues import Quota, Tree
+from fairopt.instance.instance import FloatArray, Instance
+from fairopt.instance.queues import Quota, Tree
 from fairopt.wording import exactly, joined, named
 
 __all__ = ["remarks"]

@@ -13,8 +13,8 @@ import pytest
 from support.command_line import EXAMPLES, PAPER, run
 
 import fairopt as fo
-from fairopt.exploring import exploration as module
-from fairopt.exploring.exploration import PLACES, Asked, Exploration
+from fairopt.reporting.exploring import exploration as module
+from fairopt.reporting.exploring.exploration import PLACES, Asked, Exploration
 
 LAB, TREE = EXAMPLES / "gpu-lab", EXAMPLES / "research-queues.yaml"
 BAD = "<img src=x onerror=alert(1)>\x1b[31m"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fairopt as fo
-from fairopt.remarks import remarks
+from fairopt.instance.remarks import remarks
 
 
 def lab(*queues: fo.Queue, queue_of: list[str | None], **more: Any) -> fo.Instance:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.errors import InvalidInstance
-from fairopt.queues import Queue
+from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray
 from fairopt.wording import did_you_mean, joined, written
 

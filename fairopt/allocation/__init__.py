@@ -1,0 +1,13 @@
+"""The answer: tasks, shares, prices and levels, and what each queue holds.
+
+==============  ====================================================================
+``allocation``  `Allocation`, its levels, and how it was found
+``holdings``    what each user and queue holds, and what is missing of its guarantees
+==============  ====================================================================
+"""
+
+from __future__ import annotations
+
+from fairopt.allocation.allocation import GIVEN, Allocation, Exact, Greedy, Level
+
+__all__ = ["GIVEN", "Allocation", "Exact", "Greedy", "Level"]

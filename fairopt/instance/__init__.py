@@ -1,0 +1,20 @@
+"""What is asked: the servers of a cluster, the users who share them, and their queues.
+
+===============  ================================================================================
+``instance``     `Instance`
+``queues``       `Queue`, `Quota`, and the tree that they make
+``arguments``    what an instance checks of its arguments
+``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
+``ratios``       quotients where a resource may be missing
+``pooling``      all servers as one
+``aggregation``  identical servers and users as one row, and the way back
+``remarks``      what a tree of queues allows but what must be said
+===============  ================================================================================
+"""
+
+from __future__ import annotations
+
+from fairopt.instance.instance import BoolArray, FloatArray, Instance, IntArray, require_instance, safe_ratio
+from fairopt.instance.queues import Queue, Quota
+
+__all__ = ["BoolArray", "FloatArray", "Instance", "IntArray", "Queue", "Quota", "require_instance", "safe_ratio"]

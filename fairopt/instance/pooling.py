@@ -1,0 +1,58 @@
+"""All servers as one: the pool that notions of a single server are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.instance.queues import Queue
+from fairopt.instance.ratios import safe_ratio
+
+if TYPE_CHECKING:
+    from fairopt.instance.instance import Instance
+
+__all__ = ["pooled"]
+
+
+def pooled(instance: Instance) -> Instance:
+    """Return the instance with one server that has all the capacity of the cluster and on which every user is eligible.
+
+    A user's parallelism P[n] becomes the fraction of the pool that P[n] of its best servers would fill.
+    """
+    if instance.rates_per_server is not None:
+        raise InvalidInstance(
+            "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; leave rates out"
+        )
+    total, demands, n = instance.total_capacity, instance.demands, instance.n_users
+    best = instance.rates_of_one[:, instance.counts > 0].max(axis=1, initial=0.0)
+    pool = safe_ratio(total, demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=demands > 0)
+    part = np.divide(best, pool, out=np.zeros(n), where=np.isfinite(pool) & (pool > 0))
+    limited = (part > 0) & np.isfinite(instance.parallelism)
+    return instance.replace(
+        capacities=total[None, :],
+        counts=None,
+        eligibility=None,
+        parallelism=np.multiply(instance.parallelism, part, out=np.full(n, np.inf), where=limited),
+        queues=[_without_groups(queue, instance) for queue in instance.queues],
+        servers=["pool"],
+    )
+
+
+def _without_groups(queue: Queue, instance: Instance) -> Queue:
+    """Return a queue without groups of servers: its guarantees add up, and its limits where the groups have all that there is."""
+    guarantee, limit = dict(queue.guarantee), dict(queue.limit)
+    for r, resource in enumerate(instance.resources):
+        groups = [quota for quota in queue.quotas if resource in quota.guarantee]
+        if groups and resource not in queue.guarantee:
+            guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
+        elsewhere, most = instance.row_capacity[:, r].copy(), 0.0
+        for quota in (quota for quota in queue.quotas if resource in quota.limit):
+            elsewhere[[instance.servers.index(name) for name in quota.servers]] = 0.0
+            most += quota.limit[resource]
+        if most or not elsewhere.any():
+            limit[resource] = min(limit.get(resource, np.inf), most + float(elsewhere.sum()))
+    lending = {r: amount for r, amount in queue.lending_limit.items() if r in guarantee}
+    limit = {r: max(amount, guarantee.get(r, 0.0)) for r, amount in limit.items()}
+    return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)

@@ -1,0 +1,59 @@
+"""Which engines are tried, and in what order."""
+
+from __future__ import annotations
+
+import pytest
+
+import fairopt as fo
+from fairopt.program import Program
+from fairopt.solvers.choosing import SOLVERS, candidates, choose
+from fairopt.solvers.via_highs.engine import HiGHS
+
+TWO_SERVERS = fo.Instance([[4, 2], [2, 4]], [[1, 1], [2, 1]])
+
+
+def program_of(notion: str, **options: bool) -> Program:
+    """Return a program of two users on two servers."""
+    return fo.formulate(TWO_SERVERS, notion, **options)
+
+
+@pytest.mark.parametrize("notion", ["drfh", "proportional", "psdsf", "efficiency"])
+def test_candidates_are_all_that_can_solve_it_in_the_order_of_the_registry(notion: str) -> None:
+    """But the one that is the fastest for the program comes first."""
+    program = program_of(notion)
+    capable = [name for name, engine in SOLVERS.items() if program.features() <= engine.features and engine.available()]
+    first, *others = [engine.name for engine in candidates(program, None)]
+    assert sorted([first, *others]) == sorted(capable)
+    assert others == [name for name in capable if name != first]
+    assert choose(program, None).name == first
+
+
+def test_an_engine_that_is_the_fastest_for_a_program_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that would take too long for its size is left out, unless it is the only one."""
+    program = program_of("drfh")
+    last = [engine.name for engine in candidates(program, None)][-1]
+    monkeypatch.setattr(SOLVERS[last], "wins", classmethod(lambda *_: True))
+    assert choose(program, None).name == last
+    monkeypatch.setattr(HiGHS, "most_pairs", program.n_pairs - 1)
+    assert "highs" not in [engine.name for engine in candidates(program, None)]
+    assert choose(program, "highs").name == "highs"
+
+
+def test_an_engine_that_cannot_says_which_can() -> None:
+    """So does one that is not there."""
+    with pytest.raises(fo.Unsupported, match=r'"highs" cannot solve "proportional" here: the program has .*; use .*cvxpy'):
+        choose(program_of("proportional"), "highs")
+    with pytest.raises(fo.Unsupported, match='there is no solver "higs" \\(did you mean "highs"\\?\\)'):
+        choose(program_of("drfh"), "higs")
+
+
+def test_an_engine_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for by name; without a name, an engine that is there is taken."""
+    monkeypatch.setattr(HiGHS, "available", classmethod(lambda _: False))
+    with pytest.raises(fo.SolverUnavailable, match='the solver "highs" is not installed; install it with: '):
+        choose(program_of("drfh"), "highs")
+    assert choose(program_of("drfh"), None).name != "highs"
+    for engine in SOLVERS.values():
+        monkeypatch.setattr(engine, "available", classmethod(lambda _: False))
+    with pytest.raises(fo.SolverUnavailable, match="no engine for this program is installed; install it with: "):
+        choose(program_of("drfh"), None)

@@ -1,0 +1,45 @@
+"""Every goal that has equations of its own is polished by them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.certificate import certify
+from fairopt.program import Program, Solution
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.choosing import choose
+from fairopt.solvers.polishing import polishes
+
+CLUSTER = fo.Instance([[9, 12, 100], [12, 12, 40]], [[1, 2, 10], [2, 1, 1], [1, 3, 0.5]], weights=[1, 1, 2])
+
+
+def solved(program: Program) -> Solution:
+    """Return what the first engine finds."""
+    return choose(program, None).solve(program, tolerance=1e-9, deadline=Deadline(None))
+
+
+@pytest.mark.parametrize(
+    ("notion", "by"), [("drfh", "level equations"), ("proportional", "active sets"), ("psdsf", "active sets")], ids=lambda each: str(each)
+)
+def test_an_answer_that_is_off_by_a_millionth_is_mended(notion: str, by: str) -> None:
+    """With the method that its goal has, to rounding."""
+    program = fo.formulate(CLUSTER, notion)
+    exact = solved(program)
+    off = replace(exact, x=exact.x * (1 - 1e-6 * np.linspace(0.5, 1, exact.x.size)))
+    found = list(polishes(program, off))
+    assert {method for method, _ in found} == {by}
+    assert certify(program, off).worst > 1e-7
+    assert min(certify(program, polished).worst for _, polished in found) < 1e-11
+
+
+def test_whole_tasks_are_not_polished() -> None:
+    """Nor is a sum, which has no equations of its own."""
+    whole = fo.formulate(CLUSTER, "drfh", integral=True)
+    solution = solved(fo.formulate(CLUSTER, "drfh"))
+    assert list(polishes(whole, solution)) == []
+    total = fo.formulate(CLUSTER, "efficiency")
+    assert list(polishes(total, solved(total))) == []
