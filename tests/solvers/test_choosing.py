@@ -12,9 +12,9 @@ from fairopt.solvers.via_highs.engine import HiGHS
 TWO_SERVERS = fo.Instance([[4, 2], [2, 4]], [[1, 1], [2, 1]])
 
 
-def program_of(notion: str, **options: bool) -> Program:
+def program_of(notion: str) -> Program:
     """Return a program of two users on two servers."""
-    return fo.formulate(TWO_SERVERS, notion, **options)
+    return fo.formulate(TWO_SERVERS, notion)
 
 
 @pytest.mark.parametrize("notion", ["drfh", "proportional", "psdsf", "efficiency"])

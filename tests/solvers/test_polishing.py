@@ -14,7 +14,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.choosing import choose
 from fairopt.solvers.polishing import polishes
 
-CLUSTER = fo.Instance([[9, 12, 100], [12, 12, 40]], [[1, 2, 10], [2, 1, 1], [1, 3, 0.5]], weights=[1, 1, 2])
+CLUSTER = fo.Instance([[9, 12, 100], [12, 12, 40]], [[1, 2, 10], [2, 1, 1], [1, 3, 1]], weights=[1, 1, 2])
 
 
 def solved(program: Program) -> Solution:
