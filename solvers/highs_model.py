@@ -122,6 +122,11 @@ class HighsModel:
     def basis(self, basis: Any) -> None:
         self._highs.setBasis(basis)
 
+    @property
+    def basic_variables(self) -> IntArray:
+        """The variables of this basis: columns, and -1 - row for slacks of rows."""
+        return np.asarray(self._highs.getBasicVariables()[1], np.int64)
+
     def extend(self, basis: Any, new: BoolArray) -> None:
         """Go on from the basis of a model without the ``new`` columns, which are at 0."""
         import highspy

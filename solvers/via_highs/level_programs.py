@@ -277,6 +277,11 @@ class LevelPrograms:
             self.model = replace(self.model, unit=self.model.unit * factor)
         self.slack = 0.0
 
+    def go_on_with(self, program: Program) -> None:
+        """Go on with a program of other tasks."""
+        self.problem = replace(self.problem, program=program)
+        self.slack = 0.0
+
     def bound_t(self, most: float) -> None:
         """Bound the level."""
         self._now.highs.set_column_bounds(self.problem.columns.size, 0.0, most / self.t_unit)
@@ -291,6 +296,18 @@ class LevelPrograms:
     def basis(self) -> Any:
         """Where the last run ended."""
         return self._now.highs.basis
+
+    def basic_variables(self) -> tuple[IntArray, FloatArray | None]:
+        """Return the variables that are basic after the last run: pairs, then slacks of limits, then surpluses of members.
+
+        And who rises where t is basic, (members,); None: it is not.
+        """
+        model, pairs = self._now, self.problem.columns.size
+        basic = model.highs.basic_variables
+        variables = np.where(basic < 0, pairs - 1 - basic, basic)
+        of_t = basic == pairs
+        rising = (model.coefficient != 0)[self.problem.members].astype(np.float64)
+        return variables[~of_t], rising if of_t.any() else None
 
     @property
     def _now(self) -> _Model:

@@ -27,6 +27,7 @@ from fairopt.program import Leximin, LimitKind, Program, Solution, Stage
 from fairopt.program.own_limits import OwnLimits
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.leximin.levels import Course, Step, Together, settle_below, solve_levels
+from fairopt.solvers.via_highs.kept_basis import MOST_ROWS, KeptBasis, LevelSystem
 from fairopt.solvers.via_highs.level_programs import LevelProblem, LevelPrograms, Point
 from fairopt.solvers.via_highs.levels import reached_caps
 
@@ -53,6 +54,8 @@ class RepeatedLevels:
             self.programs.prepare(Course.together(problem.members), problem.first_unit(self.weights))
         self.task_share = program.per_user(program.utilities) / np.maximum(program.per_user(np.ones(program.n_pairs)), 1.0)
         self.first_level, self.first_basis = 0.0, None  # of the last moment
+        self.system = LevelSystem.of(problem, self.weights)
+        self.kept: dict[bool, KeptBasis] = {}  # the last bases with a level, and without one
 
     @staticmethod
     def suits(program: Program) -> bool:
@@ -76,8 +79,14 @@ class RepeatedLevels:
         bounds, of_tasks = limits.bounds.copy(), limits.kinds == LimitKind.TASKS
         bounds[of_tasks] = tasks[limits.keys[of_tasks, 0]]
         program = replace(problem.program, limits=replace(limits, bounds=bounds), goal=Leximin(weights))
-        programs.reweigh(program, self.weights / weights)
-        self.weights = weights.copy()
+        factor, self.weights = self.weights / weights, weights.copy()
+        if (factor != 1.0).any():
+            programs.reweigh(program, factor)
+        else:
+            programs.go_on_with(program)
+        found = self._from_kept(tasks)
+        if found is not None:
+            return program, found
         cap = np.where(problem.members, tasks * self.task_share / weights, 0.0)
         early = problem.members & (cap <= self.first_level)
         if (early == problem.members).all():
@@ -87,7 +96,32 @@ class RepeatedLevels:
         moment = _Moment(programs, cap, early, self.first_basis)
         found = solve_levels(program, programs.problem.per_level, moment, Together(problem.members), settle_below(_TOLERANCE))
         self.first_level, self.first_basis = moment.first_level, moment.first_basis
+        self._keep(len(found.stages))
         return program, replace(found, iterations=programs.iterations, programs_solved=programs.programs)
+
+    def _from_kept(self, tasks: FloatArray) -> Solution | None:
+        """Return the solution that the kept bases give, if one of them is right."""
+        members = self.system.members
+        weights, cap = self.weights[members], (tasks * self.task_share)[members]
+        for with_level in (True, False):
+            kept = self.kept.get(with_level)
+            found = None if kept is None else kept.solve(cap, weights)
+            if found is not None:
+                stages: tuple[Stage, ...] = ()
+                if found.prices is not None:
+                    self.first_level = found.t
+                    stages = (Stage(found.t, members[cap > weights * found.t], found.prices),)
+                return Solution(found.x, stages, programs_solved=self.programs.programs)
+        return None
+
+    def _keep(self, levels: int) -> None:
+        """Keep the basis of the last run, where there was one level at most."""
+        if levels > 1 or self.system.size > MOST_ROWS:
+            return
+        basic, rising = self.programs.basic_variables()
+        kept = KeptBasis(self.system, basic, rising)
+        if kept.has_level == bool(levels) and kept.is_dual_feasible():
+            self.kept[kept.has_level] = kept
 
 
 class _Moment:

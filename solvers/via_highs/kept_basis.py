@@ -1,0 +1,233 @@
+r"""One level for users with task limits, from the basis of the last moment: dual simplex on a kept inverse.
+
+    maximise t   subject to   A x <= b,   x >= 0,   sum_i u[n,i] x[n,i] >= min(phi[n] t, cap[n]) for each user n
+
+From moment to moment only the caps and the weights phi differ: the right-hand side. Let y = (q, p) be prices under which no pair, no free
+limit and no user is priced wrongly (dual feasible). By weak duality t is at most the root of
+
+    sum_n q[n] min(phi[n] t, cap[n]) = p.b,
+
+and at this t the right-hand side is orthogonal to y. The basic variables then solve a square system whose column for t has the coefficient
+0, whatever the users' rates are, so that the inverse of one basis serves every moment. If no basic variable is negative, they are an
+optimum, and t is its level. Otherwise a pivot of dual simplex lowers the root.
+
+Where tasks are few enough, every user has its cap and there is no level. A basis without t serves these moments; its prices are 0.
+
+The point and the prices are an answer as that of any engine: its certificate is computed from them alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.solvers.leximin.levels import NOISE, Course, bound_of
+from fairopt.solvers.via_highs.level_programs import LevelProblem
+
+__all__ = ["MOST_ROWS", "KeptBasis", "LevelSystem", "OneLevel"]
+
+MOST_ROWS = 600  # a dense inverse of more is slower than HiGHS
+_MOST_PIVOTS = 20
+_REFACTOR = 40  # pivots until the inverse is computed anew
+_NEGATIVE = 1e-13  # of a user's or a limit's own size: rounding
+_PIVOT = 1e-8
+_OVER = 1e-14  # relative use of a limit beyond it that is rounding
+_WRONG = 1e-10  # of the largest price: a price below 0 that is more than rounding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneLevel:
+    """Tasks per pair, (pairs,); and the level with its prices, (limits,), per unit of each limit, if some users are stopped by it."""
+
+    x: FloatArray
+    t: float
+    prices: FloatArray | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelSystem:
+    """The rows and columns of a `LevelProblem` in units of their own: limits have the bound 1, a user's pairs add up to its utility.
+
+    Variables are numbered pairs first, then the slack of each limit, then the surplus of each user.
+
+    Attributes
+    ----------
+    problem : LevelProblem
+    use : array (limits, pairs)
+        Sparse, by row.
+    by_pair : array (pairs, limits)
+        The same, by pair.
+    users : int array (pairs,)
+        Position among the members.
+    members : int array (members,)
+    unit : array (members,)
+        Utility of a user in these units.
+    scale : array (pairs,)
+        Tasks per unit of a pair.
+    """
+
+    problem: LevelProblem
+    use: sp.csr_array
+    by_pair: sp.csr_array
+    users: IntArray
+    members: IntArray
+    unit: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, problem: LevelProblem, weights: FloatArray) -> LevelSystem:
+        """Return the system of a problem whose levels are utilities divided by ``weights``, (users,)."""
+        members = np.flatnonzero(problem.members)
+        place = np.cumsum(problem.members) - 1
+        unit = problem.reach * weights
+        scale = unit[problem.users] / (problem.per_level[problem.columns] * weights[problem.users])
+        limits = problem.program.limits
+        matrix = sp.csr_array(limits.matrix[problem.rows][:, problem.columns])
+        use = sp.csr_array(
+            (matrix.data * scale[matrix.indices] / np.repeat(limits.bounds[problem.rows], np.diff(matrix.indptr)), matrix.indices, matrix.indptr),
+            shape=matrix.shape,
+        )
+        return cls(problem, use, sp.csr_array(use.T), place[problem.users], members, unit[members], scale)
+
+    @property
+    def size(self) -> int:
+        """Number of rows: limits, then users."""
+        return self.use.shape[0] + self.members.size
+
+    def columns(self, variables: IntArray) -> FloatArray:
+        """Return the columns of these variables, (rows, variables)."""
+        limits, pairs = self.use.shape
+        matrix = np.zeros((self.size, variables.size))
+        for k, j in enumerate(variables.tolist()):
+            if j < pairs:
+                span = slice(self.by_pair.indptr[j], self.by_pair.indptr[j + 1])
+                matrix[self.by_pair.indices[span], k] = self.by_pair.data[span]
+                matrix[limits + self.users[j], k] = 1.0
+            else:
+                matrix[j - pairs, k] = 1.0 if j - pairs < limits else -1.0
+        return matrix
+
+    def product(self, row: FloatArray) -> FloatArray:
+        """Return the products of a row, (rows,), with all columns, (variables,)."""
+        limits = self.use.shape[0]
+        of_limits, of_users = row[:limits], row[limits:]
+        return np.concatenate([self.by_pair @ of_limits + of_users[self.users], of_limits, -of_users])
+
+
+class KeptBasis:
+    """A basis and its inverse, which serve one moment after another.
+
+    Parameters
+    ----------
+    system : LevelSystem
+    basic : int array (rows,) or (rows - 1,)
+        The basic variables.
+    rising : array (members,), or None
+        Who rises where t is basic, at any positive rate; None: t is not basic, and ``basic`` has one variable more.
+    """
+
+    def __init__(self, system: LevelSystem, basic: IntArray, rising: FloatArray | None) -> None:
+        self.system, self.basic, self.rising = system, np.array(basic), rising
+        self.pivots = 0
+        self._invert()
+
+    @property
+    def has_level(self) -> bool:
+        """Is t basic?"""
+        return self.rising is not None
+
+    def _invert(self) -> None:
+        columns = self.system.columns(self.basic)
+        if self.rising is not None:
+            of_t = np.concatenate([np.zeros(self.system.use.shape[0]), -self.rising])
+            columns = np.column_stack([columns, of_t])
+        self.inverse = np.linalg.inv(columns)
+        self.pivots = 0
+
+    def prices(self) -> FloatArray:
+        """Return the prices of limits and, negative, those of users, (rows,); 0 without a level."""
+        return self.inverse[-1] if self.has_level else np.zeros(self.system.size)
+
+    def is_dual_feasible(self) -> bool:
+        """Does no variable have a price on the wrong side of 0?"""
+        reduced = self.system.product(self.prices())
+        return bool(np.isfinite(reduced).all() and reduced.min() >= -_WRONG * np.abs(self.prices()).max())
+
+    def solve(self, cap: FloatArray, weights: FloatArray) -> OneLevel | None:
+        """Return the answer for these caps and weights, of utilities, (members,); None where it needs another basis or more levels."""
+        for _ in range(_MOST_PIVOTS):
+            t = np.inf
+            if self.has_level:
+                t = self._level(cap, weights)
+                if not t < float((cap / weights).max()):
+                    return None
+            levels = np.minimum(weights * t, cap) if self.has_level else cap
+            unit = self.system.unit
+            right = np.concatenate([np.ones(self.system.use.shape[0]), levels / unit])
+            values = (self.inverse @ right)[: self.basic.size]
+            lowest = int(values.argmin())
+            if values[lowest] >= -_NEGATIVE:
+                return self._answer(values, levels, t, cap, weights)
+            if not self._pivot(lowest):
+                return None
+        return None
+
+    def _level(self, cap: FloatArray, weights: FloatArray) -> float:
+        """Return the root t at the present prices."""
+        prices, limits = self.prices(), self.system.use.shape[0]
+        q = np.maximum(-prices[limits:], 0.0) * weights / self.system.unit
+        everybody = np.ones(cap.size, bool)
+        return bound_of(Course.together(everybody), q, float(np.maximum(prices[:limits], 0.0).sum()), cap / weights)
+
+    def _pivot(self, leaving: int) -> bool:
+        """Take a variable out of the basis for that with the smallest ratio of prices; False where there is none."""
+        row = self.inverse[leaving]
+        entries, reduced = self.system.product(row), self.system.product(self.prices())
+        entries[self.basic] = 0.0
+        able = np.flatnonzero(entries < -_PIVOT * np.abs(row).max())
+        if not able.size:
+            return False
+        ratios = np.maximum(reduced[able], 0.0) / -entries[able]
+        ties = able[ratios <= ratios.min() * (1 + 1e-12)]
+        entering = int(ties[entries[ties].argmin()])
+        self.basic[leaving] = entering
+        self.pivots += 1
+        if self.pivots >= _REFACTOR:
+            self._invert()
+            return True
+        column = self.inverse @ self.system.columns(np.array([entering]))[:, 0]
+        pivot = column[leaving]
+        column[leaving] -= 1.0
+        self.inverse -= np.outer(column, self.inverse[leaving] / pivot)
+        return True
+
+    def _answer(self, values: FloatArray, levels: FloatArray, t: float, cap: FloatArray, weights: FloatArray) -> OneLevel | None:
+        """Return the point of the basis with every user at its level exactly, if it is one beyond rounding."""
+        system = self.system
+        limits, pairs = system.use.shape
+        y = np.zeros(pairs)
+        of_pairs = self.basic < pairs
+        y[self.basic[of_pairs]] = np.maximum(values[of_pairs], 0.0)
+        wanted, got = levels / system.unit, np.bincount(system.users, weights=y, minlength=levels.size)
+        if (got < wanted * (1 - 1e-9)).any():
+            return None
+        y *= np.divide(wanted, got, out=np.zeros(levels.size), where=got > 0)[system.users]
+        if float((system.use @ y).max(initial=0.0)) > 1 + _OVER:
+            return None
+        x = np.zeros(system.problem.program.n_pairs)
+        x[system.problem.columns] = y * system.scale
+        if not self.has_level:
+            return OneLevel(x, t, None)
+        prices = self.prices()
+        q, p = np.maximum(-prices[limits:], 0.0), np.maximum(prices[:limits], 0.0)
+        rising = cap > weights * t
+        paid = q * wanted
+        if not (paid[rising] > NOISE * p.sum()).all():  # somebody is not stopped by these prices, and has a higher level
+            return None
+        full = np.zeros(len(system.problem.program.limits))
+        rate = float((q * weights / system.unit)[rising].sum())
+        full[system.problem.rows] = p / rate / system.problem.program.limits.bounds[system.problem.rows]
+        return OneLevel(x, t, full)
