@@ -101,6 +101,8 @@ def level_gaps(program: Program, goal: Leximin | Equalize, solution: Solution) -
         unequal = 0.0
 
     optimality, fairness = unequal, 0.0
+    if not solution.stages:
+        return optimality, fairness
     doubt = np.where(complete, np.maximum(np.abs(np.where(open_to, cap, 0.0) - levels) - _DIGITS * levels, 0.0), 0.0)
     proof = LevelProofs(program, per_level, solution.x, levels, value, doubt)
     for stage in sorted(solution.stages, key=lambda stage: stage.value):
@@ -124,7 +126,7 @@ class LevelProofs:
     ) -> None:
         self.users, self.limits = program.pair_users, program.limits
         self.per_level, self.x, self.levels, self.value = per_level, x, levels, value
-        self.by_column = self.limits.matrix.T
+        self.by_column = self.limits.transposed
         self.largest = program.largest()
         self.left = self.limits.bounds - self.limits.matrix @ x
         # Upper bounds for pairs, free limits and surpluses of users, and the level that each comes from.
@@ -245,6 +247,8 @@ class LevelProofs:
     def _charges(self, below_price: list[FloatArray]) -> FloatArray:
         """Return how many times g of each level is charged for pairs, limits and users priced too low by the amounts ``below_price``."""
         times = np.zeros(len(self.totals))
+        if not self.totals:
+            return times
         for by, most, amount in zip(self.by, self.most, below_price, strict=True):
             some = np.flatnonzero((amount > 0) & (by >= 0))
             np.maximum.at(times, by[some], amount[some] * most[some] / np.array(self.totals)[by[some]])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ class Limits:
     bounds: FloatArray
     kinds: IntArray
     keys: IntArray
+    _of_rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # computed once for all bounds
 
     @classmethod
     def of(cls, kind: LimitKind, matrix: sp.csr_array, bounds: npt.ArrayLike, keys: npt.ArrayLike) -> Limits:
@@ -67,6 +69,23 @@ class Limits:
         if rows.dtype == bool and rows.all():
             return self
         return Limits(sp.csr_array(self.matrix[rows]), self.bounds[rows], self.kinds[rows], self.keys[rows])
+
+    def with_bounds(self, bounds: FloatArray) -> Limits:
+        """Return the same rows with other bounds; what has been computed from the rows alone is kept."""
+        limits = Limits(self.matrix, bounds, self.kinds, self.keys)
+        object.__setattr__(limits, "_of_rows", self._of_rows)
+        return limits
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """Return a value that does not depend on the bounds, computed when it is first asked for."""
+        if name not in self._of_rows:
+            self._of_rows[name] = compute()
+        return self._of_rows[name]
+
+    @property
+    def transposed(self) -> Any:
+        """The transposed matrix, (pairs, limits), sparse."""
+        return self.once("transposed", lambda: self.matrix.T)
 
     @property
     def of_servers(self) -> npt.NDArray[np.bool_]:

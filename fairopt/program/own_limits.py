@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray
-from fairopt.program import Program
+from fairopt.program import Limits, Program
 
 __all__ = ["OwnLimits"]
 
@@ -40,15 +40,10 @@ class OwnLimits:
 
     def __init__(self, program: Program, per_level: FloatArray) -> None:
         limits = program.limits
-        own = ~limits.of_servers
-        self.rows: IntArray = np.flatnonzero(own)
+        self.rows, self.row, self.pair, self.use = limits.once("own", lambda: _own_rows(limits))
         self.users: IntArray = limits.keys[self.rows, 0]
         self.number = len(program.users)
         self.bounds = limits.bounds[self.rows]
-        entries = np.diff(limits.matrix.indptr)
-        here = np.repeat(own, entries)  # not by slicing the matrix: simulations come here at every event, and slicing takes longest
-        self.row: IntArray = np.repeat(np.arange(self.rows.size), entries[self.rows])
-        self.pair, self.use = limits.matrix.indices[here], limits.matrix.data[here]
         self.worth = per_level[self.pair] / self.use  # level per unit of the limit
         self.per_level = per_level
         self.pair_users = program.pair_users
@@ -98,3 +93,11 @@ class OwnLimits:
         saved = float((worth / use)[free[pairs]].max()) ** -1 * worth - use
         dearer = saved > _SAME * use
         return float((cost[pairs][dearer] / saved[dearer]).min(initial=np.inf))
+
+
+def _own_rows(limits: Limits) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return the positions of the limits of single users, and of each of their entries the limit among these, the pair and the value."""
+    own = ~limits.of_servers
+    rows, entries = np.flatnonzero(own), np.diff(limits.matrix.indptr)
+    here = np.repeat(own, entries)  # not by slicing the matrix, which takes longer
+    return rows, np.repeat(np.arange(rows.size), entries[rows]), limits.matrix.indices[here], limits.matrix.data[here]

@@ -34,6 +34,9 @@ _MOST_PIVOTS = 20
 _REFACTOR = 40  # pivots until the inverse is computed anew
 _NEGATIVE = 1e-13  # of a user's or a limit's own size: rounding
 _PIVOT = 1e-8
+_REFINEMENTS = 3
+_SHARP = 1e-15  # a smaller error of a row is rounding
+_SINGULAR = 1e-11
 _OVER = 1e-14  # relative use of a limit beyond it that is rounding
 _WRONG = 1e-10  # of the largest price: a price below 0 that is more than rounding
 
@@ -117,6 +120,16 @@ class LevelSystem:
         return np.concatenate([self.by_pair @ of_limits + of_users[self.users], of_limits, -of_users])
 
 
+    def row_sums(self, variables: IntArray, values: FloatArray) -> FloatArray:
+        """Return the sums of the columns of these variables times their values, (rows,)."""
+        limits, pairs = self.use.shape
+        every = np.zeros(pairs + self.size)
+        every[variables] = values
+        y, slack, surplus = every[:pairs], every[pairs : pairs + limits], every[pairs + limits :]
+        of_users = np.bincount(self.users, weights=y, minlength=surplus.size)
+        return np.concatenate([self.use @ y + slack, of_users - surplus])
+
+
 class KeptBasis:
     """A basis and its inverse, which serve one moment after another.
 
@@ -131,56 +144,73 @@ class KeptBasis:
 
     def __init__(self, system: LevelSystem, basic: IntArray, rising: FloatArray | None) -> None:
         self.system, self.basic, self.rising = system, np.array(basic), rising
-        self.pivots = 0
-        self._invert()
+        self.inverse, self.pivots = self._inverted(), 0
+
+    @classmethod
+    def of(cls, system: LevelSystem, basic: IntArray, rising: FloatArray | None) -> KeptBasis | None:
+        """Return the basis; None where it is singular, or some variable has a price on the wrong side of 0."""
+        try:
+            kept = cls(system, basic, rising)
+        except ZeroDivisionError:
+            return None
+        prices = kept.prices()
+        reduced = system.product(prices)
+        return kept if np.isfinite(kept.inverse).all() and reduced.min() >= -_WRONG * np.abs(prices).max() else None
 
     @property
     def has_level(self) -> bool:
         """Is t basic?"""
         return self.rising is not None
 
-    def _invert(self) -> None:
+    def _inverted(self) -> FloatArray:
         columns = self.system.columns(self.basic)
         if self.rising is not None:
             of_t = np.concatenate([np.zeros(self.system.use.shape[0]), -self.rising])
             columns = np.column_stack([columns, of_t])
-        self.inverse = np.linalg.inv(columns)
-        self.pivots = 0
+        return _inverse(columns)
 
     def prices(self) -> FloatArray:
         """Return the prices of limits and, negative, those of users, (rows,); 0 without a level."""
         return self.inverse[-1] if self.has_level else np.zeros(self.system.size)
-
-    def is_dual_feasible(self) -> bool:
-        """Does no variable have a price on the wrong side of 0?"""
-        reduced = self.system.product(self.prices())
-        return bool(np.isfinite(reduced).all() and reduced.min() >= -_WRONG * np.abs(self.prices()).max())
 
     def solve(self, cap: FloatArray, weights: FloatArray) -> OneLevel | None:
         """Return the answer for these caps and weights, of utilities, (members,); None where it needs another basis or more levels."""
         for _ in range(_MOST_PIVOTS):
             t = np.inf
             if self.has_level:
-                t = self._level(cap, weights)
+                t = self.level(cap, weights)
                 if not t < float((cap / weights).max()):
                     return None
             levels = np.minimum(weights * t, cap) if self.has_level else cap
             unit = self.system.unit
             right = np.concatenate([np.ones(self.system.use.shape[0]), levels / unit])
-            values = (self.inverse @ right)[: self.basic.size]
+            values = self._values(right)
             lowest = int(values.argmin())
             if values[lowest] >= -_NEGATIVE:
-                return self._answer(values, levels, t, cap, weights)
+                return self._answer(self._refined(values, right), levels, t, cap, weights)
             if not self._pivot(lowest):
                 return None
         return None
 
-    def _level(self, cap: FloatArray, weights: FloatArray) -> float:
-        """Return the root t at the present prices."""
+    def level(self, cap: FloatArray, weights: FloatArray) -> float:
+        """Return the root t at the present prices: no larger level can be reached."""
         prices, limits = self.prices(), self.system.use.shape[0]
         q = np.maximum(-prices[limits:], 0.0) * weights / self.system.unit
         everybody = np.ones(cap.size, bool)
         return bound_of(Course.together(everybody), q, float(np.maximum(prices[:limits], 0.0).sum()), cap / weights)
+
+    def _values(self, right: FloatArray) -> FloatArray:
+        """Return the values of the basic variables for a right-hand side; that of t is 0."""
+        return np.asarray(np.einsum("ij,j->i", self.inverse[: self.basic.size], right))
+
+    def _refined(self, values: FloatArray, right: FloatArray) -> FloatArray:
+        """Return more digits of the values, where rounding of the inverse shows."""
+        for _ in range(_REFINEMENTS):
+            left = right - self.system.row_sums(self.basic, values)
+            if np.abs(left).max() <= _SHARP:
+                break
+            values = values + self._values(left)
+        return values
 
     def _pivot(self, leaving: int) -> bool:
         """Take a variable out of the basis for that with the smallest ratio of prices; False where there is none."""
@@ -196,9 +226,9 @@ class KeptBasis:
         self.basic[leaving] = entering
         self.pivots += 1
         if self.pivots >= _REFACTOR:
-            self._invert()
+            self.inverse, self.pivots = self._inverted(), 0
             return True
-        column = self.inverse @ self.system.columns(np.array([entering]))[:, 0]
+        column = np.einsum("ij,j->i", self.inverse, self.system.columns(np.array([entering]))[:, 0])
         pivot = column[leaving]
         column[leaving] -= 1.0
         self.inverse -= np.outer(column, self.inverse[leaving] / pivot)
@@ -231,3 +261,28 @@ class KeptBasis:
         rate = float((q * weights / system.unit)[rising].sum())
         full[system.problem.rows] = p / rate / system.problem.program.limits.bounds[system.problem.rows]
         return OneLevel(x, t, full)
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a matrix that is sparse, by Gauss-Jordan elimination on the rows that each column has.
+
+    Threads of dense linear algebra take longer to start than this takes.
+
+    >>> _inverse(np.array([[0.0, 2.0], [4.0, 0.0]]))
+    array([[0.  , 0.25],
+           [0.5 , 0.  ]])
+    """
+    size = matrix.shape[0]
+    table = np.hstack([matrix, np.eye(size)])
+    row_of, free = np.empty(size, np.int64), np.ones(size, bool)
+    for k in range(size):
+        entries = table[:, k]
+        pivot = int(np.where(free, np.abs(entries), 0.0).argmax())
+        if not free[pivot] or abs(entries[pivot]) < _SINGULAR:
+            raise ZeroDivisionError
+        table[pivot] /= entries[pivot]
+        free[pivot], row_of[k] = False, pivot
+        others = np.flatnonzero(entries)
+        others = others[others != pivot]
+        table[others] -= table[others, k, None] * table[pivot]
+    return np.ascontiguousarray(table[row_of, size:])

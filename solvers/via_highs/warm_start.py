@@ -78,7 +78,7 @@ class RepeatedLevels:
         limits = problem.program.limits
         bounds, of_tasks = limits.bounds.copy(), limits.kinds == LimitKind.TASKS
         bounds[of_tasks] = tasks[limits.keys[of_tasks, 0]]
-        program = replace(problem.program, limits=replace(limits, bounds=bounds), goal=Leximin(weights))
+        program = replace(problem.program, limits=limits.with_bounds(bounds), goal=Leximin(weights))
         factor, self.weights = self.weights / weights, weights.copy()
         if (factor != 1.0).any():
             programs.reweigh(program, factor)
@@ -103,24 +103,24 @@ class RepeatedLevels:
         """Return the solution that the kept bases give, if one of them is right."""
         members = self.system.members
         weights, cap = self.weights[members], (tasks * self.task_share)[members]
-        for with_level in (True, False):
-            kept = self.kept.get(with_level)
-            found = None if kept is None else kept.solve(cap, weights)
-            if found is not None:
-                stages: tuple[Stage, ...] = ()
-                if found.prices is not None:
-                    self.first_level = found.t
-                    stages = (Stage(found.t, members[cap > weights * found.t], found.prices),)
-                return Solution(found.x, stages, programs_solved=self.programs.programs)
-        return None
+        kept = self.kept.get(True)
+        if kept is None or not kept.level(cap, weights) < (cap / weights).max():  # these prices do not say that tasks are too many
+            kept = self.kept.get(False)
+        found = None if kept is None else kept.solve(cap, weights)
+        if found is None:
+            return None
+        stages: tuple[Stage, ...] = ()
+        if found.prices is not None:
+            self.first_level = found.t
+            stages = (Stage(found.t, members[cap > weights * found.t], found.prices),)
+        return Solution(found.x, stages, programs_solved=self.programs.programs)
 
     def _keep(self, levels: int) -> None:
         """Keep the basis of the last run, where there was one level at most."""
         if levels > 1 or self.system.size > MOST_ROWS:
             return
-        basic, rising = self.programs.basic_variables()
-        kept = KeptBasis(self.system, basic, rising)
-        if kept.has_level == bool(levels) and kept.is_dual_feasible():
+        kept = KeptBasis.of(self.system, *self.programs.basic_variables())
+        if kept is not None and kept.has_level == bool(levels):
             self.kept[kept.has_level] = kept
 
 
