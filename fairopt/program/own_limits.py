@@ -98,6 +98,8 @@ class OwnLimits:
 def _own_rows(limits: Limits) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
     """Return the positions of the limits of single users, and of each of their entries the limit among these, the pair and the value."""
     own = ~limits.of_servers
-    rows, entries = np.flatnonzero(own), np.diff(limits.matrix.indptr)
+    rows: IntArray = np.flatnonzero(own)
+    entries = np.diff(limits.matrix.indptr)
     here = np.repeat(own, entries)  # not by slicing the matrix, which takes longer
-    return rows, np.repeat(np.arange(rows.size), entries[rows]), limits.matrix.indices[here], limits.matrix.data[here]
+    row: IntArray = np.repeat(np.arange(rows.size), entries[rows])
+    return rows, row, np.asarray(limits.matrix.indices[here]), np.asarray(limits.matrix.data[here], float)

@@ -36,6 +36,8 @@ class Situation:
         self.present = streams.present.copy()
         self.counts = np.array(streams.cluster.counts)
         self.here = np.empty(0, np.int64)
+        self._order = streams.stream * self.work.size + np.arange(self.work.size)  # by stream, then by submission
+        self._rounding = np.where(np.isfinite(self.work), _DONE * self.work, -1.0)  # of the work left; work without end never ends
         self.takes_part = streams.instance.servable[streams.stream]
         self._event = 0
 
@@ -53,8 +55,10 @@ class Situation:
     def advance(self, now: float) -> None:
         """End the jobs whose work is done, and apply the events of the trace up to time ``now``."""
         streams = self.streams
-        over = np.isfinite(self.work[self.here]) & (self.left[self.here] <= _DONE * self.work[self.here])
-        self.finished[self.here[over]] = now
+        over = self.left[self.here] <= self._rounding[self.here]
+        if over.any():
+            self.finished[self.here[over]] = now
+            self.here = self.here[~over]
         new: list[int] = []
         while self.coming <= now:
             kind, subject, amount = streams.changes[self._event], int(streams.subjects[self._event]), streams.amounts[self._event]
@@ -66,8 +70,11 @@ class Situation:
             else:
                 self.counts[subject] += amount if kind == Change.ADD else -amount
             self._event += 1
+        if not new:
+            return
         jobs = np.array(new, np.int64)
         at_once = jobs[self.left[jobs] == 0]  # tasks of no duration
         self.started[at_once], self.finished[at_once] = now, now
-        here = np.sort(np.concatenate([self.here[~over], jobs[self.left[jobs] > 0]]))
-        self.here = here[np.argsort(streams.stream[here], kind="stable")]
+        jobs = jobs[self.left[jobs] > 0]
+        jobs = jobs[np.argsort(self._order[jobs])]
+        self.here = np.insert(self.here, np.searchsorted(self._order[self.here], self._order[jobs]), jobs)

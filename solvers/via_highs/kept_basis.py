@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.instance import FloatArray, IntArray
-from fairopt.solvers.leximin.levels import NOISE, Course, bound_of
+from fairopt.solvers.leximin.levels import NOISE
 from fairopt.solvers.via_highs.level_programs import LevelProblem
 
 __all__ = ["MOST_ROWS", "KeptBasis", "LevelSystem", "OneLevel"]
@@ -90,7 +90,11 @@ class LevelSystem:
         limits = problem.program.limits
         matrix = sp.csr_array(limits.matrix[problem.rows][:, problem.columns])
         use = sp.csr_array(
-            (matrix.data * scale[matrix.indices] / np.repeat(limits.bounds[problem.rows], np.diff(matrix.indptr)), matrix.indices, matrix.indptr),
+            (
+                matrix.data * scale[matrix.indices] / np.repeat(limits.bounds[problem.rows], np.diff(matrix.indptr)),
+                matrix.indices,
+                matrix.indptr,
+            ),
             shape=matrix.shape,
         )
         return cls(problem, use, sp.csr_array(use.T), place[problem.users], members, unit[members], scale)
@@ -118,7 +122,6 @@ class LevelSystem:
         limits = self.use.shape[0]
         of_limits, of_users = row[:limits], row[limits:]
         return np.concatenate([self.by_pair @ of_limits + of_users[self.users], of_limits, -of_users])
-
 
     def row_sums(self, variables: IntArray, values: FloatArray) -> FloatArray:
         """Return the sums of the columns of these variables times their values, (rows,)."""
@@ -173,31 +176,36 @@ class KeptBasis:
         """Return the prices of limits and, negative, those of users, (rows,); 0 without a level."""
         return self.inverse[-1] if self.has_level else np.zeros(self.system.size)
 
-    def solve(self, cap: FloatArray, weights: FloatArray) -> OneLevel | None:
-        """Return the answer for these caps and weights, of utilities, (members,); None where it needs another basis or more levels."""
+    def solve(self, cap: FloatArray, weights: FloatArray, t: float = np.inf) -> OneLevel | None:
+        """Return the answer for these caps and weights, of utilities, (members,); None where it needs another basis or more levels.
+
+        ``t`` is the `level` at the present prices, where there is one.
+        """
         for _ in range(_MOST_PIVOTS):
-            t = np.inf
-            if self.has_level:
-                t = self.level(cap, weights)
-                if not t < float((cap / weights).max()):
-                    return None
             levels = np.minimum(weights * t, cap) if self.has_level else cap
-            unit = self.system.unit
-            right = np.concatenate([np.ones(self.system.use.shape[0]), levels / unit])
+            right = np.concatenate([np.ones(self.system.use.shape[0]), levels / self.system.unit])
             values = self._values(right)
             lowest = int(values.argmin())
             if values[lowest] >= -_NEGATIVE:
                 return self._answer(self._refined(values, right), levels, t, cap, weights)
             if not self._pivot(lowest):
                 return None
+            t = self.level(cap, weights)
         return None
 
     def level(self, cap: FloatArray, weights: FloatArray) -> float:
-        """Return the root t at the present prices: no larger level can be reached."""
+        """Return the root t at the present prices, which no level exceeds; inf where all have their caps, and where t is not basic."""
+        if not self.has_level:
+            return np.inf
         prices, limits = self.prices(), self.system.use.shape[0]
-        q = np.maximum(-prices[limits:], 0.0) * weights / self.system.unit
-        everybody = np.ones(cap.size, bool)
-        return bound_of(Course.together(everybody), q, float(np.maximum(prices[:limits], 0.0).sum()), cap / weights)
+        q = np.maximum(-prices[limits:], 0.0) / self.system.unit
+        paid, most = q * cap, cap / weights
+        order = np.argsort(most)
+        after = np.cumsum((q * weights)[order][::-1])[::-1]  # what all with this cap or a larger one pay for a unit of t
+        paid, most = np.cumsum(paid[order]) - paid[order], most[order]
+        left = float(np.maximum(prices[:limits], 0.0).sum()) - paid
+        stops = np.flatnonzero(left < most * after)
+        return float(left[stops[0]] / after[stops[0]]) if stops.size else np.inf
 
     def _values(self, right: FloatArray) -> FloatArray:
         """Return the values of the basic variables for a right-hand side; that of t is 0."""

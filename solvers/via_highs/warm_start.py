@@ -104,9 +104,10 @@ class RepeatedLevels:
         members = self.system.members
         weights, cap = self.weights[members], (tasks * self.task_share)[members]
         kept = self.kept.get(True)
-        if kept is None or not kept.level(cap, weights) < (cap / weights).max():  # these prices do not say that tasks are too many
+        t = np.inf if kept is None else kept.level(cap, weights)
+        if np.isinf(t):  # no prices say that there are too many tasks
             kept = self.kept.get(False)
-        found = None if kept is None else kept.solve(cap, weights)
+        found = None if kept is None else kept.solve(cap, weights, t)
         if found is None:
             return None
         stages: tuple[Stage, ...] = ()
