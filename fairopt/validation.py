@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
+from decimal import Decimal
+from numbers import Integral, Rational, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,6 +49,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
+_FAINTEST = 1e-300  # a smaller Fraction would be 0 as a float
 _SMALLEST, _LARGEST = 1e-60, 1e60  # products and ratios of a few such numbers neither overflow nor underflow
 RANGE = f"between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
 
@@ -56,7 +58,10 @@ RANGE = f"between {_SMALLEST:g} and {_LARGEST:g}: measure in another unit"
 
 
 def numbers(values: npt.ArrayLike, what: str, shape: tuple[int, ...] | None = None, meaning: str = "") -> FloatArray:
-    """Return a new float array. Strings, booleans in objects and other things that only look like numbers are refused."""
+    """Return a new float array. Strings, booleans in objects and other things that only look like numbers are refused.
+
+    A Fraction and a Decimal become the nearest float.
+    """
     array = _rectangular(values, what)
     if array.dtype.kind not in "iuf":
         array = _numbers_from_objects(array, what)
@@ -77,10 +82,12 @@ def _rectangular(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
 def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
     """Convert an object array, such as a pandas column, of real numbers; refuse anything else."""
     for position, value in np.ndenumerate(array):
-        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating, Rational, Decimal)):
             where = f" in row {position[0] + 1}" if position else ""
             plain = value.item() if isinstance(value, np.generic) else value
             raise InvalidInstance(f"the {what} hold {plain!r}{where}, which is not a real number; give numbers only")
+        if not isinstance(value, float) and value != 0 and abs(value) < _FAINTEST:
+            raise InvalidInstance(f"the {what} hold a number below 1e-300; measure in a smaller unit")
     try:
         return array.astype(np.float64)
     except OverflowError:

@@ -5,6 +5,7 @@
 ``queues``       `Queue`, `Quota`, and the tree that they make
 ``arguments``    what an instance checks of its arguments
 ``labelled``     values given by label: ``instance.replace(weights={"vision": 3})``
+``fractions``    fractions beside floating point: numbers as they are written
 ``ratios``       quotients where a resource may be missing
 ``pooling``      all servers as one
 ``aggregation``  identical servers and users as one row, and the way back

@@ -22,7 +22,7 @@ array([[6., 0.],
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -43,6 +43,7 @@ from fairopt.instance.arguments import (
     tasks_of,
     weights_of,
 )
+from fairopt.instance.fractions import ExactArray, fractions_of, kept, plain
 from fairopt.instance.labelled import changed_places, changed_queues, changed_rows
 from fairopt.instance.pooling import pooled
 from fairopt.instance.queues import Queue, Tree
@@ -136,6 +137,8 @@ class Instance(ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
+    _written: dict[str, ExactArray] | None = field(repr=False)
+    """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
 
     def __init__(
         self,
@@ -219,6 +222,13 @@ class Instance(ShowsItself):
             if value is not None:
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
+        arguments = {
+            **{"capacities": (capacities, c), "demands": (demands, d), "weights": (weights, phi), "counts": (counts, number)},
+            **{"tasks": (tasks, work), "parallelism": (parallelism, at_once), "guarantees": (guarantees, promised)},
+            "rates_per_server": (rates, given),
+        }
+        as_written = {name: kept(value, floats) for name, (value, floats) in arguments.items() if floats is not None}
+        object.__setattr__(self, "_written", {name: exact for name, exact in as_written.items() if exact is not None} or None)
         object.__setattr__(self, "queues", tree)
         object.__setattr__(self, "queue_of", places)
         object.__setattr__(self, "users", user_labels)
@@ -226,6 +236,43 @@ class Instance(ShowsItself):
         object.__setattr__(self, "resources", resource_labels)
 
     __setstate__ = restore_read_only
+
+    # Numbers as they were given -------------------------------------------------------------------------------------------
+
+    @property
+    def exact(self) -> Instance:
+        """The same instance in fractions: its arrays of numbers have dtype object and hold Fractions, and so do its queues.
+
+        An int and a `fractions.Fraction` that were given are taken as they are, a float by its shortest decimal: 0.1 is 1/10. No limit
+        is the float ``inf``. Formulas that are written for the floats give fractions here, if they have no float of their own.
+
+        >>> from fractions import Fraction
+        >>> instance = Instance([[Fraction(20, 3), 0.1]], [[1, 0.3]])
+        >>> instance.exact.capacities
+        array([[Fraction(20, 3), Fraction(1, 10)]], dtype=object)
+        >>> instance.exact.rates
+        array([[Fraction(1, 3)]], dtype=object)
+        """
+        if self.capacities.dtype == object:
+            return self
+        view = object.__new__(Instance)
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, np.ndarray) and value.dtype != bool:
+                value = fractions_of(self.given(name))
+                value.setflags(write=False)
+            object.__setattr__(view, name, value)
+        object.__setattr__(view, "queues", tuple(queue.exact for queue in self.queues))
+        return view
+
+    def given(self, name: str) -> Any:
+        """Return an array of numbers as it was given: in fractions, where these are not what its floats mean."""
+        return (self._written or {}).get(name, getattr(self, name))
+
+    @property
+    def in_fractions(self) -> bool:
+        """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
+        return self._written is not None or any(queue.in_fractions for queue in self.queues)
 
     # What follows from the data -------------------------------------------------------------------------------------------
 
@@ -259,7 +306,7 @@ class Instance(ShowsItself):
         """Rho, (users, servers): the tasks that a user runs alone on *one* server of the row, eligible or not; inf for no demand."""
         if self.rates_per_server is not None:
             return self.rates_per_server
-        rho = np.full((self.n_users, self.n_servers), np.inf)
+        rho = np.full((self.n_users, self.n_servers), np.inf, dtype=self.capacities.dtype)
         for r in range(self.n_resources):  # one resource at a time, to avoid an array (users, servers, resources)
             users = np.flatnonzero(self.demands[:, r] > 0)
             rho[users] = np.minimum(rho[users], self.capacities[:, r] / self.demands[users, r, None])
@@ -269,22 +316,22 @@ class Instance(ShowsItself):
     def unconstrained_rates(self) -> FloatArray:
         """Gamma without placement constraints, (users, servers): 0 where a demanded resource is missing, inf for no demand."""
         if self.rates_per_server is not None:
-            return np.where(lacking(self.capacities, self.demands), 0.0, self.rates_per_server * self.counts)
+            return np.where(lacking(self.capacities, self.demands), 0, self.rates_per_server * self.counts)
         gamma = self.rates_of_one
         empty = self.counts == 0
         gamma[:, ~empty] *= self.counts[~empty]
-        gamma[:, empty] = 0.0
+        gamma[:, empty] = 0
         return gamma
 
     @property
     def rates(self) -> FloatArray:
         """Gamma, (users, servers): the tasks that a user could run alone on the row; 0 for pairs that are not eligible."""
-        return np.where(self.eligibility, self.unconstrained_rates, 0.0)
+        return np.where(self.eligibility, self.unconstrained_rates, 0)
 
     @property
     def limited(self) -> BoolArray:
         """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
-        limited = np.isfinite(self.parallelism) & ~self.zero_demand
+        limited = (self.parallelism < np.inf) & ~self.zero_demand
         limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
         return limited
 
@@ -406,8 +453,8 @@ class Instance(ShowsItself):
         Traceback (most recent call last):
         fairopt.errors.InvalidInstance: weights: there is no user "vison" (did you mean "vision"?)
         """
-        arguments = {name: getattr(self, name) for name in self.__slots__ if name not in ("rates_per_server", "placement")}
-        arguments |= {"rates": self.rates_per_server, "eligibility": self.placement}
+        arguments = {name: self.given(name) for name in self.__slots__ if name not in ("rates_per_server", "placement", "_written")}
+        arguments |= {"rates": self.given("rates_per_server"), "eligibility": self.placement}
         if not self.guarantees.any():
             arguments["guarantees"] = None  # as many zeros as there are users, whom the changes may add or remove
         if not any(self.queue_of):
@@ -427,7 +474,7 @@ class Instance(ShowsItself):
             return changed_places(given, self.queue_of, self.users)
         if name in ("users", "servers", "resources"):
             raise InvalidInstance(f"{name} cannot be a mapping; give all labels as a list")
-        present = getattr(self, {"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
+        present = self.given({"rates": "rates_per_server", "eligibility": "placement"}.get(name, name))
         if present is None and name == "rates":
             raise InvalidInstance("the instance has no rates, so that they cannot be changed by label; give an array (users, servers)")
         if present is None:
@@ -455,35 +502,39 @@ class Instance(ShowsItself):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files (``fairopt schema``), without loss. Defaults are left out.
 
+        A fraction that is not the shortest decimal of its float is text: "1/3".
+
         >>> Instance([[4]], [[2]], resources=["cpu"]).to_dict()["users"]
         [{'name': 'user-1', 'demand': {'cpu': 2.0}}]
         """
         servers: list[dict[str, Any]] = []
+        given = {name: self.given(name) for name in ("capacities", "demands", "weights", "tasks", "parallelism", "guarantees")}
+        rates = self.given("rates_per_server")
         for i, name in enumerate(self.servers):
-            entry: dict[str, Any] = {"name": name, "capacity": self._by_resource(self.capacities[i])}
+            entry: dict[str, Any] = {"name": name, "capacity": self._by_resource(given["capacities"][i])}
             if self.counts[i] != 1:
                 entry["count"] = int(self.counts[i])
             servers.append(entry)
         users = []
         for n, name in enumerate(self.users):
-            entry = {"name": name, "demand": self._by_resource(self.demands[n])}
-            weight = self.weights[n]
-            if weight.ndim:
+            entry = {"name": name, "demand": self._by_resource(given["demands"][n])}
+            weight = given["weights"][n]
+            if np.ndim(weight):
                 entry["weight"] = self._by_resource(weight)
             elif weight != 1:
-                entry["weight"] = float(weight)
+                entry["weight"] = plain(weight)
             if np.isfinite(self.tasks[n]):
-                entry["tasks"] = float(self.tasks[n])
+                entry["tasks"] = plain(given["tasks"][n])
             if np.isfinite(self.parallelism[n]):
-                entry["parallelism"] = float(self.parallelism[n])
+                entry["parallelism"] = plain(given["parallelism"][n])
             if self.placement is not None and not self.placement[n].all():
                 entry["servers"] = [self.servers[i] for i in np.flatnonzero(self.placement[n])]
             if self.queue_of[n] is not None:
                 entry["queue"] = self.queue_of[n]
             if self.guarantees[n]:
-                entry["guarantee"] = float(self.guarantees[n])
-            if self.rates_per_server is not None:
-                entry["rates"] = dict(zip(self.servers, self.rates_per_server[n].tolist(), strict=True))
+                entry["guarantee"] = plain(given["guarantees"][n])
+            if rates is not None:
+                entry["rates"] = dict(zip(self.servers, map(plain, rates[n].tolist()), strict=True))
             users.append(entry)
         queues = {"queues": [queue.to_dict() for queue in self.queues]} if self.queues else {}
         return {"resources": list(self.resources), "servers": servers, **queues, "users": users}
@@ -524,19 +575,21 @@ class Instance(ShowsItself):
         labelled: xr.Dataset = import_module("fairopt.formats.frames").dataset(self, arrays, {})
         return labelled
 
-    def _by_resource(self, values: FloatArray) -> dict[str, float]:
-        return dict(zip(self.resources, values.tolist(), strict=True))
+    def _by_resource(self, values: FloatArray | ExactArray) -> dict[str, float | str]:
+        return dict(zip(self.resources, map(plain, values.tolist()), strict=True))
 
     def __eq__(self, other: object) -> bool:
         """Two instances are equal if all arrays and labels are. Of placement constraints the effective eligibility is compared."""
         if not isinstance(other, Instance):
             return NotImplemented
         for name in self.__slots__:
-            if name == "placement":
+            if name in ("placement", "_written"):
                 continue
-            mine, theirs = getattr(self, name), getattr(other, name)
+            mine, theirs = self.given(name), other.given(name)
             if mine is None or theirs is None:
                 same = mine is theirs
+            elif isinstance(mine, np.ndarray) and mine.dtype != theirs.dtype:
+                same = False  # one is in fractions that are not the floats of the other
             else:
                 same = mine == theirs if isinstance(mine, tuple) else np.array_equal(mine, theirs)
             if not same:

@@ -9,12 +9,15 @@ fairopt.errors.InvalidInstance: weights: there is no user "visoin" (did you mean
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.fractions import is_exact
 from fairopt.instance.queues import Queue
 from fairopt.validation import BoolArray, FloatArray
 from fairopt.wording import did_you_mean, joined, written
@@ -42,6 +45,8 @@ def changed_rows(
         If a label is not there, or a value is not a number.
     """
     values: Any = np.array(present)
+    if values.dtype != bool and any(is_exact(each) for value in given.values() for each in _numbers_in(value)):
+        values = values.astype(object)
     for label, value in given.items():
         row = _position(what, label, rows, kind)
         if values.ndim == 1:
@@ -96,7 +101,7 @@ def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Q
             raise InvalidInstance(
                 f'queues: "{name}" is {written(change)}; give a mapping such as {{"weight": 2}}, a fairopt.Queue, or None'
             )
-        now = queues[name]
+        now = queues[name].given
         arguments = {word: getattr(now, word) for word in ("parent", "weight", "guarantee", "limit", "lending_limit", "tier", "quotas")}
         for word, value in change.items():
             if word not in arguments:
@@ -108,6 +113,16 @@ def changed_queues(given: Mapping[str, Any], present: Sequence[Queue]) -> list[Q
             arguments[word] = value
         queues[name] = Queue(name, **arguments)
     return list(queues.values())
+
+
+def _numbers_in(value: Any) -> Iterator[object]:
+    """Yield what may be a number in the new value of a row."""
+    if isinstance(value, Mapping):
+        yield from value.values()
+    elif np.ndim(value) == 1:
+        yield from value
+    else:
+        yield value
 
 
 def _are_labels(value: object) -> bool:
@@ -128,6 +143,6 @@ def _number(what: str, value: object, values: FloatArray | BoolArray) -> Any:
         if isinstance(value, bool | np.bool_):
             return value
         raise InvalidInstance(f"{what} is {written(value)}; give True or False")
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if isinstance(value, int | float | np.integer | np.floating | Rational | Decimal) and not isinstance(value, bool):
         return value
     raise InvalidInstance(f"{what} is {written(value)}; give a number")

@@ -25,16 +25,18 @@ def pooled(instance: Instance) -> Instance:
         raise InvalidInstance(
             "the instance gives rates, a speed for each user and server, which do not add up to the capacity of one pool; leave rates out"
         )
-    total, demands, n = instance.total_capacity, instance.demands, instance.n_users
-    best = instance.rates_of_one[:, instance.counts > 0].max(axis=1, initial=0.0)
+    if instance.in_fractions:
+        instance = instance.exact
+    total, demands = instance.total_capacity, instance.demands
+    best = instance.rates_of_one[:, instance.counts > 0].max(axis=1, initial=0)
     pool = safe_ratio(total, demands[:, None, :])[:, 0].min(axis=1, initial=np.inf, where=demands > 0)
-    part = np.divide(best, pool, out=np.zeros(n), where=np.isfinite(pool) & (pool > 0))
-    limited = (part > 0) & np.isfinite(instance.parallelism)
+    part = np.divide(best, pool, out=np.zeros_like(pool), where=(pool < np.inf) & (pool > 0))
+    limited = (part > 0) & (instance.parallelism < np.inf)
     return instance.replace(
         capacities=total[None, :],
         counts=None,
         eligibility=None,
-        parallelism=np.multiply(instance.parallelism, part, out=np.full(n, np.inf), where=limited),
+        parallelism=np.multiply(instance.parallelism, part, out=np.full_like(pool, np.inf), where=limited),
         queues=[_without_groups(queue, instance) for queue in instance.queues],
         servers=["pool"],
     )
@@ -47,12 +49,12 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
         groups = [quota for quota in queue.quotas if resource in quota.guarantee]
         if groups and resource not in queue.guarantee:
             guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
-        elsewhere, most = instance.row_capacity[:, r].copy(), 0.0
+        elsewhere, most = instance.row_capacity[:, r].copy(), 0
         for quota in (quota for quota in queue.quotas if resource in quota.limit):
-            elsewhere[[instance.servers.index(name) for name in quota.servers]] = 0.0
+            elsewhere[[instance.servers.index(name) for name in quota.servers]] = 0
             most += quota.limit[resource]
         if most or not elsewhere.any():
-            limit[resource] = min(limit.get(resource, np.inf), most + float(elsewhere.sum()))
+            limit[resource] = min(limit.get(resource, np.inf), most + elsewhere.sum())
     lending = {r: amount for r, amount in queue.lending_limit.items() if r in guarantee}
-    limit = {r: max(amount, guarantee.get(r, 0.0)) for r, amount in limit.items()}
+    limit = {r: max(amount, guarantee.get(r, 0)) for r, amount in limit.items()}
     return Queue(queue.name, queue.parent, queue.weight, guarantee, limit, lending, queue.tier)

@@ -13,15 +13,18 @@ does not name is neither guaranteed nor limited. They hold for the whole cluster
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.fractions import fraction_of
+from fairopt.instance.fractions import plain as number_or_text
 from fairopt.validation import RANGE, BoolArray, FloatArray, IntArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
 
@@ -54,6 +57,7 @@ class Quota:
     limit: Mapping[str, float]
     lending_limit: Mapping[str, float]
     name: str
+    _written: Mapping[tuple[str, str], Fraction] = field(repr=False)
 
     def __init__(
         self,
@@ -72,7 +76,7 @@ class Quota:
         _take(self, f"the quota on {self.name}", guarantee, limit, lending_limit)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (Quota, _plain(self))
+        return _made, (Quota, _plain(_in_fractions(self) if self._written else self))
 
 
 @dataclass(frozen=True, init=False)
@@ -117,6 +121,7 @@ class Queue:
     lending_limit: Mapping[str, float]
     tier: int
     quotas: tuple[Quota, ...]
+    _written: Mapping[tuple[str, str], Fraction] = field(repr=False)
 
     def __init__(
         self,
@@ -134,10 +139,10 @@ class Queue:
         where = f'queue "{name}"'
         if parent is not None and (not isinstance(parent, str) or not parent):
             raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {written(parent)}")
-        if not is_number(weight) or not (np.isfinite(weight) and weight >= 0):
+        if not is_number(weight) or not (np.isfinite(float(weight)) and weight >= 0):
             raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {written(weight)}")
         if not in_range(float(weight)):
-            raise InvalidInstance(f"{where}: its weight is {weight:g}; it must be 0 or {RANGE}")
+            raise InvalidInstance(f"{where}: its weight is {float(weight):g}; it must be 0 or {RANGE}")
         if not is_whole_number(tier) or abs(tier) > _LARGEST_TIER:
             raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {written(tier)}")
         for quota in quotas:
@@ -148,10 +153,28 @@ class Queue:
         object.__setattr__(self, "weight", float(weight))
         object.__setattr__(self, "tier", int(tier))
         object.__setattr__(self, "quotas", tuple(quotas))
-        _take(self, where, guarantee, limit, lending_limit)
+        _take(self, where, guarantee, limit, lending_limit, weight=weight)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (Queue, _plain(self))
+        return _made, (Queue, _plain(self.given))
+
+    @property
+    def in_fractions(self) -> bool:
+        """Was some number given that is not the shortest decimal of its float, such as Fraction(1, 3)?"""
+        return bool(self._written) or any(quota._written for quota in self.quotas)
+
+    @property
+    def given(self) -> Queue:
+        """The queue with its numbers as they were given: `exact` if some are fractions, else as it is. For a new queue like it."""
+        return self.exact if self.in_fractions else self
+
+    @property
+    def exact(self) -> Queue:
+        """The same queue with Fractions for its numbers, as in `fairopt.Instance.exact`."""
+        exact = _in_fractions(self)
+        object.__setattr__(exact, "weight", self._written.get(("weight", ""), fraction_of(self.weight)))
+        object.__setattr__(exact, "quotas", tuple(_in_fractions(quota) for quota in self.quotas))
+        return exact
 
     @property
     def everywhere_and_on_groups(self) -> tuple[Queue | Quota, ...]:
@@ -161,8 +184,9 @@ class Queue:
     @property
     def limits_alone(self) -> Queue:
         """The queue with its limits, and nothing else that says who gets what: no guarantee, lending limit, weight or tier."""
-        quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in self.quotas if quota.limit]
-        return Queue(self.name, self.parent, limit=self.limit, quotas=quotas)
+        given = self.given
+        quotas = [Quota(quota.servers, limit=quota.limit, name=quota.name) for quota in given.quotas if quota.limit]
+        return Queue(self.name, self.parent, limit=given.limit, quotas=quotas)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data in the schema of instance files; what has its default is left out.
@@ -170,31 +194,57 @@ class Queue:
         >>> Queue("a", weight=2, limit={"gpu": 4}).to_dict()
         {'name': 'a', 'weight': 2.0, 'limit': {'gpu': 4.0}}
         """
-        plain = {key: value for key, value in _plain(self).items() if value not in (None, {}, ())}
-        if self.weight == 1:
+        plain = {key: value for key, value in _as_data(self).items() if value not in (None, {}, ())}
+        if plain["weight"] == 1:
             del plain["weight"]
         if self.tier == 0:
             del plain["tier"]
         if self.quotas:
             plain["quotas"] = [
-                {key: value for key, value in _plain(quota).items() if value not in ({}, "", joined(quota.servers, 3))}
+                {key: value for key, value in _as_data(quota).items() if value not in ({}, "", joined(quota.servers, 3))}
                 | {"servers": list(quota.servers)}
                 for quota in self.quotas
             ]
         return plain
 
 
+_K = TypeVar("_K", "Queue", "Quota")
+
+
+def _in_fractions(thing: _K) -> _K:
+    """Return a copy with fractions for amounts."""
+    copied = object.__new__(type(thing))
+    for name in thing.__dataclass_fields__:
+        value = getattr(thing, name)
+        if name in ("guarantee", "limit", "lending_limit"):
+            value = MappingProxyType({r: thing._written.get((name, r), fraction_of(amount)) for r, amount in value.items()})
+        object.__setattr__(copied, name, value)
+    return copied
+
+
 def _plain(thing: Queue | Quota) -> dict[str, Any]:
-    values = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
+    values = {name: getattr(thing, name) for name in thing.__dataclass_fields__ if name != "_written"}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+
+
+def _as_data(thing: Queue | Quota) -> dict[str, Any]:
+    """Return the attributes with numbers as plain data; fractions are text."""
+    values = _plain(thing)
+    for (name, resource), exact in thing._written.items():
+        if name == "weight":
+            values["weight"] = number_or_text(exact)
+        else:
+            values[name][resource] = number_or_text(exact)
+    return values
 
 
 def _made(kind: type[Any], values: dict[str, Any]) -> Any:
     return kind(**values)
 
 
-def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float]) -> None:
-    """Check amounts of resources and keep them, read-only."""
+def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float], weight: float | None = None) -> None:
+    """Check amounts of resources and keep them, read-only; fractions that are not what their floats mean beside them."""
+    numbers: dict[tuple[str, str], Any] = {} if weight is None else {("weight", ""): weight}
     for name, given in zip(("guarantee", "limit", "lending_limit"), amounts, strict=True):
         word = name.replace("_", " ")
         if not isinstance(given, Mapping):
@@ -204,8 +254,12 @@ def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float]) -> No
             if not (endless or (is_number(amount) and amount >= 0)):
                 raise InvalidInstance(f"{where}: the {word} of {resource} must be finite and >= 0, got {written(amount)}")
             if not in_range(float(amount)):
-                raise InvalidInstance(f"{where}: the {word} of {resource} is {amount:g}; it must be 0 or {RANGE}")
-        object.__setattr__(thing, name, MappingProxyType({str(r): float(a) for r, a in given.items() if not np.isinf(a)}))
+                raise InvalidInstance(f"{where}: the {word} of {resource} is {float(amount):g}; it must be 0 or {RANGE}")
+        numbers |= {(name, str(r)): a for r, a in given.items() if not np.isinf(float(a))}
+        object.__setattr__(thing, name, MappingProxyType({r: float(a) for (of, r), a in numbers.items() if of == name}))
+    as_written = {key: fraction_of(number) for key, number in numbers.items()}
+    other = {key: exact for key, exact in as_written.items() if exact != fraction_of(float(numbers[key]))}
+    object.__setattr__(thing, "_written", MappingProxyType(other))
     for _, _, message in misfits(thing.guarantee, thing.limit, thing.lending_limit):
         raise InvalidInstance(f"{where}: {message}")
 
@@ -335,7 +389,8 @@ class Tree:
     @cached_property
     def weights(self) -> FloatArray:
         """Weight of each node among its siblings, (nodes,); 1 of the root."""
-        return np.array([1.0, *(queue.weight for queue in self.queues)])
+        weights = np.array([1, *(queue.weight for queue in self.queues)])
+        return weights if weights.dtype == object else weights.astype(np.float64)
 
     @cached_property
     def tiers(self) -> IntArray:

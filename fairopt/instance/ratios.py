@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.validation import BoolArray, FloatArray
 
 __all__ = ["lacking", "safe_ratio"]
@@ -15,10 +18,26 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
 
     >>> safe_ratio([0.0, 1.0, 1.0], [0.0, 0.0, 4.0])
     array([0.  ,  inf, 0.25])
+
+    Of fractions the result is fractions:
+
+    >>> from fractions import Fraction
+    >>> safe_ratio([0, 1, 1], [Fraction(0), Fraction(0), Fraction(3)])
+    array([Fraction(0, 1), inf, Fraction(1, 3)], dtype=object)
     """
-    a, b = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
+    a, b = np.broadcast_arrays(np.asarray(numerator), np.asarray(denominator))
+    if a.dtype == object or b.dtype == object:
+        return _exact_ratio(fractions_of(a), fractions_of(b))
+    a, b = a.astype(np.float64), b.astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(a == 0, 0.0, a / b)
+
+
+def _exact_ratio(a: ExactArray, b: ExactArray) -> Any:
+    ratio = np.where(a == 0, a, np.inf)
+    here = (a != 0) & (b != 0)
+    ratio[here] = a[here] / b[here]
+    return ratio
 
 
 def lacking(capacities: FloatArray, demands: FloatArray) -> BoolArray:

@@ -107,8 +107,11 @@ def fingerprint(instance: Instance) -> str:
         value = getattr(instance, name)
         if name == "placement" or value is None:  # eligibility already contains its effect
             continue
+        if name == "_written":  # numbers that are fractions
+            value = tuple((array, [str(number) for number in numbers.ravel()]) for array, numbers in sorted(value.items()))
         if name == "queues":
             value = tuple(queue.to_dict() for queue in value)
-        digest.update(f"{name} {np.shape(value)} ".encode())
+        shape = (len(value),) if name == "_written" else np.shape(value)
+        digest.update(f"{name} {shape} ".encode())
         digest.update(json.dumps(value).encode() if isinstance(value, tuple) else np.ascontiguousarray(value).tobytes())
     return digest.hexdigest()[:16]

@@ -1,0 +1,141 @@
+"""Numbers as they are written: fractions beside floating point.
+
+An int, a `Fraction` and a `Decimal` are what they are. A float stands for its shortest decimal, the one that Python prints: 0.1 is 1/10.
+Infinity, for no limit, stays the float ``inf``.
+
+>>> fraction_of(0.1), fraction_of(Fraction(1, 3)), fraction_of(float("inf"))
+(Fraction(1, 10), Fraction(1, 3), inf)
+
+An array that was given in numbers which its floats do not mean keeps them beside the floats:
+
+>>> import numpy as np
+>>> kept([Fraction(1, 3), 0.5], np.array([1 / 3, 0.5]))
+array([Fraction(1, 3), Fraction(1, 2)], dtype=object)
+>>> kept([Fraction(1, 4), 0.5], np.array([0.25, 0.5])) is None
+True
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["ExactArray", "Written", "fraction_of", "fractions_of", "is_exact", "kept", "plain", "written"]
+
+ExactArray: TypeAlias = npt.NDArray[np.object_]
+"""An array of Fractions, and of ``inf`` where there is no limit."""
+
+_EXACT = 2.0**53  # whole floats below are the integers that they print as
+_SHORT = 16  # a decimal of fewer characters is the shortest of its float
+_POWERS = 400  # a larger power of ten is beyond every float
+
+
+class Written(float):
+    """A float that stands for a fraction which it is not equal to, as it was written in a file."""
+
+    fraction: Fraction
+
+    def __new__(cls, fraction: Fraction) -> Written:
+        """Return the nearest float."""
+        number = super().__new__(cls, fraction)
+        number.fraction = fraction
+        return number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Written, (self.fraction,)
+
+
+def written(value: Fraction | str) -> float:
+    """Return the float of a fraction, or of a decimal that is text; it keeps the fraction where its shortest decimal is another number.
+
+    >>> written(Fraction(1, 4)), written(Fraction(1, 3)).fraction, written("0.1000000000000000000001").fraction - Fraction(1, 10)
+    (0.25, Fraction(1, 3), Fraction(1, 10000000000000000000000))
+    """
+    if isinstance(value, str):
+        number = float(value)
+        if len(value) < _SHORT or not math.isfinite(number) or number == 0:
+            return number
+        with contextlib.suppress(ValueError):
+            if abs(int(value.lower().partition("e")[2] or 0)) <= _POWERS:
+                return written(Fraction(value))
+        return number
+    number = float(value)
+    return number if fraction_of(number) == value else Written(value)
+
+
+def fraction_of(value: Any) -> Any:
+    """Return a number as a fraction; ``inf`` as it is."""
+    if isinstance(value, Written):
+        return value.fraction
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        if math.isinf(number):
+            return number
+        return Fraction(int(number)) if number.is_integer() and abs(number) < _EXACT else Fraction(repr(number))
+    if isinstance(value, np.integer):
+        value = int(value)
+    if isinstance(value, Decimal) and value.is_infinite():
+        return float(value)
+    return Fraction(value)
+
+
+def fractions_of(values: npt.ArrayLike) -> ExactArray:
+    """Return an array of numbers as fractions.
+
+    >>> fractions_of([[0.1, 2]])
+    array([[Fraction(1, 10), Fraction(2, 1)]], dtype=object)
+    """
+    array = np.asarray(values)
+    if array.dtype == bool:
+        array = array.astype(np.int64)
+    if array.dtype == object:
+        return _objects([fraction_of(value) for value in array.ravel().tolist()], array.shape)
+    distinct, place = np.unique(array.ravel(), return_inverse=True)
+    return _objects([fraction_of(value) for value in distinct.tolist()], distinct.shape)[place].reshape(array.shape)
+
+
+def kept(values: object, floats: npt.NDArray[np.float64]) -> ExactArray | None:
+    """Return values as fractions where their ``floats`` do not say the same; None where they do, as they nearly always do."""
+    if values is None or (isinstance(values, np.ndarray) and values.dtype.kind == "f"):
+        return None
+    array = np.asarray(values)
+    if array.dtype.kind == "f" or (array.dtype.kind in "iub" and (array.size == 0 or float(np.abs(floats).max()) < _EXACT)):
+        return None
+    exact = fractions_of(array)
+    same = all(a == b for a, b in zip(exact.ravel().tolist(), fractions_of(floats).ravel().tolist(), strict=True))
+    if same:
+        return None
+    exact.setflags(write=False)
+    return exact
+
+
+def plain(value: Any) -> float | str:
+    """Return a number as plain data: a float, or the text of a fraction that is not the shortest decimal of its float.
+
+    >>> plain(Fraction(1, 4)), plain(Fraction(20, 3)), plain(0.1)
+    (0.25, '20/3', 0.1)
+    """
+    number = float(value)
+    if isinstance(value, float) or fraction_of(number) == value:
+        return number
+    return f"{value.numerator}/{value.denominator}"
+
+
+def is_exact(value: object) -> bool:
+    """Is it a number that need not be a float: a Fraction, a Decimal, a very large int?"""
+    if isinstance(value, Integral):
+        return not isinstance(value, bool) and abs(int(value)) >= _EXACT
+    return isinstance(value, Rational | Decimal)
+
+
+def _objects(values: list[Any], shape: tuple[int, ...]) -> ExactArray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array.reshape(shape)

@@ -1,0 +1,1 @@
+"""Linear programs in rational numbers, lifted from floating point."""
