@@ -59,7 +59,7 @@ class CDRF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / sum_i gamma[n,i], within the parallelism of n; inf for a user that cannot run anywhere, and so has no column."""
-        return safe_ratio(1.0, tasks_within(instance, instance.rates))
+        return safe_ratio(1, tasks_within(instance, instance.rates))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone within its constraints, as text."""

@@ -52,7 +52,7 @@ class Efficiency(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 for every user: tasks are counted."""
-        return np.ones(instance.n_users)
+        return np.ones(instance.n_users, dtype=instance.demands.dtype)
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return what one task adds to the total, as text."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import ExactArray, kept
 from fairopt.models.notion import ShareNotion, Sharing
 from fairopt.validation import check, numbers, require_labels
 
@@ -30,7 +31,16 @@ class GivenUtility(ShareNotion):
             if array.ndim not in (1, 2):
                 raise InvalidInstance(f"the shape of the utility is {array.shape}; give (users, servers) or (users,)")
             object.__setattr__(self, "_given", self.utility)  # a pandas frame has labels, which `check` compares with those of the instance
+            exact = kept(self.utility, array)
+            if exact is not None:
+                object.__setattr__(self, "_exact", exact[:, None] if array.ndim == 1 else exact)
             object.__setattr__(self, "utility", array[:, None] if array.ndim == 1 else array)
+
+    @property
+    def exact_utility(self) -> ExactArray | None:
+        """The utilities as they were given, in fractions."""
+        exact: ExactArray | None = getattr(self, "_exact", None)
+        return super().exact_utility if exact is None else exact
 
     def check(self, instance: Instance, sharing: Sharing) -> None:
         """Refuse utilities of the wrong shape, not positive or of extreme size, and what every notion refuses."""
@@ -44,7 +54,7 @@ class GivenUtility(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return u[n,i]."""
         shape = (instance.n_users, instance.n_servers)
-        utility = np.ones(shape) if self.utility is None else np.asarray(self.utility)
+        utility = np.ones(shape, dtype=instance.demands.dtype) if self.utility is None else np.asarray(self.utility)
         if utility.shape not in (shape, (shape[0], 1)):
             raise InvalidInstance(f"the shape of the utility is {utility.shape}, expected {shape}: (users, servers), or one per user")
         return np.broadcast_to(utility, shape)

@@ -26,12 +26,14 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import Enum
+from fractions import Fraction
 from typing import ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
 from fairopt.errors import InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.fractions import ExactArray, fractions_of, rationals
 from fairopt.models.queue_tree import (
     OPTIONS_OF_TREES,
     Guarantees,
@@ -44,6 +46,7 @@ from fairopt.models.queue_tree import (
 )
 from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
+from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
 from fairopt.program.queue_limits import queue_limits
 from fairopt.wording import figure, joined, named, percent
@@ -124,6 +127,11 @@ class Notion(ABC):
     utility: FloatArray | None = None
     """The notion's own data about pairs, (users, servers) or (users, 1), or None. Rows that differ in it are not merged."""
 
+    @property
+    def exact_utility(self) -> ExactArray | None:
+        """``utility`` in fractions."""
+        return None if self.utility is None else fractions_of(self.utility)
+
     def promise(self, wanted: Property, instance: Instance, sharing: Sharing) -> str | None:
         """Return the citation of a proof that covers this instance, or None if there is none.
 
@@ -192,6 +200,25 @@ class Notion(ABC):
     @abstractmethod
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program of the notion for this instance."""
+
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions, for ``solve(..., exact=True)``.
+
+        Parameters
+        ----------
+        instance : Instance
+            In fractions: `fairopt.Instance.exact`.
+        program : Program
+            Of the same instance, in floats.
+
+        Raises
+        ------
+        Unsupported
+            If the notion has no answer in fractions.
+        """
+        raise Unsupported(
+            f'"{self.name}" is not solved in fractions; leave exact out, or use "drfh" or another notion that equalises a share'
+        )
 
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray | None:
         """Return the notion's shares of an allocation ``tasks`` (users, servers), of shape (users,) or (users, servers).
@@ -315,6 +342,26 @@ class ShareNotion(Notion):
             f'share_per_task of "{self.name}" returned {found}; return numbers of shape (users,) = {shapes[0]}, '
             f"or (users, servers) = {shapes[1]}"
         )
+
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions: shares as utilities, and the goal with weights in fractions."""
+        users, servers = program.pair_users, program.pair_servers
+        share = self._exact_share(instance)
+        utilities = share[users, servers] if share.ndim == 2 else share[users]
+        weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, Fraction(1))
+        goal = self.goal(rationals(weights))
+        return ExactProgram.of(program, instance, utilities, goal)
+
+    def _exact_share(self, instance: Instance) -> ExactArray:
+        """Return ``share_per_task`` of an instance in fractions, which must give fractions; whole floats are fractions too."""
+        share = np.asarray(self.share_per_task(instance))
+        wrong = [each for each in share.ravel().tolist() if isinstance(each, float) and not (each.is_integer() or np.isinf(each))]
+        if wrong:
+            raise Unsupported(
+                f'share_per_task of "{self.name}" gives {wrong[0]!r} for an instance in fractions, which is a float; compute it without '
+                "floats of your own (Fraction(1, 2) for 0.5), or leave exact out"
+            )
+        return fractions_of(share)
 
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: eligible pairs, shares as utilities, limits, goal."""

@@ -57,7 +57,7 @@ class PerServerDRF(ShareNotion):
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / gamma0[n,i] = max_r d[n,r] / (counts[i] c[i,r]), (users, servers)."""
         gamma = instance.unconstrained_rates
-        return np.divide(1.0, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
+        return np.divide(1, gamma, out=np.full_like(gamma, np.inf), where=gamma > 0)
 
     def goal(self, weights: FloatArray) -> Goal:
         """Return the leximin of each server, separately."""

@@ -59,7 +59,7 @@ class TSF(ShareNotion):
 
     def share_per_task(self, instance: Instance) -> FloatArray:
         """Return 1 / sum_i gamma0[n,i]."""
-        return safe_ratio(1.0, instance.unconstrained_rates.sum(axis=1))
+        return safe_ratio(1, instance.unconstrained_rates.sum(axis=1))
 
     def describe_measure(self, instance: Instance, user: int) -> str:
         """Return the tasks that it could run alone without constraints, as text."""

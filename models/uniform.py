@@ -30,15 +30,31 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
-from fairopt.instance import Instance
+from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.fractions import rationals
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.program import LimitKind, Limits, Program, Total
 from fairopt.program.cluster_limits import eligible_pairs, user_limits
+from fairopt.program.exact import ExactProgram
 from fairopt.wording import joined, percent
 
 __all__ = ["Uniform"]
 
 _SOURCE = "by definition: everybody has exactly its slice"
+
+
+def _slices(instance: Instance, users: IntArray, servers: IntArray) -> FloatArray:
+    """Return how many tasks fit into each user's slice of a server, (pairs,)."""
+    part = instance.weights / instance.weights.sum(axis=0)
+    if part.ndim == 1:
+        return np.asarray(part[users] * instance.rates[users, servers])
+    bounds = np.full(users.size, np.inf, dtype=instance.demands.dtype)
+    for r in range(instance.n_resources):
+        demand = instance.demands[users, r]
+        asks = demand > 0
+        alone = instance.row_capacity[servers[asks], r] / demand[asks]
+        bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * alone)
+    return bounds
 
 
 class Uniform(Notion):
@@ -69,19 +85,17 @@ class Uniform(Notion):
         part = (instance.weights / instance.weights.sum(axis=0))[user]
         return f"nothing but its own slice, {joined(sorted({percent(p) for p in np.atleast_1d(part)}))} of every server"
 
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions: slices, and tasks as the total."""
+        users, servers = program.pair_users, program.pair_servers
+        slices = rationals(_slices(instance, users, servers))
+        ones = np.ones(users.size, dtype=np.int64)
+        return ExactProgram.of(program, instance, rationals(ones), Total(rationals(np.ones(instance.n_users))), slices)
+
     def formulate(self, instance: Instance, *, sharing: Sharing, integral: bool) -> Program:
         """Return the program: one limit per pair, its slice, and the total number of tasks as the goal."""
         users, servers = eligible_pairs(instance)
-        part = instance.weights / instance.weights.sum(axis=0)
-        if part.ndim == 1:
-            bounds = part[users] * instance.rates[users, servers]
-        else:
-            bounds = np.full(users.size, np.inf)
-            for r in range(instance.n_resources):
-                demand = instance.demands[users, r]
-                asks = demand > 0
-                alone = instance.row_capacity[servers[asks], r] / demand[asks]
-                bounds[asks] = np.minimum(bounds[asks], part[users[asks], r] * alone)
+        bounds = _slices(instance, users, servers)
         slices = Limits.of(LimitKind.SLICE, sp.eye_array(users.size, format="csr"), bounds, np.column_stack([users, servers]))
         return Program(
             name=self.name,

@@ -143,7 +143,7 @@ class HighsModel:
         self._highs.clearSolver()
 
     def start_from(self, columns: IntArray, tight_rows: IntArray) -> None:
-        """Set a basis: these columns basic, these rows at their lower bounds, every other row slack."""
+        """Set a basis: these columns basic, these rows at the bounds that they have (lower ones first), every other row slack."""
         import highspy
 
         status = highspy.HighsBasisStatus
@@ -153,9 +153,22 @@ class HighsModel:
         tight = np.zeros(self._matrix.shape[0], bool)
         tight[tight_rows] = True
         basis.col_status = [status.kBasic if yes else status.kLower for yes in basic]
-        basis.row_status = [status.kLower if yes else status.kBasic for yes in tight]
+        below = np.isfinite(self._bounds[2])
+        at_bound = [status.kLower if has_lower else status.kUpper for has_lower in below]
+        basis.row_status = [bound if yes else status.kBasic for bound, yes in zip(at_bound, tight, strict=True)]
         basis.valid = True
         self._highs.setBasis(basis)
+
+    def basic(self) -> tuple[IntArray, IntArray]:
+        """Return the columns and the rows that are basic where the last run ended; none where there is no basis."""
+        import highspy
+
+        basis = self._highs.getBasis()
+        statuses = (basis.col_status, basis.row_status) if basis.valid else ((), ())
+        columns, rows = (
+            np.array([j for j, status in enumerate(found) if status == highspy.HighsBasisStatus.kBasic], np.int64) for found in statuses
+        )
+        return columns, rows
 
     def set_costs(self, cost: FloatArray) -> None:
         """Change the goal."""

@@ -2,6 +2,7 @@
 
 ==============  ====================================================================
 ``allocation``  `Allocation`, its levels, and how it was found
+``exact_answer``  tasks, shares and levels as Fractions
 ``holdings``    what each user and queue holds, and what is missing of its guarantees
 ==============  ====================================================================
 """
@@ -9,5 +10,6 @@
 from __future__ import annotations
 
 from fairopt.allocation.allocation import GIVEN, Allocation, Exact, Greedy, Level
+from fairopt.allocation.exact_answer import ExactAnswer
 
-__all__ = ["GIVEN", "Allocation", "Exact", "Greedy", "Level"]
+__all__ = ["GIVEN", "Allocation", "Exact", "ExactAnswer", "Greedy", "Level"]

@@ -20,6 +20,7 @@ import numpy as np
 
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.certificate import Certificate
+from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset
@@ -79,6 +80,7 @@ class Exact:
     solver: str | None = None
     integral: bool = False
     tolerance: float = 1e-8
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,6 +128,8 @@ class Allocation(ShowsItself):
         picture, ``trace.plot()``. For a schedule: the order of its placements.
     question : Exact, Greedy or None
         The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
+    exact : ExactAnswer or None
+        Of ``solve(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as Fractions.
     """
 
     instance: Instance
@@ -142,6 +146,7 @@ class Allocation(ShowsItself):
     trace: Any = None
     question: Exact | Greedy | None = None
     queue_prices: dict[str, float] = field(default_factory=dict)
+    exact: ExactAnswer | None = None
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.prices):
@@ -231,6 +236,8 @@ class Allocation(ShowsItself):
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
         if "gap" in self.details:  # the best of a set, chosen by branch and cut
             return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
+        if certificate.exact:
+            return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
         source = "answer and prices" if self.levels or self.prices is not None else "the answer"
         return f"Certified exact: relative error {worst}, recomputed from {source}"
 

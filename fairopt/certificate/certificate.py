@@ -74,6 +74,8 @@ class Certificate(ShowsItself):
         The same for an approximation.
     best_found : bool
         The same for the best whole tasks found within the time limit, which are not proved optimal.
+    exact : bool
+        Proved in rational arithmetic, without a tolerance: all residuals are 0, not nearly (``solve(..., exact=True)``).
 
     >>> Certificate(1e-16, 2e-12, 3e-11).worst
     3e-11
@@ -86,6 +88,7 @@ class Certificate(ShowsItself):
     greedy: bool = False
     approximate: bool = False
     best_found: bool = False
+    exact: bool = False
 
     @property
     def reservation(self) -> str:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fairopt.instance.fractions import fraction_of
 from fairopt.instance.instance import FloatArray, Instance, IntArray
 from fairopt.instance.queues import Queue, Quota
 
@@ -68,11 +69,14 @@ class Merging:
         return pair_data[users] if pair_data.shape[1] == 1 else pair_data[np.ix_(users, servers)]
 
     def spread(self, x: npt.ArrayLike) -> FloatArray:
-        """Return tasks (users, servers) from tasks (merged users, merged servers)."""
-        by_user = np.asarray(x, float)[self.user_group] * self.user_part[:, None]
+        """Return tasks (users, servers) from tasks (merged users, merged servers); fractions from fractions."""
+        x = np.asarray(x)
+        exact = x.dtype == object
+        by_user = (x if exact else x.astype(np.float64))[self.user_group] * self.user_part[:, None]
         tasks: FloatArray = by_user[:, self.server_group] * self.server_part
         for n in np.flatnonzero(self.original.zero_demand & self.original.servable):
-            tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = self.original.tasks[n]
+            given = self.original.given("tasks")[n]
+            tasks[n, np.flatnonzero(self.original.eligibility[n])[0]] = fraction_of(given) if exact else float(given)
         return tasks
 
 

@@ -331,8 +331,9 @@ class Instance(ShowsItself):
     @property
     def limited(self) -> BoolArray:
         """Which users have a parallelism below their number of eligible servers, (users,). For the others it never binds."""
-        limited = (self.parallelism < np.inf) & ~self.zero_demand
-        limited[limited] = self.parallelism[limited] < self.eligibility[limited] @ self.counts
+        at_once = self.given("parallelism")
+        limited: BoolArray = (at_once < np.inf) & ~self.zero_demand
+        limited[limited] = at_once[limited] < self.eligibility[limited] @ self.counts
         return limited
 
     @property

@@ -55,6 +55,6 @@ def fastest_first(possible: FloatArray, rho: FloatArray, parallelism: npt.ArrayL
     tasks = np.take_along_axis(possible, np.broadcast_to(order, possible.shape), axis=-1)
     speed = np.take_along_axis(rho, order, axis=-1)
     filled = np.minimum(np.cumsum(safe_ratio(tasks, speed), axis=-1), np.asarray(parallelism)[..., None])
-    part = np.diff(filled, axis=-1, prepend=0.0)
+    part = np.diff(filled, axis=-1, prepend=0)
     run: FloatArray = np.minimum(tasks, part * speed).sum(axis=-1)
     return run

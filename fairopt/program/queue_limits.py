@@ -45,12 +45,12 @@ def limit_rows(instance: Instance) -> Iterator[Row]:
         users = tree.below[node]
         for k, (quota, servers, group) in enumerate(_groups(instance, queue)):
             where = f" on {group}" if group else ""
-            capacity = instance.row_capacity[servers].sum(axis=0)
+            capacity = instance.row_capacity[servers].sum(axis=0).tolist()
             for r, limit in _by_resource(instance, quota.limit):
                 yield Row(limit_name(instance.resources[r], queue.name, group), users, servers, r, limit, (node, k))
             for r, lent in _by_resource(instance, quota.lending_limit):
-                kept = max(quota.guarantee[instance.resources[r]] - lent, 0.0)
-                left = max(float(capacity[r]) - kept, 0.0)
+                kept = max(quota.guarantee[instance.resources[r]] - lent, 0)
+                left = max(capacity[r] - kept, 0)
                 yield Row(f"{instance.resources[r]} that {queue.name} lends{where}", ~users, servers, r, left, (node, k), lending=True)
 
 

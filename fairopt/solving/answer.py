@@ -114,9 +114,17 @@ def _part(program: Program, part: int) -> str:
 
 
 def levels_of(
-    program: Program, solution: Solution, merging: Merging | None, sharing: str, by_stage: list[dict[str, float]]
+    program: Program,
+    solution: Solution,
+    merging: Merging | None,
+    sharing: str,
+    by_stage: list[dict[str, float]],
+    same: float = _SAME_LEVEL,
 ) -> tuple[Level, ...]:
-    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given."""
+    """Stages -> levels of the original users; prices become d(level) / d(capacity); those of queues are given.
+
+    Values that differ by at most the part ``same`` are one level.
+    """
     levels: list[Level] = []
     for stage, of_queues in zip(solution.stages, by_stage, strict=True):
         if not stage.users.size:
@@ -128,7 +136,7 @@ def levels_of(
         names = program.users if merging is None else merging.original.users
         users = tuple(names[n] for n in np.flatnonzero(members))
         if (
-            levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= _SAME_LEVEL * stage.value
+            levels and title == levels[-1].part and abs(stage.value - levels[-1].value) <= same * stage.value
         ):  # proved in two steps, one level all the same
             together = levels[-1].queue_prices | of_queues
             levels[-1] = dataclasses.replace(levels[-1], users=levels[-1].users + users, queue_prices=together)

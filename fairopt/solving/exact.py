@@ -25,6 +25,7 @@ from fairopt.solvers import candidates
 from fairopt.solvers.backend import Backend, Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of, shares_of, table_of, unexpanded
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
+from fairopt.solving.in_fractions import solve_in_fractions
 from fairopt.solving.policy import Found, find, other_engines
 from fairopt.validation import check_time_limit, check_tolerance
 from fairopt.wording import joined
@@ -43,6 +44,7 @@ def solve(
     sharing: Sharing | None = None,
     tolerance: float = 1e-8,
     time_limit: float | None = None,
+    exact: bool = False,
     **options: Any,
 ) -> Allocation:
     """Solve for the exact fair allocation, with a certificate.
@@ -62,6 +64,10 @@ def solve(
         Largest residual of the certificate that is accepted, relative.
     time_limit : float, optional
         Seconds.
+    exact : bool
+        In fractions: ``allocation.exact`` has tasks, shares and levels as `fractions.Fraction`, and the proof has no tolerance
+        (``certificate.exact``). An int and a Fraction of the instance are taken as they are, a float by its shortest decimal: 0.1 is
+        1/10. For notions whose goal is linear: those that equalise a share, "efficiency", "uniform" and "per-server-drf".
     **options
         Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
         ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
@@ -82,6 +88,9 @@ def solve(
     >>> instance = Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
     >>> solve(instance, "drfh").tasks_per_user.round(3)
     array([2.609, 3.13 , 6.261])
+    >>> solve(instance, "drfh", exact=True).exact.tasks_per_user
+    array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)],
+          dtype=object)
     """
     check_time_limit(time_limit)
     check_tolerance(tolerance)
@@ -92,6 +101,8 @@ def solve(
         log.warning("no server is eligible for %s: no tasks there, and no part in the goal", joined(instance.unservable, 5))
     for remark in remarks(instance):
         log.warning("%s", remark)
+    if exact:
+        return solve_in_fractions(instance, chosen, how, deadline, Exact(chosen, solver, integral, tolerance, exact=True))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)

@@ -1,0 +1,65 @@
+"""An allocation in fractions: ``fairopt.solve(..., exact=True).exact``.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
+>>> exact = fo.solve(instance, "drfh", exact=True).exact
+>>> exact.tasks_per_user
+array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)], dtype=object)
+>>> exact.levels
+array([Fraction(6, 23)], dtype=object)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fairopt.instance.fractions import ExactArray
+from fairopt.validation import restore_read_only
+
+__all__ = ["ExactAnswer", "as_text"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactAnswer:
+    """Tasks, shares and levels as Fractions.
+
+    Attributes
+    ----------
+    tasks : array (users, servers)
+    shares : array (users,) or (users, servers)
+        As in `fairopt.Allocation`.
+    levels : array (levels,)
+        Their values, ascending; empty where the goal has none.
+    """
+
+    tasks: ExactArray
+    shares: ExactArray
+    levels: ExactArray
+
+    def __post_init__(self) -> None:
+        for array in (self.tasks, self.shares, self.levels):
+            array.setflags(write=False)
+
+    __setstate__ = restore_read_only
+
+    @property
+    def tasks_per_user(self) -> ExactArray:
+        """x[n] = sum_i x[n,i], (users,)."""
+        total: ExactArray = self.tasks.sum(axis=1)
+        return total
+
+
+def as_text(values: Any) -> Any:
+    """Return fractions as text, "20/3" and "4", in lists of lists as deep as the array.
+
+    >>> import numpy as np
+    >>> as_text(np.array([Fraction(20, 3), Fraction(4)]))
+    ['20/3', '4']
+    """
+    if isinstance(values, Fraction):
+        return str(values)
+    plain: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
+    return [as_text(value) for value in plain] if isinstance(plain, list) else str(plain)

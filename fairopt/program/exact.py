@@ -1,0 +1,211 @@
+"""A program in fractions: the float program says what is where, and the instance in fractions what the numbers are.
+
+Every limit is known by its kind and its keys, and every column by its pair. So each coefficient is computed anew from the instance:
+
+=============  ================================================  ===================
+kind           coefficient of the pair (n, i)                    bound
+=============  ================================================  ===================
+capacity       d[n,r]                                            counts[i] c[i,r]
+time           1 / gamma[n,i]                                    1
+tasks          1                                                 T[n]
+parallelism    counts[i] / gamma[n,i]                            P[n]
+slice          1                                                 given by the notion
+queue          d[n,r] of the limit's resource                    the limit
+=============  ================================================  ===================
+
+Numbers are rationals of FLINT in arrays of objects.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+>>> notion = fo.NOTIONS["drf"]()
+>>> program = notion.in_fractions(instance.exact, notion.formulate(instance, sharing="rdm", integral=False))
+>>> program.utilities
+array([2/9, 1/3], dtype=object)
+>>> program.usage(rationals([3, 2]))
+array([9, 14], dtype=object)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairopt.instance import Instance, IntArray
+from fairopt.instance.fractions import ExactArray, rational, rationals
+from fairopt.program.goals import Goal, Separate
+from fairopt.program.limits import LimitKind, Limits
+from fairopt.program.program import Program
+from fairopt.program.queue_limits import Row, limit_rows
+
+if TYPE_CHECKING:
+    from flint import fmpq
+
+__all__ = ["ExactProgram", "exact_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactProgram:
+    """A program in fractions.
+
+    Attributes
+    ----------
+    program : Program
+        The same in floats. Only its structure counts: pairs, the kinds and keys of limits and where their entries are, names.
+    instance : Instance
+        In fractions (`fairopt.Instance.exact`).
+    utilities : array (pairs,)
+        u[p] > 0.
+    data : array (entries,)
+        Coefficients of the limits, in the order of ``program.limits.matrix``.
+    bounds : array (limits,)
+    goal : Goal
+        In fractions.
+    """
+
+    program: Program
+    instance: Instance
+    utilities: ExactArray
+    data: ExactArray
+    bounds: ExactArray
+    goal: Goal
+
+    @classmethod
+    def of(cls, program: Program, instance: Instance, utilities: ExactArray, goal: Goal, slices: ExactArray | None = None) -> ExactProgram:
+        """Return a program in fractions.
+
+        Parameters
+        ----------
+        program : Program
+        instance : Instance
+            In fractions.
+        utilities : array (pairs,)
+        goal : Goal
+            In fractions.
+        slices : array (pairs,), optional
+            Bounds of the limits of kind "slice", in the order of the pairs.
+        """
+        data, bounds = exact_rows(program, program.limits, instance, list(limit_rows(instance)), slices)
+        return cls(program, instance, rationals(utilities), data, bounds, goal)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of columns."""
+        return self.program.n_pairs
+
+    @property
+    def rows(self) -> IntArray:
+        """The limit of each entry of ``data``, (entries,)."""
+        limits = self.program.limits
+        return np.repeat(np.arange(len(limits)), np.diff(limits.matrix.indptr))
+
+    @property
+    def columns(self) -> IntArray:
+        """The pair of each entry of ``data``, (entries,)."""
+        columns: IntArray = self.program.limits.matrix.indices
+        return columns
+
+    def per_user(self, values: ExactArray) -> ExactArray:
+        """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
+        return _sums(values, self.program.pair_users, len(self.program.users))
+
+    def usage(self, x: ExactArray) -> ExactArray:
+        """Return A x, (limits,)."""
+        return _sums(self.data * x[self.columns], self.rows, self.bounds.size)
+
+    def cost(self, prices: ExactArray) -> ExactArray:
+        """Return A' p, (pairs,)."""
+        return _sums(self.data * prices[self.rows], self.columns, self.n_pairs)
+
+    def largest(self) -> list[fmpq | float]:
+        """Return the largest value that each column can take by itself, min over limits of b / a, (pairs,); inf without a limit."""
+        largest: list[fmpq | float] = [float("inf")] * self.n_pairs
+        for row, column, value in zip(self.rows.tolist(), self.columns.tolist(), self.data.tolist(), strict=True):
+            room = self.bounds[row] / value
+            if isinstance(largest[column], float) or room < largest[column]:
+                largest[column] = room
+        return largest
+
+    def part(self, server: int, x: ExactArray) -> tuple[ExactProgram, IntArray, IntArray]:
+        """Return the program over one server's columns, with x fixed elsewhere, the positions of these columns, and those of its limits."""
+        assert isinstance(self.goal, Separate)
+        columns = np.flatnonzero(self.program.pair_servers == server)
+        rest = x.copy()
+        rest[columns] = rational(0)
+        here = np.isin(self.columns, columns)
+        kept = np.unique(self.rows[here])
+        part = self.program.part(server, np.zeros(self.n_pairs))[0]
+        assert len(part.limits) == kept.size
+        return (
+            replace(
+                self,
+                program=part,
+                utilities=self.utilities[columns],
+                data=self.data[here],
+                bounds=(self.bounds - self.usage(rest))[kept],
+                goal=self.goal.goal,
+            ),
+            columns,
+            kept,
+        )
+
+    def with_limits(self, more: Limits, data: ExactArray, bounds: ExactArray) -> ExactProgram:
+        """Return the program with more limits behind its own."""
+        limits = Limits.stack([self.program.limits, more])
+        return replace(
+            self,
+            program=replace(self.program, limits=limits),
+            data=np.concatenate([self.data, data]),
+            bounds=np.concatenate([self.bounds, bounds]),
+        )
+
+
+def exact_rows(
+    program: Program, limits: Limits, instance: Instance, rows_of_queues: Sequence[Row], slices: ExactArray | None = None
+) -> tuple[ExactArray, ExactArray]:
+    """Return the coefficients, (entries,), and the bounds, (limits,), of limits over the pairs of a program, in fractions.
+
+    The first key of a limit of a queue is its position among ``rows_of_queues``.
+    """
+    users, servers = program.pair_users, program.pair_servers
+    matrix = limits.matrix
+    data, bounds = np.empty(matrix.nnz, dtype=object), np.empty(len(limits), dtype=object)
+    row_capacity = instance.row_capacity
+    demands, one = rationals(instance.demands), rational(1)
+    of_one = rates = None
+    place = None if slices is None else {pair: k for k, pair in enumerate(zip(users.tolist(), servers.tolist(), strict=True))}
+    for k, (kind, keys) in enumerate(zip(limits.kinds.tolist(), limits.keys.tolist(), strict=True)):
+        span = slice(int(matrix.indptr[k]), int(matrix.indptr[k + 1]))
+        pairs = matrix.indices[span]
+        values: Any
+        if kind == LimitKind.CAPACITY:
+            values, bound = demands[users[pairs], keys[1]], row_capacity[keys[0], keys[1]]
+        elif kind == LimitKind.TIME:
+            rates = instance.rates if rates is None else rates
+            values, bound = rationals([1 / rates[users[p], servers[p]] for p in pairs]), 1
+        elif kind == LimitKind.TASKS:
+            values, bound = one, instance.tasks[keys[0]]
+        elif kind == LimitKind.PARALLELISM:
+            of_one = instance.rates_of_one if of_one is None else of_one
+            values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
+        elif kind == LimitKind.SLICE:
+            assert slices is not None and place is not None
+            values, bound = one, slices[place[keys[0], keys[1]]]
+        else:
+            row = rows_of_queues[keys[0]]
+            values, bound = demands[users[pairs], row.resource], row.bound
+        data[span], bounds[k] = values, rational(bound)
+    return data, bounds
+
+
+def _sums(values: ExactArray, place: IntArray, size: int) -> ExactArray:
+    """Return the sums of values by place, (size,)."""
+    sums = [rational(0)] * size
+    for k, value in zip(place.tolist(), values.tolist(), strict=True):
+        if value != 0:
+            sums[k] = sums[k] + value
+    result = np.empty(size, dtype=object)
+    result[:] = sums
+    return result

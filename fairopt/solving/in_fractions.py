@@ -1,0 +1,194 @@
+"""Instance + notion -> an allocation in fractions, proved without a tolerance: ``solve(..., exact=True)``.
+
+The way is that of `fairopt.solving.exact`: merge identical rows (identical in fractions), formulate, solve, prove, and bring the answer back.
+The float program gives the structure, the notion its numbers (`fairopt.models.Notion.in_fractions`). `WAYS` has, for each kind of goal, who
+solves it and who proves the answer; the proof knows nothing of the engine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fairopt.allocation import Allocation, Exact, ExactAnswer
+from fairopt.certificate import Certificate
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, Instance
+from fairopt.instance.aggregation import Merging
+from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
+from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rationals
+from fairopt.models import Notion, Sharing
+from fairopt.program import Equalize, Goal, Leximin, Separate, Solution, Stage, Total
+from fairopt.program.exact import ExactProgram
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
+
+__all__ = ["WAYS", "ExactWay", "solve_in_fractions"]
+
+ENGINE = "rational-simplex"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactWay:
+    """How goals of a kind are solved and proved in fractions.
+
+    Attributes
+    ----------
+    solve : callable
+        (program, deadline) -> Solution, in rationals.
+    prove : callable
+        (program, solution) -> None; it raises CertificateError, with the reason.
+    """
+
+    solve: Callable[[ExactProgram, Deadline], Solution]
+    prove: Callable[[ExactProgram, Solution], None]
+
+
+def _leximin() -> ExactWay:
+    from fairopt.certificate.exact_levels import prove_levels
+    from fairopt.solvers.rational.levels import solve_leximin
+
+    return ExactWay(solve_leximin, prove_levels)
+
+
+def _total() -> ExactWay:
+    from fairopt.certificate.exact_levels import prove_total
+    from fairopt.solvers.rational.totals import solve_total
+
+    return ExactWay(solve_total, prove_total)
+
+
+def _separate() -> ExactWay:
+    from fairopt.certificate.exact_levels import prove_separately
+    from fairopt.solvers.rational.totals import solve_separately
+
+    return ExactWay(solve_separately, prove_separately)
+
+
+# Of each kind of goal, what returns its way: FLINT is imported when it is needed, not with fairopt.
+WAYS: dict[type[Goal], Callable[[], ExactWay]] = {Leximin: _leximin, Equalize: _leximin, Total: _total, Separate: _separate}
+
+
+def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Exact) -> Allocation:
+    """Return the allocation of a notion in fractions.
+
+    Raises
+    ------
+    Unsupported
+        For whole tasks, for an engine of the caller's choice, and for goals that have no answer in fractions.
+    NoSolution
+        At the deadline.
+    CertificateError
+        If the answer fails its proof.
+    """
+    if question.integral:
+        raise Unsupported("exact=True divides tasks, and integral=True does not; leave one of them out")
+    if question.solver is not None:
+        raise Unsupported(f'exact=True has an engine of its own, so there is no choice of solver; leave "{question.solver}" out')
+    started = time.perf_counter()
+    utility = notion.exact_utility
+    merging = _merged(instance, notion, utility)
+    small = merging.instance
+    reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
+    floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
+    program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
+    if type(program.goal) not in WAYS:
+        raise Unsupported(f'"{notion.name}" is not solved in fractions here: {type(program.goal).__name__}; leave exact out')
+    way = WAYS[type(program.goal)]()
+    if deadline.left == 0.0:
+        raise deadline.passed({"levels": []})
+    formulated = time.perf_counter()
+    solution = way.solve(program, deadline)
+    solved = time.perf_counter()
+    way.prove(program, solution)
+    pairs = _table(program, solution.x)
+    tasks = merging.spread(pairs)
+    certified = time.perf_counter()
+
+    stages = () if isinstance(program.goal, Separate) else _joined(solution.stages)
+    in_floats = _in_floats(solution, stages)
+    by_stage = queue_prices_by_stage(program.program, in_floats)
+    levels = levels_of(program.program, in_floats, merging, sharing, by_stage, same=-1.0)
+    values = np.array([from_rational(stage.value) for stage in stages], dtype=object)
+    exact = ExactAnswer(tasks, _shares(program, pairs, merging), values)
+    return Allocation(
+        instance=instance,
+        notion=notion.name,
+        solver=ENGINE,
+        sharing=sharing,
+        tasks=exact.tasks.astype(np.float64),
+        shares=exact.shares.astype(np.float64),
+        prices=prices_of(program.program, in_floats, merging, sharing, levels),
+        queue_prices=queue_prices_of(program.program, in_floats, by_stage),
+        levels=levels,
+        certificate=Certificate(0.0, 0.0, 0.0, exact=True),
+        seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
+        details={"iterations": solution.iterations, "programs_solved": solution.programs_solved},
+        question=question,
+        exact=exact,
+    )
+
+
+def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:
+    """Return the instance with identical rows merged where the notion allows it, and the way back in fractions."""
+    alpha = notion.merge_alpha if notion.merges(instance) else None
+    return merge_exactly(instance, utility, by_weight=alpha == 1.0) if alpha in (0.0, 1.0) else unmerged_exactly(instance)
+
+
+def _table(program: ExactProgram, x: ExactArray) -> ExactArray:
+    """Return a value per pair as a table of Fractions, (users, servers)."""
+    names = program.program
+    table = np.full((len(names.users), len(names.servers)), Fraction(0), dtype=object)
+    table[names.pair_users, names.pair_servers] = from_rationals(x)
+    return table
+
+
+def _shares(program: ExactProgram, pairs: ExactArray, merging: Merging) -> ExactArray:
+    """Return U[n] / phi[n] of goals with levels, U[n] of the others, as `fairopt.solving.answer.shares_of` does in floats."""
+    names, goal = program.program, program.goal
+    users, servers = names.pair_users, names.pair_servers
+    counted = rationals(pairs[users, servers]) * program.utilities
+    if isinstance(goal, Separate):
+        table = np.full(pairs.shape, Fraction(0), dtype=object)
+        table[users, servers] = from_rationals(counted / goal.goal.weights[users])
+        return np.asarray(table[np.ix_(merging.user_group, merging.server_group)])
+    if isinstance(goal, Leximin | Equalize):
+        return from_rationals(program.per_user(counted / goal.weights[users]))[merging.user_group]
+    return np.asarray(from_rationals(program.per_user(counted))[merging.user_group] * merging.user_part)
+
+
+def _joined(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Return the stages that settle somebody, those of one value as one; levels of servers by themselves are none of the whole."""
+    joined: list[Stage] = []
+    for stage in stages:
+        if not stage.users.size:
+            continue
+        if joined and (joined[-1].value, joined[-1].part) == (stage.value, stage.part):
+            joined[-1] = replace(joined[-1], users=np.concatenate([joined[-1].users, stage.users]))
+        else:
+            joined.append(stage)
+    return tuple(joined)
+
+
+def _in_floats(solution: Solution, stages: Sequence[Stage]) -> Solution:
+    """Return a solution for what goes on in floats: prices, levels."""
+    return Solution(
+        _floats(solution.x),
+        tuple(
+            replace(stage, value=_float(stage.value), prices=None if stage.prices is None else _floats(stage.prices)) for stage in stages
+        ),
+        prices=None if solution.prices is None else _floats(solution.prices),
+    )
+
+
+def _floats(values: ExactArray) -> FloatArray:
+    return np.array([_float(value) for value in values.tolist()])
+
+
+def _float(value: Any) -> float:
+    return float(int(value.p) / int(value.q))
