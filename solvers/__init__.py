@@ -15,12 +15,14 @@ from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.filling.progressive_filling import Filled, fill
 from fairopt.solvers.polishing import polishes
+from fairopt.solvers.rational import EXACT_GOALS, solve_exactly
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
 from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solvers.via_pyomo.engine import to_model
 
 __all__ = [
+    "EXACT_GOALS",
     "PLACEMENTS",
     "SOLVERS",
     "AsynchronousServers",
@@ -45,5 +47,6 @@ __all__ = [
     "polishes",
     "precompute",
     "run_events",
+    "solve_exactly",
     "to_model",
 ]

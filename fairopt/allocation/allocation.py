@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.certificate import Certificate
-from fairopt.allocation.exact_answer import ExactAnswer
 from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.formats.frames import dataset

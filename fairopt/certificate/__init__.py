@@ -3,6 +3,7 @@
 ===============  =========================================================================
 ``certificate``  `Certificate`, and the residuals of each goal
 ``levels``       the proof of a leximin, level by level
+``exact``        the proof in fractions, without a tolerance
 ``conditions``   the conditions of alpha-fair goals, of equilibria and of unions of polytopes
 ===============  =========================================================================
 """

@@ -11,9 +11,9 @@ If, in rational arithmetic,
 
     p.b  =  sum over F of q L  +  t[k] sum over R of q,    sum over R of q > 0,    q[n] > 0 for all n in J[k],
 
-then in every feasible x' that leaves F at least L and R at least t[k] all of this is an equality: nobody with q > 0 has more. So t[k] is the
-largest common level of R, and no user of J[k] can rise. By induction over the levels, x is the leximin: it is feasible, and its levels are
-those claimed. Nothing of the engine is used but its answer.
+then in every feasible x' that leaves F at least L and R at least t[k] all of this is an equality: nobody with q > 0 has more. So t[k] is
+the largest common level of R, and no user of J[k] can rise. By induction over the levels, x is the leximin: it is feasible, and its levels
+are those claimed. Nothing of the engine is used but its answer.
 
 A pair with a limit of bound 0 carries nothing in any feasible x', so that its price does not matter. Users who have only such pairs are in
 no level.
@@ -83,7 +83,7 @@ def prove_levels(program: ExactProgram, solution: Solution) -> None:
     if isinstance(goal, Equalize) and len(solution.stages) > 1:
         refuse(program, "one equal level is claimed to be several")
     settled = np.zeros(len(names.users), bool)
-    before = rational(0)
+    before: Any = rational(0)
     for number, stage in enumerate(solution.stages, 1):
         _prove_level(program, stage, number, per_level, closed, levels, settled, open_to, before, everybody=isinstance(goal, Equalize))
         settled[stage.users] = True
@@ -106,7 +106,8 @@ def _prove_level(
     *,
     everybody: bool,
 ) -> None:
-    names, t, own = program.program, stage.value, f"level {number}"
+    names, own = program.program, f"level {number}"
+    t: Any = stage.value
     if not stage.users.size or settled[stage.users].any() or not open_to[stage.users].all():
         refuse(program, f"{own} settles nobody, or users who are settled already")
     if t < before:

@@ -45,7 +45,7 @@ __all__ = [
     "written",
 ]
 
-ExactArray: TypeAlias = npt.NDArray[np.object_]
+ExactArray: TypeAlias = npt.NDArray[Any]
 """An array of Fractions, and of ``inf`` where there is no limit."""
 
 _EXACT = 2.0**53  # whole floats below are the integers that they print as

@@ -49,7 +49,8 @@ def _without_groups(queue: Queue, instance: Instance) -> Queue:
         groups = [quota for quota in queue.quotas if resource in quota.guarantee]
         if groups and resource not in queue.guarantee:
             guarantee[resource] = sum(quota.guarantee[resource] for quota in groups)
-        elsewhere, most = instance.row_capacity[:, r].copy(), 0
+        elsewhere = instance.row_capacity[:, r].copy()
+        most: float = 0
         for quota in (quota for quota in queue.quotas if resource in quota.limit):
             elsewhere[[instance.servers.index(name) for name in quota.servers]] = 0
             most += quota.limit[resource]

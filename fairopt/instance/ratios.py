@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -33,7 +31,7 @@ def safe_ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> FloatArr
         return np.where(a == 0, 0.0, a / b)
 
 
-def _exact_ratio(a: ExactArray, b: ExactArray) -> Any:
+def _exact_ratio(a: ExactArray, b: ExactArray) -> ExactArray:
     ratio = np.where(a == 0, a, np.inf)
     here = (a != 0) & (b != 0)
     ratio[here] = a[here] / b[here]

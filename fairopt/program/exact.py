@@ -104,8 +104,7 @@ class ExactProgram:
     @property
     def columns(self) -> IntArray:
         """The pair of each entry of ``data``, (entries,)."""
-        columns: IntArray = self.program.limits.matrix.indices
-        return columns
+        return np.asarray(self.program.limits.matrix.indices, np.int64)
 
     def per_user(self, values: ExactArray) -> ExactArray:
         """Return the sum of values, (pairs,), over the pairs of each user, (users,)."""
@@ -191,7 +190,8 @@ def exact_rows(
             of_one = instance.rates_of_one if of_one is None else of_one
             values, bound = rationals([1 / of_one[users[p], servers[p]] for p in pairs]), instance.parallelism[keys[0]]
         elif kind == LimitKind.SLICE:
-            assert slices is not None and place is not None
+            assert slices is not None
+            assert place is not None
             values, bound = one, slices[place[keys[0], keys[1]]]
         else:
             row = rows_of_queues[keys[0]]

@@ -1,15 +1,14 @@
 """Instance + notion -> an allocation in fractions, proved without a tolerance: ``solve(..., exact=True)``.
 
-The way is that of `fairopt.solving.exact`: merge identical rows (identical in fractions), formulate, solve, prove, and bring the answer back.
-The float program gives the structure, the notion its numbers (`fairopt.models.Notion.in_fractions`). `WAYS` has, for each kind of goal, who
-solves it and who proves the answer; the proof knows nothing of the engine.
+The way is that of `fairopt.solving.exact`: merge rows that are identical in fractions, formulate, solve, prove, and bring the answer back.
+The float program gives the structure, and the notion its numbers (`fairopt.models.Notion.in_fractions`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,61 +16,22 @@ import numpy as np
 
 from fairopt.allocation import Allocation, Exact, ExactAnswer
 from fairopt.certificate import Certificate
+from fairopt.certificate.exact import prove
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rationals
+from fairopt.instance.fractions import ExactArray, from_rationals, rationals
 from fairopt.models import Notion, Sharing
-from fairopt.program import Equalize, Goal, Leximin, Separate, Solution, Stage, Total
+from fairopt.program import Equalize, Leximin, Separate, Solution, Stage
 from fairopt.program.exact import ExactProgram
+from fairopt.solvers import EXACT_GOALS, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 
-__all__ = ["WAYS", "ExactWay", "solve_in_fractions"]
+__all__ = ["solve_in_fractions"]
 
 ENGINE = "rational-simplex"
-
-
-@dataclass(frozen=True, slots=True)
-class ExactWay:
-    """How goals of a kind are solved and proved in fractions.
-
-    Attributes
-    ----------
-    solve : callable
-        (program, deadline) -> Solution, in rationals.
-    prove : callable
-        (program, solution) -> None; it raises CertificateError, with the reason.
-    """
-
-    solve: Callable[[ExactProgram, Deadline], Solution]
-    prove: Callable[[ExactProgram, Solution], None]
-
-
-def _leximin() -> ExactWay:
-    from fairopt.certificate.exact_levels import prove_levels
-    from fairopt.solvers.rational.levels import solve_leximin
-
-    return ExactWay(solve_leximin, prove_levels)
-
-
-def _total() -> ExactWay:
-    from fairopt.certificate.exact_levels import prove_total
-    from fairopt.solvers.rational.totals import solve_total
-
-    return ExactWay(solve_total, prove_total)
-
-
-def _separate() -> ExactWay:
-    from fairopt.certificate.exact_levels import prove_separately
-    from fairopt.solvers.rational.totals import solve_separately
-
-    return ExactWay(solve_separately, prove_separately)
-
-
-# Of each kind of goal, what returns its way: FLINT is imported when it is needed, not with fairopt.
-WAYS: dict[type[Goal], Callable[[], ExactWay]] = {Leximin: _leximin, Equalize: _leximin, Total: _total, Separate: _separate}
 
 
 def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Exact) -> Allocation:
@@ -97,15 +57,14 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
-    if type(program.goal) not in WAYS:
+    if type(program.goal) not in EXACT_GOALS:
         raise Unsupported(f'"{notion.name}" is not solved in fractions here: {type(program.goal).__name__}; leave exact out')
-    way = WAYS[type(program.goal)]()
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
-    solution = way.solve(program, deadline)
+    solution = solve_exactly(program, deadline)
     solved = time.perf_counter()
-    way.prove(program, solution)
+    prove(program, solution)
     pairs = _table(program, solution.x)
     tasks = merging.spread(pairs)
     certified = time.perf_counter()
@@ -114,7 +73,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     in_floats = _in_floats(solution, stages)
     by_stage = queue_prices_by_stage(program.program, in_floats)
     levels = levels_of(program.program, in_floats, merging, sharing, by_stage, same=-1.0)
-    values = np.array([from_rational(stage.value) for stage in stages], dtype=object)
+    values = from_rationals(np.array([stage.value for stage in stages], dtype=object))
     exact = ExactAnswer(tasks, _shares(program, pairs, merging), values)
     return Allocation(
         instance=instance,

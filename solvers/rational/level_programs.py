@@ -7,7 +7,8 @@ multiplied by the common denominator of its coefficients: whole numbers are what
 
 *In floats* the program has units of its own, so that a solver's tolerances see everybody: x counts in what makes one unit of its user's
 level, each limit and each agent's level is 1. The units are computed from fractions; numbers that are beyond floats do not matter, as only
-the basis is used: which columns are positive and which rows are full. From there on everything is rational (`fairopt.solvers.rational.simplex`).
+the basis is used: which columns are positive and which rows are full. From there on everything is rational
+(`fairopt.solvers.rational.simplex`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,7 +54,7 @@ class Level:
         The multipliers: who pays is stopped at t.
     """
 
-    t: fmpq
+    t: Any
     x: ExactArray
     prices: ExactArray
     pays: list[fmpq]
@@ -108,8 +110,7 @@ class LevelPrograms:
                 if j is not None:
                     self.columns[j].append((i, (value * scale).p))
                     entries.append((i, j, _as_float(value / bound) * float(self._float_largest[j])))
-        i, j, values = zip(*entries, strict=True) if entries else ((), (), ())
-        self._use = sp.csc_array((values, (i, j)), shape=(self.m, self.n))
+        self._use = _sparse(entries, (self.m, self.n))
 
     def _agents(self, agents: Sequence[tuple[IntArray, Sequence[fmpq]]]) -> None:
         entries: list[tuple[int, int, float]] = []
@@ -121,8 +122,7 @@ class LevelPrograms:
             for j, worth in kept:
                 self.columns[j].append((self.m + a, (worth * scale).p))
                 entries.append((a, j, _as_float(worth) * float(self._float_largest[j])))
-        i, j, values = zip(*entries, strict=True) if entries else ((), (), ())
-        self._worth = sp.csc_array((values, (i, j)), shape=(len(agents), self.n))
+        self._worth = _sparse(entries, (len(agents), self.n))
         self.reach = np.asarray(self._worth.sum(axis=1)).ravel()
         # Of each column, the agent of fewest pairs that it counts for: its user.
         number = np.diff(sp.csr_array(self._worth).indptr)
@@ -232,6 +232,12 @@ class LevelPrograms:
             return [], 0.0
         t = float(outcome.x[-1]) * unit if outcome.x.size and outcome.status is Status.OPTIMAL else 0.0
         return [*columns.tolist(), *(basic_rows + n).tolist()], t
+
+
+def _sparse(entries: Sequence[tuple[int, int, float]], shape: tuple[int, int]) -> sp.csc_array:
+    """Return a matrix from rows, columns and values."""
+    row, column, value = (np.array([entry[k] for entry in entries]) for k in range(3))
+    return sp.csc_array((value.astype(np.float64), (row.astype(np.int64), column.astype(np.int64))), shape=shape)
 
 
 def _as_float(value: fmpq | float) -> float:

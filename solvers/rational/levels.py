@@ -10,7 +10,7 @@ import logging
 
 import numpy as np
 
-from fairopt.instance.fractions import ExactArray, rational
+from fairopt.instance.fractions import ExactArray, from_rational, rational
 from fairopt.program import Equalize, Leximin, Solution, Stage
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
@@ -36,7 +36,7 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
     def check() -> None:
         if deadline.left == 0.0:
             users = [names.users[n] for stage in stages for n in stage.users]
-            raise deadline.passed({"levels": [float(int(s.value.p) / int(s.value.q)) for s in stages], "users": users})
+            raise deadline.passed({"levels": [float(from_rational(stage.value)) for stage in stages], "users": users})
 
     per_level = program.utilities / goal.weights[names.pair_users]
     closed = np.array([most == 0 for most in program.largest()], bool)

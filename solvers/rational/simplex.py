@@ -125,7 +125,7 @@ class RationalProgram:
         """Return cost - prices . column of each variable that is not basic, times a common factor > 0."""
         factor = common_denominator(prices)
         for value in cost:
-            factor = factor.lcm(value.q) if value.q != 1 else factor
+            factor = fmpz(factor.lcm(value.q)) if value.q != 1 else factor
         whole = [(price * factor).p for price in prices]
         basic = set(basis)
         zero = fmpz(0)

@@ -25,7 +25,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor
-ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling")
+ENGINES = ("water_filling", "via_highs", "interior_point", "via_cvxpy", "via_pyomo", "equilibrium", "trajectory", "filling", "rational")
 ABOVE_THE_ENGINES = (
     "polishing",
     "choosing",

@@ -1,0 +1,36 @@
+"""The certificate in fractions: an answer is proved, or refused with the reason. There are no residuals, as there is no rounding.
+
+>>> import fairopt as fo
+>>> instance = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+>>> fo.solve(instance, "drf", exact=True).certificate.exact
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairopt.certificate.exact_levels import prove_levels, prove_separately, prove_total
+from fairopt.program import Equalize, Goal, Leximin, Separate, Solution, Total
+from fairopt.program.exact import ExactProgram
+
+__all__ = ["PROOFS", "prove"]
+
+PROOFS: dict[type[Goal], Callable[[ExactProgram, Solution], None]] = {
+    Leximin: prove_levels,
+    Equalize: prove_levels,
+    Total: prove_total,
+    Separate: prove_separately,
+}
+"""Of each kind of goal, what proves an answer."""
+
+
+def prove(program: ExactProgram, solution: Solution) -> None:
+    """Prove an answer in rationals; its goal is one of `PROOFS`.
+
+    Raises
+    ------
+    CertificateError
+        With the reason.
+    """
+    PROOFS[type(program.goal)](program, solution)
