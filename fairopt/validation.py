@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Integral, Rational, Real
 from typing import Any, TypeAlias
 
@@ -86,7 +87,7 @@ def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
             where = f" in row {position[0] + 1}" if position else ""
             plain = value.item() if isinstance(value, np.generic) else value
             raise InvalidInstance(f"the {what} hold {plain!r}{where}, which is not a real number; give numbers only")
-        if not isinstance(value, float) and value != 0 and abs(value) < _FAINTEST:
+        if isinstance(value, Fraction | Decimal) and 0 < abs(value) < _FAINTEST:
             raise InvalidInstance(f"the {what} hold a number below 1e-300; measure in a smaller unit")
     try:
         return array.astype(np.float64)

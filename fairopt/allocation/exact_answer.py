@@ -4,7 +4,8 @@
 >>> instance = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1, 2, 10], [1, 2, 1], [1, 2, 0]], weights=[1, 1, 2])
 >>> exact = fo.solve(instance, "drfh", exact=True).exact
 >>> exact.tasks_per_user
-array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)], dtype=object)
+array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)],
+      dtype=object)
 >>> exact.levels
 array([Fraction(6, 23)], dtype=object)
 """

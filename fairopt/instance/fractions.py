@@ -182,7 +182,7 @@ def rationals(values: npt.ArrayLike) -> ExactArray:
     return _objects([value if isinstance(value, float) else rational(value) for value in array.ravel().tolist()], array.shape)
 
 
-def from_rational(value: fmpq) -> Fraction:
+def from_rational(value: Any) -> Fraction:
     """Return a rational of FLINT as a Fraction.
 
     >>> from_rational(rational(0.75))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flint import fmpq, fmpz
 
@@ -124,16 +125,16 @@ class RationalProgram:
     def _reduced(self, prices: Sequence[fmpq], cost: Sequence[fmpq], basis: Sequence[int]) -> dict[int, fmpz]:
         """Return cost - prices . column of each variable that is not basic, times a common factor > 0."""
         factor = common_denominator(prices)
-        for value in cost:
-            factor = fmpz(factor.lcm(value.q)) if value.q != 1 else factor
-        whole = [(price * factor).p for price in prices]
+        for of_cost in cost:
+            factor = factor.lcm(of_cost.q) if of_cost.q != 1 else factor
+        whole: list[Any] = [(price * factor).p for price in prices]
         basic = set(basis)
         zero = fmpz(0)
-        reduced: dict[int, fmpz] = {}
+        reduced: dict[int, Any] = {}
         for j, column in enumerate(self.columns):
             if j in basic:
                 continue
-            total = (cost[j] * factor).p if cost[j] != 0 else zero
+            total: Any = (cost[j] * factor).p if cost[j] != 0 else zero
             for i, value in column:
                 if whole[i] != 0:
                     total = total - value * whole[i]

@@ -59,7 +59,7 @@ class System:
         kernel_rows = [i for i, there in enumerate(self._row_there) if there]
         self._kernel_rows, self._kernel_columns = kernel_rows, kernel_columns
         place = {i: k for k, i in enumerate(kernel_rows)}
-        table = [[0] * len(kernel_columns) for _ in kernel_rows]
+        table: list[list[int | fmpz]] = [[0] * len(kernel_columns) for _ in kernel_rows]
         for k, j in enumerate(kernel_columns):
             for i, value in columns[j]:
                 if i in place:
@@ -145,7 +145,7 @@ class System:
             reduced, rank = nmod_mat(table, _PRIME).rref()
             pivots, row = set[int](), 0
             for j in range(size):
-                if row < rank and reduced[row, j] != 0:
+                if row < rank and int(reduced[row, j]):
                     pivots.add(j)
                     row += 1
             forms.append(pivots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -30,9 +31,8 @@ def test_systems_are_solved_both_ways(density: float) -> None:
         expected = fmpq_mat(size, 1, right)
         if matrix.det() == 0:
             singular += 1
-            with pytest.raises(SingularError):
-                if System(columns).dependent()[0]:
-                    raise SingularError
+            with contextlib.suppress(SingularError):  # it is found out when the matrix is taken apart, or
+                assert System(columns).dependent()[0]
             continue
         regular += 1
         system = System(columns)
