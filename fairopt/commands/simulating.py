@@ -84,7 +84,8 @@ def simulate(
 ) -> None:
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
-    Greedy schedulers start whole tasks and never stop one; those of real clusters start gangs, all of whose tasks begin at one instant, too.
+    Greedy schedulers start whole tasks and never stop one.
+    Those of real clusters also start gangs, all of whose tasks begin at one instant.
     Exact ones divide tasks and move them at no cost: the optimum to compare a heuristic with.
     With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.

@@ -26,7 +26,20 @@ from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
 from fairopt.imports.swf_log import (
-    ALLOCATED, ESTIMATE, GROUP, JOB, MEMORY, QUEUE, REQUESTED, RUN, SUBMIT, USED_MEMORY, USER, WAIT, limit, read_log,
+    ALLOCATED,
+    ESTIMATE,
+    GROUP,
+    JOB,
+    MEMORY,
+    QUEUE,
+    REQUESTED,
+    RUN,
+    SUBMIT,
+    USED_MEMORY,
+    USER,
+    WAIT,
+    limit,
+    read_log,
 )  # fmt: skip
 from fairopt.instance import FloatArray
 from fairopt.trace import Trace

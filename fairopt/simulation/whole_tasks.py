@@ -44,8 +44,9 @@ def run_whole_tasks(
         )
     if streams.trace.gangs.any():
         raise Unsupported(
-            f'job "{streams.trace.jobs[int(np.argmax(streams.trace.gangs))]}" is a gang, all of whose tasks start at one instant, and progressive '
-            'filling gives one task at a time; use "fifo", "backfill", "fairtree" or "priority", or say of no job that it is a gang'
+            f'job "{streams.trace.jobs[int(np.argmax(streams.trace.gangs))]}" is a gang, all of whose tasks start at one instant, and '
+            'progressive filling gives one task at a time; use "fifo", "backfill", "fairtree" or "priority", or say of no job that it is '
+            "a gang"
         )
     check_single_servers(streams.instance)
     ties = plan.get("ties", "index")

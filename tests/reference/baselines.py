@@ -42,12 +42,12 @@ class SlowJobs:
             if kind in ("join", "leave"):
                 first.setdefault(name, kind)
         self.present = [first.get(name) != "join" for name in self.users]
+        self.origin = 0.0
         self.first_task = [int(sum(trace.tasks[:j])) for j in range(trace.n_jobs)]
         self.next = list(self.first_task)
         self.waits: list[int] = []
         self.running: list[tuple[Fraction, int, int, int, Fraction]] = []  # end, task, job, server, expected end
         self.starts: dict[int, tuple[Fraction, int]] = {}
-        self.held_since: list[tuple[float, int, float]] = []  # begin, user, worth: what usage is summed from
         self.pieces: list[tuple[float, float, int, float]] = []  # begin, end, user, worth
 
     # What fits ---------------------------------------------------------------------------------------------------------------
@@ -57,9 +57,11 @@ class SlowJobs:
         return int(self.trace.tasks[job]) if self.trace.gangs[job] else 1
 
     def left(self, job: int) -> int:
+        """Return how many tasks wait."""
         return self.first_task[job] + int(self.trace.tasks[job]) - self.next[job]
 
     def able(self, job: int, s: int) -> bool:
+        """May a task ever run there?"""
         placement, i = self.cluster.placement, self.row[s]
         allowed = self.trace.eligibility is None or bool(self.trace.eligibility[job, i])
         return allowed and (placement is None or bool(placement[self.owner[job], i]))
@@ -89,6 +91,7 @@ class SlowJobs:
         )
 
     def start(self, job: int, servers: list[int], now: Fraction) -> None:
+        """Start the next tasks of a job there."""
         for s in servers:
             task = self.next[job]
             self.next[job] += 1
@@ -106,6 +109,7 @@ class SlowJobs:
             self.waits.remove(job)
 
     def end(self, entry: tuple[Fraction, int, int, int, Fraction]) -> None:
+        """End a task."""
         end, task, job, s, _ = entry
         self.running.remove(entry)
         for r in self.m:
@@ -118,6 +122,7 @@ class SlowJobs:
     # Who is next -------------------------------------------------------------------------------------------------------------
 
     def worth(self, job: int) -> float:
+        """Return the part of the cluster that a task takes."""
         return float(max(self.d[job][r] / self.total[r] for r in self.m if self.total[r]))
 
     def usage(self, now: Fraction) -> list[float]:
@@ -168,6 +173,7 @@ class SlowJobs:
     # A moment ----------------------------------------------------------------------------------------------------------------
 
     def schedule(self, now: Fraction) -> None:
+        """Start what may start now."""
         if self.rule == "priority":
             self.spin(now)
             return
@@ -186,6 +192,7 @@ class SlowJobs:
             units.pop(0)
 
     def fill_gaps(self, head: int, units: list[int], now: Fraction) -> None:
+        """Start what does not delay the first job."""
         free, shadow, own = [list(amounts) for amounts in self.free], None, None
         ends = sorted({max(entry[4], now) for entry in self.running})
         for when in ends:
@@ -212,10 +219,8 @@ class SlowJobs:
                         free[s][r] -= self.d[job][r]
 
     def spin(self, now: Fraction) -> None:
+        """Divide the pie until nothing starts."""
         used, rate, servers = self.usage(now), math.log(2) / self.half_life, len(self.row)
-        begun = getattr(self, "begun", None)
-        if begun is None:
-            begun = self.begun = float(now)
         weights = self.cluster.weights
         real = [max(u * rate * servers + 0.5 * math.exp(-rate * (float(now) - self.origin)), 0.5) for u in used]
         priority = [digits(p / w) if w else math.inf for p, w in zip(real, weights, strict=True)]
@@ -234,6 +239,7 @@ class SlowJobs:
                 return
 
     def serve(self, jobs: list[int], mine: float, now: Fraction) -> bool:
+        """Start jobs of one user within its slice."""
         given = 0.0
         for job in jobs:
             while job in self.waits:
@@ -248,8 +254,10 @@ class SlowJobs:
         return given > 0
 
     def simulate(self) -> dict[int, tuple[Fraction, int]]:
+        """Return the time and the server of each task that started."""
         kinds = ("leave", "join", "remove", "add", "submit")
-        events: list[tuple[Fraction, int, Any, int]] = [(exact(t), kinds.index(kind), name, k) for t, kind, name, k in self.trace.events]
+        events: list[tuple[Fraction, int, Any, int]] = []
+        events += [(exact(t), kinds.index(kind), name, k) for t, kind, name, k in self.trace.events]
         events += [(exact(t), 4, job, 0) for job, t in enumerate(self.trace.submit)]
         events.sort(key=lambda event: event[:2])
         self.origin = float(events[0][0])

@@ -24,7 +24,9 @@ RULES = {
 
 def gangs_of(trace: fo.Trace, cluster: fo.Instance, rng: np.random.Generator) -> fo.Trace:
     """Return the trace with some gangs, and with estimates of whole seconds, some of them too short."""
-    estimates = np.maximum(np.where(np.isinf(trace.expected_durations), 20.0, trace.expected_durations) + rng.integers(-2, 6, trace.n_jobs), 1.0)
+    estimates = np.maximum(
+        np.where(np.isinf(trace.expected_durations), 20.0, trace.expected_durations) + rng.integers(-2, 6, trace.n_jobs), 1.0
+    )
     return fo.Trace(
         [trace.users[n] for n in trace.user], trace.submit, trace.tasks, trace.demands, trace.durations,
         eligibility=trace.eligibility, events=trace.events, resources=cluster.resources,

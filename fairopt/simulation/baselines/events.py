@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.queues import Tree
 from fairopt.program.events import Change
-from fairopt.queues import Tree
 from fairopt.simulation.baselines.fair_tree import FairTree
 from fairopt.simulation.baselines.options import Baseline
 from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairopt.errors import Unsupported
+from fairopt.registry import words
 from fairopt.specs import options_of
 from fairopt.wording import did_you_mean
 
@@ -61,10 +62,9 @@ def baseline_of(spec: Any) -> Baseline | None:
     """
     name, word, options = options_of(spec)
     if word not in BASELINES:
-        head = spec.partition(":")[0] if isinstance(spec, str) else ""
-        if head in BASELINES:
-            raise Unsupported(f'"{spec}": "{head}" takes no placement, tasks start on the first servers where they fit; {_form(head)}')
         return None
+    if isinstance(spec, str) and not all("=" in part for part in words(spec)[1:]):
+        raise Unsupported(f'"{spec}": "{word}" takes no placement, tasks start on the first servers where they fit; {_form(word)}')
     for option in options:
         if option not in _TAKES[word]:
             raise Unsupported(f'"{word}" takes no option "{option}"{did_you_mean(option, _TAKES[word])}; {_form(word)}')
@@ -90,7 +90,7 @@ def seconds_of(value: Any) -> float:
     Unsupported
     """
     text = str(value).strip()
-    unit = _UNITS.get(text[-1:], None)
+    unit = _UNITS.get(text[-1:])
     try:
         seconds = float(text[:-1]) * unit if unit is not None and text != "inf" else float(text)
     except ValueError:

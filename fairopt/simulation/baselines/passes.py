@@ -166,5 +166,3 @@ def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float) -> bool:
         if not run.gang[job] and place.total == within < wanted:  # the slice holds no more, though more fit
             return True
     return given > 0
-
-

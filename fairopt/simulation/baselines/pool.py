@@ -90,7 +90,7 @@ class Pool:
             number[self.closed] = 0
         if not self._everywhere[stream]:
             number[~self._allowed[stream, self.row]] = 0
-        return np.maximum(number, 0)
+        return np.asarray(np.maximum(number, 0))
 
     def within_limits(self, stream: int, number: IntArray) -> IntArray:
         """Return how many of these tasks, (servers,), the limits of queues allow, on the first servers."""

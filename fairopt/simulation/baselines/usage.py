@@ -1,6 +1,8 @@
 """Usage that fades: dU/dt = rate - U ln 2 / h, so that U halves in a half-life h in which nothing is used.
 
 >>> usage = FadingUsage(2, 10.0)
+>>> usage.at(0.0).tolist()
+[0.0, 0.0]
 >>> usage.rate[0] = 1.0
 >>> usage.at(10.0).round(3).tolist()  # 10 / ln 2 (1 - 1/2)
 [7.213, 0.0]
@@ -19,7 +21,7 @@ from fairopt.instance import FloatArray
 
 __all__ = ["FadingUsage", "fading", "same_digits"]
 
-_DIGITS = 11
+_LOST = 15  # bits of the 52 of a mantissa
 
 
 def fading(seconds: float, half_life: float) -> tuple[float, float]:
@@ -64,11 +66,11 @@ class FadingUsage:
 
 
 def same_digits(values: FloatArray) -> FloatArray:
-    """Return values with so few digits that those that differ by rounding are the same.
+    """Return values >= 0 to eleven digits, in which those that differ by rounding are the same.
 
-    >>> same_digits(np.array([0.1 + 0.2, 0.3, math.inf])).tolist()
-    [0.3, 0.3, inf]
+    >>> a, b, c = same_digits(np.array([0.1 + 0.2, 0.3, math.inf]))
+    >>> a == b, c
+    (np.True_, np.float64(inf))
     """
-    finite = np.isfinite(values) & (values > 0)
-    digits = 10.0 ** ((_DIGITS - 1) - np.floor(np.log10(np.where(finite, values, 1.0))))
-    return np.where(finite, np.round(values * digits) / digits, values)
+    bits = np.ascontiguousarray(values).view(np.int64) + (1 << _LOST - 1)
+    return (bits & ~((1 << _LOST) - 1)).view(np.float64)
