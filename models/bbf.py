@@ -60,10 +60,12 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
+from fairopt.instance.fractions import rationals
 from fairopt.models.notion import Notion, Property, Sharing
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Goal, LimitKind, Limits, Program
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
+from fairopt.program.exact import ExactProgram
 from fairopt.wording import percent
 
 __all__ = ["BBF"]
@@ -148,6 +150,15 @@ class BBF(Notion):
             goal=self._goal(requests, users, weights, limits),
             integral=integral,
         )
+
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions: the weighted Nash optimum."""
+        if self.prefer is not None:
+            raise Unsupported("exact=True does not choose among all fair allocations; leave prefer out, or exact")
+        requests = instance.replace(tasks=np.where(instance.tasks < np.inf, instance.tasks, 1)).exact
+        weights = rationals(requests.weights)
+        part = weights[program.pair_users].sum() if program.n_pairs else 1
+        return ExactProgram.of(program, requests, np.ones(program.n_pairs, dtype=np.int64), AlphaFair(1.0, weights / part))
 
     def _goal(self, requests: Instance, users: IntArray, weights: FloatArray, limits: Limits) -> Goal:
         if self.prefer is None:

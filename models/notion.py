@@ -324,7 +324,8 @@ class ShareNotion(Notion):
         """Return the same share for progressive filling, if the goal is its leximin."""
         if not isinstance(self.goal(np.ones(instance.n_users)), Leximin | Equalize):
             return super().criterion(instance)
-        return Criterion(self._checked_share(instance))
+        exact = instance.demands.dtype == object
+        return Criterion(self._exact_share(instance) if exact else self._checked_share(instance))
 
     def _checked_share(self, instance: Instance) -> FloatArray:
         """Return ``share_per_task``, which a notion of the user's own may have wrong."""

@@ -68,9 +68,11 @@ import scipy.sparse as sp
 
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.fractions import rationals
 from fairopt.models.notion import Condition, Property, ShareNotion, Sharing, alone_on_each
 from fairopt.models.preference import check_preference, preference_per_task, restricted_preference
 from fairopt.program import AlphaFair, Alternative, Disjunctive, Equilibrium, Goal, LimitKind, Program
+from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion, Measure
 from fairopt.validation import check_whole_number
 
@@ -188,7 +190,7 @@ class PSDSF(ShareNotion):
     def shares(self, instance: Instance, tasks: FloatArray) -> FloatArray:
         """Return s[n,i] / phi[n], (users, servers): all tasks of n, measured at server i; 0 where n may not run."""
         held, gamma = tasks.sum(axis=1)[:, None], instance.weights[:, None] * instance.rates
-        virtual: FloatArray = np.divide(held, gamma, out=np.zeros(tasks.shape), where=gamma > 0)
+        virtual: FloatArray = np.divide(held, gamma, out=0 * tasks, where=gamma > 0)
         return virtual
 
     def describe_measure(self, instance: Instance, user: int) -> str:
@@ -201,6 +203,15 @@ class PSDSF(ShareNotion):
         if self.formulation == "market":
             return AlphaFair(1.0, weights)
         return Equilibrium(weights, self.order, int(self.seed), int(self.delay))
+
+    def in_fractions(self, instance: Instance, program: Program) -> ExactProgram:
+        """Return the program in fractions: the equilibrium, or the market."""
+        if self.prefer is not None:
+            raise Unsupported("exact=True does not choose among all PS-DSF allocations; leave prefer out, or exact")
+        exact = super().in_fractions(instance, program)
+        if self.formulation != "market":
+            return exact
+        return dataclasses.replace(exact, utilities=rationals(np.ones(program.n_pairs, dtype=np.int64)))
 
     def criterion(self, instance: Instance) -> Criterion:
         """Return x[n] / gamma[n,i] for progressive filling, with gamma[n,i] that of one server of the row."""

@@ -15,7 +15,7 @@ from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
 from fairopt.solvers.filling.progressive_filling import Filled, fill
 from fairopt.solvers.polishing import polishes
-from fairopt.solvers.rational import EXACT_GOALS, solve_exactly
+from fairopt.solvers.rational import EXACT_GOALS, points_near, solve_exactly
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
 from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
@@ -44,6 +44,7 @@ __all__ = [
     "pareto_frontier",
     "place_arrivals",
     "place_whole",
+    "points_near",
     "polishes",
     "precompute",
     "run_events",

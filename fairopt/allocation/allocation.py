@@ -81,6 +81,7 @@ class Exact:
     integral: bool = False
     tolerance: float = 1e-8
     exact: bool = False
+    digits: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,6 +237,10 @@ class Allocation(ShowsItself):
             return f"Exact by branch and cut: relative gap {worst}, as the engine reports it; limits recomputed"
         if "gap" in self.details:  # the best of a set, chosen by branch and cut
             return f"Fairness recomputed; the best of all fair allocations by branch and cut: relative error or gap {worst}"
+        if self.exact is not None and self.exact.radius:
+            return (
+                f"Proved in rational and ball arithmetic: the optimum gives every user the same to a relative {worst}; limits kept exactly"
+            )
         if certificate.exact:
             return "Proved exact in rational arithmetic: no tolerance, recomputed from the answer in fractions and its prices"
         source = "answer and prices" if self.levels or self.prices is not None else "the answer"

@@ -34,11 +34,16 @@ class ExactAnswer:
         As in `fairopt.Allocation`.
     levels : array (levels,)
         Their values, ascending; empty where the goal has none.
+    radius : Fraction
+        0: the numbers are the answer. Else, of goals whose optimum is irrational: the tasks are feasible, and what the optimum gives to a
+        user is within ``radius`` times what it has here. Where the worth of a task does not depend on the server, that holds of
+        ``tasks_per_user`` as well.
     """
 
     tasks: ExactArray
     shares: ExactArray
     levels: ExactArray
+    radius: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         for array in (self.tasks, self.shares, self.levels):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fairopt.certificate.exact_equilibrium import prove_equilibrium
 from fairopt.certificate.exact_levels import prove_levels, prove_separately, prove_total
-from fairopt.program import Equalize, Goal, Leximin, Separate, Solution, Total
+from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Total
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["PROOFS", "prove"]
@@ -21,6 +22,7 @@ PROOFS: dict[type[Goal], Callable[[ExactProgram, Solution], None]] = {
     Equalize: prove_levels,
     Total: prove_total,
     Separate: prove_separately,
+    Equilibrium: prove_equilibrium,
 }
 """Of each kind of goal, what proves an answer."""
 

@@ -31,7 +31,6 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
 from fairopt.formats.json_places import steps
 from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
-from fairopt.instance.fractions import written
 
 __all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
 
@@ -170,7 +169,7 @@ class Parsed:
             self._refuse(f'{name} is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number', line)
 
         try:
-            return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant, parse_float=written)
+            return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant)
         except json.JSONDecodeError as error:
             what = f"{error.msg[:1].lower()}{error.msg[1:]}"
             self._refuse(f"not valid JSON: {what} (column {error.colno}); correct it there or just before", error.lineno)

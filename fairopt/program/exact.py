@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.instance import Instance, IntArray
-from fairopt.instance.fractions import ExactArray, rational, rationals
-from fairopt.program.goals import Goal, Separate
+from fairopt.instance.fractions import ExactArray, fraction_of, rational, rationals
+from fairopt.program.goals import AlphaFair, Goal, Separate, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
 from fairopt.program.queue_limits import Row, limit_rows
@@ -43,7 +43,7 @@ from fairopt.program.queue_limits import Row, limit_rows
 if TYPE_CHECKING:
     from flint import fmpq
 
-__all__ = ["ExactProgram", "exact_rows"]
+__all__ = ["ExactProgram", "exact_powers", "exact_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,6 +159,21 @@ class ExactProgram:
             data=np.concatenate([self.data, data]),
             bounds=np.concatenate([self.bounds, bounds]),
         )
+
+
+def exact_powers(goal: AlphaFair | Tradeoff) -> tuple[fmpq, fmpq]:
+    """Return alpha and 0, or beta of a trade-off and its e = 1 - (1 - beta) / (beta lam), as the decimals that they were given as.
+
+    The default of lam is 2 (1 - beta) / beta, for which e is 1/2 exactly, also where that is no decimal.
+    """
+    if isinstance(goal, AlphaFair):
+        return rational(fraction_of(goal.alpha)), rational(0)
+    beta = fraction_of(goal.beta)
+    least = (1 - beta) / beta
+    in_floats = (1 - goal.beta) / goal.beta
+    times = next((k for k in (1, 2) if goal.lam == k * in_floats), None)
+    lam = fraction_of(goal.lam) if times is None else times * least
+    return rational(beta), rational(1 - least / lam)
 
 
 def exact_rows(

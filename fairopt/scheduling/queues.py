@@ -66,7 +66,7 @@ def queues_of(
         kinds=np.array([int(kind) for kind, _, _ in accounts], np.int64),
         nodes=np.array([node for _, node, _ in accounts], np.int64),
         resources=np.array([row.resource for row in rows], np.int64),
-        amounts=np.array([row.bound for row in rows], np.float64),
+        amounts=np.array([row.bound for row in rows], seen.capacities.dtype),
         rows=np.array([row.servers for row in rows], bool).reshape(-1, instance.n_servers),
         counted=np.array([row.users[leaf] for row in rows], bool).reshape(-1, leaf.size),
     )

@@ -27,10 +27,12 @@ from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, 
 from fairopt.solving.formulation import checked, columns, expanded, with_utility
 from fairopt.solving.in_fractions import solve_in_fractions
 from fairopt.solving.policy import Found, find, other_engines
-from fairopt.validation import check_time_limit, check_tolerance
+from fairopt.validation import check_time_limit, check_tolerance, check_whole_number
 from fairopt.wording import joined
 
 __all__ = ["best_found", "solve"]
+
+_MOST_DIGITS = 10_001
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,7 @@ def solve(
     tolerance: float = 1e-8,
     time_limit: float | None = None,
     exact: bool = False,
+    digits: int | None = None,
     **options: Any,
 ) -> Allocation:
     """Solve for the exact fair allocation, with a certificate.
@@ -67,7 +70,12 @@ def solve(
     exact : bool
         In fractions: ``allocation.exact`` has tasks, shares and levels as `fractions.Fraction`, and the proof has no tolerance
         (``certificate.exact``). An int and a Fraction of the instance are taken as they are, a float by its shortest decimal: 0.1 is
-        1/10. For notions whose goal is linear: those that equalise a share, "efficiency", "uniform" and "per-server-drf".
+        1/10. For notions whose goal is linear (those that equalise a share, "efficiency", "uniform" and "per-server-drf") and for
+        "psdsf", whose active sets are read off the answer in floats, solved in fractions and proved. The optimum of "proportional", "bbf",
+        "fds" and "gfj" is irrational in general: there ``allocation.exact`` is a feasible allocation in fractions, and ``.exact.radius``
+        the relative distance that the optimal utility of any user is proved to have from it at most (0 where the optimum is rational).
+    digits : int, optional
+        With ``exact``: the radius is at most 10^-digits; default 30. Answers in fractions have all digits.
     **options
         Of the notion: ``formulation`` (drfh, psdsf), ``utility`` (max-min, proportional), ``alpha`` (proportional), ``beta`` and
         ``lam`` (fds, gfj), ``prefer`` (bbf, psdsf), ``order``, ``seed`` and ``delay`` (psdsf).
@@ -91,9 +99,17 @@ def solve(
     >>> solve(instance, "drfh", exact=True).exact.tasks_per_user
     array([Fraction(60, 23), Fraction(72, 23), Fraction(144, 23)],
           dtype=object)
+    >>> from fractions import Fraction
+    >>> exact = solve(Instance([[9]], [[1], [3]]), "proportional", alpha=2, exact=True, digits=20).exact
+    >>> float(exact.tasks_per_user[0]), exact.radius < Fraction(1, 10**20)
+    (3.294228634059948, True)
     """
     check_time_limit(time_limit)
     check_tolerance(tolerance)
+    if digits is not None:
+        check_whole_number("digits", digits, 1, below=_MOST_DIGITS)
+        if not exact:
+            raise Unsupported("digits goes with exact=True; floats have about 15")
     started = time.perf_counter()
     deadline = Deadline(time_limit)
     chosen, how = checked(instance, notion, sharing, options)
@@ -102,7 +118,7 @@ def solve(
     for remark in remarks(instance):
         log.warning("%s", remark)
     if exact:
-        return solve_in_fractions(instance, chosen, how, deadline, Exact(chosen, solver, integral, tolerance, exact=True))
+        return solve_in_fractions(instance, chosen, how, deadline, Exact(chosen, solver, integral, tolerance, True, digits))
     alpha = chosen.merge_alpha if chosen.merges(instance) else None
     if integral:
         small, row = expanded(instance)

@@ -23,15 +23,17 @@ from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
 from fairopt.instance.fractions import ExactArray, from_rationals, rationals
 from fairopt.models import Notion, Sharing
-from fairopt.program import Equalize, Leximin, Separate, Solution, Stage
+from fairopt.program import AlphaFair, Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers import EXACT_GOALS, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
+from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
 
 __all__ = ["solve_in_fractions"]
 
-ENGINE = "rational-simplex"
+ENGINES: dict[type[Goal], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
+ENGINE = "rational-simplex"  # of all other goals
 
 
 def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, deadline: Deadline, question: Exact) -> Allocation:
@@ -42,7 +44,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     Unsupported
         For whole tasks, for an engine of the caller's choice, and for goals that have no answer in fractions.
     NoSolution
-        At the deadline.
+        At the deadline; where no answer in fractions was found near that in floats; where fewer digits than asked for could be proved.
     CertificateError
         If the answer fails its proof.
     """
@@ -57,14 +59,19 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     reduced = notion if utility is None else notion.changed(utility=merging.restrict(utility))
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
-    if type(program.goal) not in EXACT_GOALS:
+    if type(program.goal) not in EXACT_GOALS and not is_enclosed(program):
         raise Unsupported(f'"{notion.name}" is not solved in fractions here: {type(program.goal).__name__}; leave exact out')
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
-    solution = solve_exactly(program, deadline)
-    solved = time.perf_counter()
-    prove(program, solution)
+    radius = Fraction(0)
+    if is_enclosed(program):
+        solution, radius = enclose(program, DIGITS if question.digits is None else question.digits, deadline)
+        solved = time.perf_counter()
+    else:
+        solution = solve_exactly(program, deadline, lambda: answer_in_floats(program, deadline))
+        solved = time.perf_counter()
+        prove(program, solution)
     pairs = _table(program, solution.x)
     tasks = merging.spread(pairs)
     certified = time.perf_counter()
@@ -74,18 +81,20 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     by_stage = queue_prices_by_stage(program.program, in_floats)
     levels = levels_of(program.program, in_floats, merging, sharing, by_stage, same=-1.0)
     values = from_rationals(np.array([stage.value for stage in stages], dtype=object))
-    exact = ExactAnswer(tasks, _shares(program, pairs, merging), values)
+    shares = notion.shares(instance.exact, tasks)
+    shares = _shares(program, pairs, merging) if shares is None else shares
+    exact = ExactAnswer(tasks, np.asarray(shares), values, radius)
     return Allocation(
         instance=instance,
         notion=notion.name,
-        solver=ENGINE,
+        solver=ENGINES.get(type(program.goal), ENGINE),
         sharing=sharing,
         tasks=exact.tasks.astype(np.float64),
         shares=exact.shares.astype(np.float64),
         prices=prices_of(program.program, in_floats, merging, sharing, levels),
         queue_prices=queue_prices_of(program.program, in_floats, by_stage),
         levels=levels,
-        certificate=Certificate(0.0, 0.0, 0.0, exact=True),
+        certificate=Certificate(0.0, 0.0, 0.0, exact=True) if radius == 0 else Certificate(0.0, 0.0, in_floats_above(radius)),
         seconds={"formulate": formulated - started, "solve": solved - formulated, "certify": certified - solved},
         details={"iterations": solution.iterations, "programs_solved": solution.programs_solved},
         question=question,

@@ -6,6 +6,10 @@
 ``level_programs``  the program of one level: in floats for a basis, then in fractions
 ``levels``          leximins and equal levels
 ``totals``          totals, and the leximins of servers one after another
+``equilibrium``     equilibria of servers, from the active sets of one in floats
+``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
+``near``            solutions of underdetermined equations near floats, and the way to a vertex
+``pivots``          exchanges among nearly dependent columns
 ==================  ====================================================================================================
 
 The answer is proved by `fairopt.certificate.exact`, which knows nothing of these modules.
@@ -18,23 +22,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from fairopt.program import Equalize, Goal, Leximin, Separate, Solution, Total
+from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["EXACT_GOALS", "solve_exactly"]
+__all__ = ["EXACT_GOALS", "points_near", "solve_exactly"]
 
 EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
     Leximin: ("levels", "solve_leximin"),
     Equalize: ("levels", "solve_leximin"),
     Total: ("totals", "solve_total"),
     Separate: ("totals", "solve_separately"),
+    Equilibrium: ("equilibrium", "solve_equilibrium"),
 }
-"""Of each kind of goal, the module and the function that solve it: (program, deadline) -> Solution, in rationals of FLINT."""
+"""Of each kind of goal, the module and the function that solve it: (program, deadline) -> Solution, in rationals of FLINT.
+
+That for an equilibrium starts from one in floats: (program, solution in floats, deadline).
+"""
 
 
-def solve_exactly(program: ExactProgram, deadline: Deadline) -> Solution:
+def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable[[], Solution] | None = None) -> Solution:
     """Return the answer of a program in rationals; its goal is one of `EXACT_GOALS`.
+
+    ``in_floats`` returns the answer in floats, which only an equilibrium needs.
 
     Raises
     ------
@@ -42,5 +52,14 @@ def solve_exactly(program: ExactProgram, deadline: Deadline) -> Solution:
         At the deadline.
     """
     module, name = EXACT_GOALS[type(program.goal)]
-    solve: Callable[[ExactProgram, Deadline], Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
-    return solve(program, deadline)
+    solve: Callable[..., Solution] = getattr(import_module(f"fairopt.solvers.rational.{module}"), name)
+    if not isinstance(program.goal, Equilibrium):
+        return solve(program, deadline)
+    assert in_floats is not None
+    return solve(program, in_floats(), deadline)
+
+
+def points_near(program: ExactProgram, near: Solution, digits: int, deadline: Deadline) -> list[Solution]:
+    """Return points with prices, in rationals, near the optimum of an alpha-fair goal or a trade-off (`.alpha_fair.points_near`)."""
+    find: Callable[..., list[Solution]] = import_module("fairopt.solvers.rational.alpha_fair").points_near
+    return find(program, near, digits, deadline)

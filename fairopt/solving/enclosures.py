@@ -1,0 +1,72 @@
+"""Alpha-fair goals and trade-offs with the digits asked for: a feasible allocation in fractions, and its proved distance to the optimum.
+
+From an answer in floats `fairopt.solvers` finds a point and prices with twice the digits. `fairopt.certificate.enclosure` proves from them
+how far the optimum can be at most. Where that is farther than asked, more digits are tried.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from fairopt.errors import CertificateError, NoSolution
+from fairopt.program import AlphaFair, Solution, Tradeoff
+from fairopt.program.exact import ExactProgram
+from fairopt.solvers import candidates, points_near
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import find
+
+__all__ = ["DIGITS", "answer_in_floats", "enclose", "in_floats_above", "is_enclosed"]
+
+DIGITS = 30
+_TOLERANCE = 1e-8  # of answers in floats from which exact ones start
+_MORE = (0, 1, 4, 16)  # digits beyond twice those asked for, in parts of these
+_LEAST_MORE = 8
+
+
+def is_enclosed(program: ExactProgram) -> bool:
+    """Is the goal one whose optimum is irrational in general?"""
+    return isinstance(program.goal, AlphaFair | Tradeoff)
+
+
+def answer_in_floats(program: ExactProgram, deadline: Deadline) -> Solution:
+    """Return the answer in floats, to start from."""
+    floats = program.program
+    return find(floats, candidates(floats, None), _TOLERANCE, deadline).solution
+
+
+def enclose(program: ExactProgram, digits: int, deadline: Deadline) -> tuple[Solution, Fraction]:
+    """Return a solution in rationals, and the relative distance that the optimal utility of any user has at most from it: 0, or 10^-digits.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where fewer digits can be proved; ``known`` has the ``radius`` that can.
+    """
+    from fairopt.certificate.enclosure import proved_radius
+
+    near = answer_in_floats(program, deadline)
+    best: tuple[Fraction, Solution] | None = None
+    for part in _MORE:
+        wanted = 2 * digits + part * max(digits, _LEAST_MORE)
+        for point in points_near(program, near, wanted, deadline):
+            try:
+                radius = proved_radius(program, point, wanted + 2 * _LEAST_MORE)
+            except CertificateError:
+                continue
+            if best is None or radius < best[0]:
+                best = radius, point
+            if radius <= Fraction(1, 10**digits):
+                return point, radius
+    proved = (
+        "nothing could be proved of what was found" if best is None else f"only a relative distance of {float(best[0]):.1e} could be proved"
+    )
+    raise NoSolution(
+        f"{digits} digits of the optimum are not found: {proved}; ask for fewer digits, or leave exact out",
+        {} if best is None else {"radius": best[0]},
+    )
+
+
+def in_floats_above(radius: Fraction) -> float:
+    """Return a float that is not below a positive fraction."""
+    return math.nextafter(float(radius), math.inf)

@@ -1,0 +1,393 @@
+r"""Alpha-fair goals and trade-offs to any number of digits: a feasible allocation and prices in rationals, as near to the optimum as
+asked.
+
+The optimum is irrational in general. Floats show its *active sets*, the pairs whose worth is their cost (S) and the limits that have a
+price (F). With these fixed, the conditions of optimality are
+
+    z[n] u[p] = sum over j in F of A[j,p] price[j]   for the pairs of S,    z[n] = phi[n] U[n]^-alpha  (+ kappa for a trade-off)   (1)
+    sum of A[j,p] x[p] = b[j]   on F,        sum of u[p] x[p] over the pairs of n = U[n],    x = 0 outside S                      (2)
+
+(1) is linear and homogeneous in (price, z): its solutions are price = P c, z = Z c, with rational P and Z, where c are the z of a few
+users. (2) can be solved for x if and only if U is orthogonal to what (1) leaves open: P'b = Z'U. So everything comes down to as many
+smooth equations as there are entries of c,
+
+    P'b  =  sum over n of Z[n] U[n](c),        U[n] = (phi[n] / z[n])^(1/alpha),
+
+whose Jacobian is positive definite: Z' diag(U / (alpha z)) Z. They have no trouble with placements that are not unique, since x does not
+stand in them. A trade-off has one more unknown, kappa, and one more equation. Newton's method solves them with as many digits as wanted,
+and then U is rounded, (2) is solved in rationals, and x is rounded down. Since all coefficients of limits are >= 0, x is feasible
+exactly.
+
+Prices that are not unique are made so: of the prices >= 0 that solve (1), a vertex. Where a price or a part of x turns out negative, or a
+pair is worth more than it costs, or a limit overflows, the sets are corrected.
+
+Nothing is proved here. How far from the optimum this allocation can be at most, `fairopt.certificate.enclosure` finds out from the
+allocation and the prices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from fairopt.errors import NoSolution
+from fairopt.instance import FloatArray
+from fairopt.instance.fractions import rationals
+from fairopt.program import Solution
+from fairopt.program.exact import ExactProgram
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.rational.enclosing import (
+    BITS,
+    Enclosing,
+    in_worth,
+    marginal_worth,
+    midpoint,
+    rounded,
+    small_fraction,
+    utilities_of,
+    within_limits,
+)
+from fairopt.solvers.rational.near import Tableau
+from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.reduced_kkt import Reduced, newton, reduced_conditions, utilities_at, worth_and_prices
+
+__all__ = ["Point", "points_near", "solve_near"]
+
+_TOLERANCES = (1e-9, 1e-7, 1e-11, 1e-5, 1e-12, 1e-13)
+_GUESSES = tuple(
+    product((True, False), ("either", "cost", "held"), (False, True), _TOLERANCES)
+)  # limits by price, pairs by, pivoting, tolerance
+_ROUNDS = 25  # of correcting the sets
+_LITTLE = 1e-9  # a smaller coefficient of a combination is rounding
+_FIRST_DIGITS = 120  # with which sets are tried: users may differ by 10^-30, and what they hold by the square of that
+_GUARD = 12  # digits beyond those asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """x (pairs,) >= 0 within all limits, and prices (limits,) >= 0, in rationals; ``rational`` if they may be the optimum itself."""
+
+    x: list[fmpq]
+    prices: list[fmpq]
+    rational: bool = False
+
+
+def points_near(program: ExactProgram, near: Solution, digits: int, deadline: Deadline) -> list[Solution]:
+    """Return points near the optimum of a program by about ``digits`` digits, from a solution in floats, the likeliest first.
+
+    Raises
+    ------
+    NoSolution
+        At the deadline, or where no active sets near those of the floats have a solution.
+    """
+    goal, pairs, limits = Enclosing.of(program)
+    if not pairs:
+        return [Solution(rationals(np.zeros(program.n_pairs, np.int64)), prices=rationals(np.zeros(program.bounds.size, np.int64)))]
+    prices = np.zeros(program.bounds.size) if near.prices is None else near.prices
+    found = solve_near(goal, near.x[pairs].tolist(), prices[limits].tolist(), digits, lambda: deadline.left > 0)
+    if not found and deadline.left == 0.0:
+        raise deadline.passed({})
+    if not found:
+        raise NoSolution(
+            "the optimum was found in floats, but no digits beyond them: which pairs of users and servers hold something, and which limits "
+            "have a price, does not show in floats; leave exact out",
+            {"tasks": near.x},
+        )
+    solutions = []
+    for point in found:
+        x, at = rationals(np.zeros(program.n_pairs, np.int64)), rationals(np.zeros(program.bounds.size, np.int64))
+        x[pairs], at[limits] = point.x, point.prices
+        solutions.append(Solution(x, prices=at))
+    return solutions
+
+
+def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], digits: int, go_on: Callable[[], bool]) -> list[Point]:
+    """Return points that are near the optimum by about ``digits`` digits, the likeliest first: a guess in small fractions, then decimals.
+
+    Parameters
+    ----------
+    x, prices : near the optimum; prices in any unit of money
+    digits : int
+        Relative digits of x, U and prices. (A point with d digits proves about d/2 of them.)
+    go_on : function
+        Is there time left?
+    """
+    before = ctx.prec
+    try:
+        ctx.prec = int(_FIRST_DIGITS * BITS)
+        money = in_worth(goal, x, prices)
+        seen: set[tuple[_Sets, bool]] = set()
+        for by_price, by, pivoting, tolerance in _GUESSES:
+            sets = _sets_near(goal, x, money, tolerance, by_price, by)
+            if sets is not None and pivoting:
+                sets = _independent(goal, *sets, x, money)
+            for _ in range(_ROUNDS):
+                if sets is None or (sets, pivoting) in seen or not go_on():
+                    break
+                seen.add((sets, pivoting))
+                ctx.prec = int(_FIRST_DIGITS * BITS)
+                found = _try(goal, *sets, x, money, digits, pivoting)
+                if isinstance(found, list):
+                    return found
+                sets = found
+    finally:
+        ctx.prec = before
+    return []
+
+
+_Sets = tuple[frozenset[int], frozenset[int]]
+
+
+def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], tolerance: float, by_price: bool, by: str) -> _Sets | None:
+    """Return the pairs whose worth is their cost , or which hold something, and the limits that have a price (or are full)."""
+    ctx.prec = 64
+    utility = utilities_of(goal, [arb(value) for value in x])
+    if not all(value > 0 for value in utility):
+        return None
+    z, _ = marginal_worth(goal, utility)
+    use = [
+        sum((arb(a) * arb(x[p]) for p, a in row.items()), arb(0)) / arb(bound) for row, bound in zip(goal.limits, goal.bounds, strict=True)
+    ]
+    full = {j for j, part in enumerate(use) if float(part) > 1 - max(tolerance, 1e-9)}
+    cost = [arb(0)] * len(goal.user)
+    for j, row in enumerate(goal.limits):
+        if prices[j] > 0:
+            for p, a in row.items():
+                cost[p] += arb(a) * prices[j]
+    tied = set()
+    for p, n in enumerate(goal.user):
+        held = float(arb(goal.worth[p]) * arb(x[p]) / utility[n])
+        dearer = float(cost[p] / (arb(goal.worth[p]) * z[n])) - 1
+        if (dearer <= tolerance and by != "held") or (held > tolerance and by != "cost"):
+            tied.add(p)
+    if not by_price:
+        return frozenset(tied), frozenset(full)
+    priced = {
+        j
+        for j in full
+        if any(float(arb(a) * prices[j] / cost[p]) > tolerance for p, a in goal.limits[j].items() if p in tied and cost[p] > 0)
+    }
+    return frozenset(tied), frozenset(priced)
+
+
+# One guess of the sets -------------------------------------------------------------------------------------------------------------
+
+
+def _try(
+    goal: Enclosing,
+    tied: frozenset[int],
+    priced: frozenset[int],
+    x: Sequence[float],
+    prices: Sequence[arb],
+    digits: int,
+    pivoting: bool,
+) -> list[Point] | _Sets | None:
+    """Return points of these sets; or better sets; or None where the sets tell nothing."""
+    start = utilities_of(goal, [arb(value) for value in x])
+    reduced = reduced_conditions(goal, tied, priced, prices, start)
+    if reduced is None:
+        return None
+    solved = newton(goal, reduced, start)
+    if solved is None:
+        return None
+    c, kappa = solved
+    z, price = worth_and_prices(reduced, c)
+    utility = utilities_at(goal, z, kappa)
+    placed = _placed(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
+    here = [float(value) for value in placed] if isinstance(placed, list) else x
+    better = _corrected_by_prices(goal, tied, priced, z, price, here if pivoting else None)
+    if better is not None:
+        return better
+    if isinstance(placed, tuple):
+        return placed if not pivoting else _one_limit(goal, tied, priced, placed, price)
+    if placed is None:
+        return None
+    points = []
+    guess = _guessed(goal, reduced, c, kappa, tied, priced, x)
+    if guess is not None:
+        points.append(guess)
+    while ctx.prec < int((digits + _GUARD) * BITS) + 32:
+        ctx.prec = min(2 * ctx.prec, int((digits + _GUARD) * BITS) + 32)
+        again = newton(goal, reduced, utility)
+        if again is None:
+            return points or None
+        c, kappa = again
+        z, price = worth_and_prices(reduced, c)
+        utility = utilities_at(goal, z, kappa)
+    placed = _placed(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
+    if isinstance(placed, list):
+        at_most = [rounded(value, digits + _GUARD, down=True) for value in placed]
+        at = [rounded(midpoint(price[j]), digits + _GUARD, down=False) if j in price else fmpq(0) for j in range(len(goal.bounds))]
+        points.append(Point(within_limits(goal, at_most), [max(value, fmpq(0)) for value in at]))
+    return points
+
+
+def _corrected_by_prices(
+    goal: Enclosing,
+    tied: frozenset[int],
+    priced: frozenset[int],
+    z: Sequence[arb],
+    price: dict[int, arb],
+    x: Sequence[float] | None,
+) -> _Sets | None:
+    """Return sets without limits whose price is negative, and with pairs that are worth more than they cost; None: nothing to do."""
+    money = sum((value * arb(goal.bounds[j]) for j, value in price.items() if value > 0), arb(0))
+    little = arb(2) ** (-(ctx.prec * 7 // 10))
+    negative = {j for j, value in price.items() if (value * arb(goal.bounds[j]) + little * money) < 0}
+    if negative:
+        return tied, priced - negative
+    cost = [arb(0)] * len(goal.user)
+    for j, value in price.items():
+        for p, a in goal.limits[j].items():
+            cost[p] += arb(a) * value
+    cheap = {p: float(cost[p] / (arb(goal.worth[p]) * z[n]) - 1) for p, n in enumerate(goal.user) if p not in tied}
+    join = {p for p, n in enumerate(goal.user) if p in cheap and cost[p] < arb(goal.worth[p]) * z[n] * (1 - little)}
+    if not join:
+        return None
+    if x is None:
+        return tied | join, priced
+    enters = min(join, key=lambda p: cheap[p])
+    pairs = sorted(tied)
+    columns = _columns(goal, pairs, priced)
+    made_of = combination(columns, _columns(goal, [enters], priced)[:, 0])
+    if made_of is None:
+        return tied | {enters}, priced
+    held = [x[p] * _size(goal, p, priced) for p in pairs]
+    ratios = [(have / a, p) for have, a, p in zip(held, made_of, pairs, strict=True) if a > _LITTLE]
+    return ((tied - {min(ratios)[1]}) | {enters}, priced) if ratios else None
+
+
+def _placed(
+    goal: Enclosing, reduced: Reduced, tied: frozenset[int], priced: frozenset[int], utility: list[fmpq], x: Sequence[float]
+) -> list[fmpq] | _Sets | None:
+    """Solve (2) in rationals near x, at a vertex; or return better sets; or None.
+
+    The utilities of the users of c are made to fit exactly: only then are the equations consistent.
+    """
+    utility = list(utility)
+    own = set(reduced.users)
+    for k, n in enumerate(reduced.users):
+        rest = sum((row[k] * utility[m] for m, row in enumerate(reduced.Z) if m not in own and k in row), fmpq(0))
+        utility[n] = reduced.right[k] - rest
+    pairs = sorted(tied)
+    column = {p: k for k, p in enumerate(pairs)}
+    near = [x[p] for p in pairs]
+    rows: list[dict[int, fmpq]] = [{} for _ in goal.phi]
+    for p in pairs:
+        rows[goal.user[p]][column[p]] = goal.worth[p]
+    right = list(utility)
+    slack: dict[int, int] = {}
+    for j, (limit, bound) in enumerate(zip(goal.limits, goal.bounds, strict=True)):
+        row = {column[p]: a for p, a in limit.items() if p in column}
+        if not row:
+            continue
+        if j not in reduced.P:
+            slack[len(near)] = j
+            left = max(1 - sum(float(a / bound) * near[k] for k, a in row.items()), 0.0)
+            row[len(near)] = bound
+            near.append(left)
+        rows.append(row)
+        right.append(bound)
+    tableau = Tableau.of(rows, right, near)
+    if tableau is None:
+        return None
+    z = tableau.near()
+    little = fmpq(1, 2 ** (ctx.prec * 7 // 10))
+    of_user = {p: utility[goal.user[p]] / goal.worth[p] for p in pairs}
+    leave = {p for p in pairs if z[column[p]] < -little * of_user[p]}
+    over = {j for k, j in slack.items() if z[k] < -little}
+    if leave or over:
+        return tied - leave, priced | over
+    z = [max(value, fmpq(0)) for value in z]
+    if all(value >= 0 for value in tableau.completed(z)):
+        z = tableau.vertex(tableau.completed(z))
+    answer = [fmpq(0)] * len(goal.user)
+    for p in pairs:
+        answer[p] = max(z[column[p]], fmpq(0))
+    return answer
+
+
+def _guessed(
+    goal: Enclosing, reduced: Reduced, c: Sequence[arb], kappa: arb, tied: frozenset[int], priced: frozenset[int], x: Sequence[float]
+) -> Point | None:
+    """Return the point at which c are small fractions, if they look like it and the equations hold exactly."""
+    guess = [small_fraction(value) for value in c]
+    if any(value is None for value in guess):
+        return None
+    exact = [value for value in guess if value is not None]
+    z = [sum((a * exact[k] for k, a in row.items()), fmpq(0)) for row in reduced.Z]
+    k = small_fraction(kappa) if goal.efficiency != 0 else fmpq(0)
+    if k is None:
+        return None
+    approximate = utilities_at(goal, [arb(value) for value in z], arb(k))
+    utility = [small_fraction(value) for value in approximate]
+    if any(value is None for value in utility):
+        return None
+    U = [value for value in utility if value is not None]
+    for n, row in enumerate(reduced.right):
+        if row != sum((each[n] * value for each, value in zip(reduced.Z, U, strict=True) if n in each), fmpq(0)):
+            return None
+    placed = _placed(goal, reduced, tied, priced, U, x)
+    if not isinstance(placed, list):
+        return None
+    prices = [fmpq(0)] * len(goal.bounds)
+    for j, own in reduced.P.items():
+        prices[j] = sum((a * exact[k] for k, a in own.items()), fmpq(0))
+    return Point(placed, prices, rational=True)
+
+
+# Nearly dependent pairs and limits -------------------------------------------------------------------------------------------------
+
+
+def _size(goal: Enclosing, p: int, priced: frozenset[int]) -> float:
+    """Return the largest entry of a pair's column, by which it is divided."""
+    return max([float(goal.limits[j][p] / goal.bounds[j]) for j in priced if p in goal.limits[j]], default=0.0) or 1.0
+
+
+def _columns(goal: Enclosing, pairs: Sequence[int], priced: frozenset[int]) -> FloatArray:
+    """Return the columns of pairs: the parts of priced limits that they take, and what they are worth to their users, scaled."""
+    limits = sorted(priced)
+    table = np.zeros((len(limits) + len(goal.phi), len(pairs)))
+    for k, p in enumerate(pairs):
+        for row, j in enumerate(limits):
+            if p in goal.limits[j]:
+                table[row, k] = float(goal.limits[j][p] / goal.bounds[j])
+        table[:, k] /= _size(goal, p, priced)
+        table[len(limits) + goal.user[p], k] = float(goal.worth[p]) / _size(goal, p, priced)
+    users = np.zeros(len(goal.phi))
+    for p, n in enumerate(goal.user):
+        users[n] = max(users[n], float(goal.worth[p]) / _size(goal, p, priced))
+    table[len(limits) :] /= users[:, None]
+    return table
+
+
+def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float], prices: Sequence[arb]) -> _Sets:
+    """Return pairs whose columns are independent even if nearly equal numbers are taken for equal, and limits likewise."""
+    pairs, limits = sorted(tied), sorted(priced)
+    columns = _columns(goal, pairs, priced)
+    used = independent(columns, [x[p] * _size(goal, p, priced) for p in pairs])
+    money = [prices[j] * arb(goal.bounds[j]) for j in limits]
+    total = sum(money, arb(0))
+    rows = columns[: len(limits), used].T
+    kept = independent(rows, [float(value / total) if total > 0 else 1.0 for value in money])
+    return frozenset(pairs[k] for k in used), frozenset(limits[k] for k in kept)
+
+
+def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], better: _Sets, price: dict[int, arb]) -> _Sets | None:
+    """Return better sets in which at most one limit joins, in exchange for another if it nearly depends on those with a price."""
+    joins = sorted(better[1] - priced)
+    if not joins:
+        return better
+    pairs, limits = sorted(better[0]), sorted(priced)
+    rows = _columns(goal, pairs, priced | {joins[0]})
+    order = sorted(priced | {joins[0]})
+    made_of = combination(rows[[order.index(j) for j in limits]].T, rows[order.index(joins[0])])
+    if made_of is None:
+        return better[0], priced | {joins[0]}
+    money = [float(price[j] * arb(goal.bounds[j])) if j in price else 0.0 for j in limits]
+    ratios = [(have / a, j) for have, a, j in zip(money, made_of, limits, strict=True) if a > _LITTLE]
+    return (better[0], (priced - {min(ratios)[1]}) | {joins[0]}) if ratios else None

@@ -1,0 +1,121 @@
+"""Alpha-fair goals to any number of digits: random instances, ties, near ties, magnitudes, and wrong floats to start from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from instances import instance_of_everything
+
+import fairopt as fo
+from fairopt.certificate.enclosure import proved_radius
+from fairopt.program import Solution
+from fairopt.program.exact import ExactProgram
+from fairopt.solvers.backend import Deadline
+from fairopt.solvers.rational.alpha_fair import points_near
+from fairopt.solvers.rational.enclosing import Enclosing
+from fairopt.solving.enclosures import answer_in_floats
+
+GOALS: list[tuple[str, dict[str, Any]]] = [
+    ("proportional", {}),
+    ("proportional", {"alpha": 0.3}),
+    ("proportional", {"alpha": 7.5}),
+    ("fds", {}),
+    ("gfj", {"beta": 0.5, "lam": 1.5}),
+]
+HAIR = Fraction(1, 10**30)
+
+
+def in_fractions(instance: fo.Instance, notion: str = "proportional", sharing: Any = "rdm", **options: Any) -> ExactProgram:
+    """A program in fractions."""
+    chosen = fo.NOTIONS[notion](**options)
+    return chosen.in_fractions(instance.exact, chosen.formulate(instance, sharing=sharing, integral=False))
+
+
+def radius_near(program: ExactProgram, near: Solution, digits: int = 100) -> Fraction:
+    """The best radius that is proved from points near a solution in floats."""
+    return min(proved_radius(program, point, digits + 30) for point in points_near(program, near, digits, Deadline(None)))
+
+
+@pytest.mark.parametrize(("notion", "options"), GOALS)
+def test_random_instances(notion: str, options: dict[str, Any]) -> None:
+    """30 digits and more, and the floats agree; with zero demands, constraints, counts, few tasks."""
+    for seed in range(6):
+        program = in_fractions(instance_of_everything(seed), notion, **options)
+        floats = answer_in_floats(program, Deadline(None))
+        points = points_near(program, floats, 80, Deadline(None))
+        assert min(proved_radius(program, point, 110) for point in points) < Fraction(1, 10**30), seed
+        utility = np.array([float(value) for value in program.per_user(program.utilities * points[-1].x)])
+        near = program.program.per_user(program.program.utilities * floats.x)
+        assert np.allclose(utility, near, rtol=1e-6, atol=1e-9 * near.max(initial=0.0)), seed
+
+
+def test_digits_by_hand() -> None:
+    """x0 = sqrt(12) x1 of x0 + 3 x1 = 9 at alpha = 2 with weights 4 and 1, to 300 digits: x1 satisfies a quadratic equation."""
+    exact = fo.solve(fo.Instance([[9]], [[1], [3]], weights=[4, 1]), "proportional", alpha=2, exact=True, digits=300).exact
+    x1 = exact.tasks_per_user[1]
+    assert abs((9 - 3 * x1) ** 2 - 12 * x1**2) < Fraction(1, 10**297)
+    assert exact.radius <= Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize("sharing", ["rdm", "tdm"])
+def test_users_and_servers_that_differ_by_a_hair(sharing: str) -> None:
+    """Pairs that are tied in floats and not in fractions: the floats do not show which of them hold something."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+
+        def nearly(low: int, high: int, shape: tuple[int, int], rng: np.random.Generator = rng) -> list[list[Fraction]]:
+            return [
+                [Fraction(int(v)) + (int(rng.integers(-2, 3)) * HAIR if v else 0) for v in row] for row in rng.integers(low, high, shape)
+            ]
+
+        capacities, demands = nearly(1, 5, (3, 2)), nearly(0, 3, (4, 2))
+        for row in demands:
+            row[0] = row[0] or Fraction(1)
+        demands[1] = [value + HAIR for value in demands[0]]
+        program = in_fractions(fo.Instance(capacities, demands), sharing=sharing, alpha=1.5)
+        assert radius_near(program, answer_in_floats(program, Deadline(None))) < Fraction(1, 10**30), seed
+
+
+def test_magnitudes() -> None:
+    """Weights from 10^-20 to 10^20 and tasks of 10^-15 of a server."""
+    tiny, huge = Fraction(1, 10**20), Fraction(10**20)
+    instance = fo.Instance([[1, 3]], [[1, 1], [Fraction(1, 10**15), 1], [1, 2]], weights=[tiny, 1, huge])
+    exact = fo.solve(instance, "proportional", exact=True).exact
+    assert exact.radius <= Fraction(1, 10**30)
+    used = sum(exact.tasks_per_user * instance.exact.demands[:, 0], Fraction(0))
+    assert 0 <= 1 - used < Fraction(1, 10**28)
+    assert abs(exact.tasks_per_user[0] * 10**40 - 1) < Fraction(1, 10**9)  # the price of the full resource is that of the heavy user
+
+
+def test_from_wrong_floats_nothing_is_proved() -> None:
+    """Points far from the optimum have a radius that says so, or there are none."""
+    program = in_fractions(fo.Instance([[9, 18], [3, 2]], [[1, 4], [3, 1]]), alpha=2)
+    wrong = Solution(np.array([1e-3, 1e-3, 1.0, 0.1]), prices=np.array([1.0, 0.0, 0.0, 0.0]))
+    try:
+        points = points_near(program, wrong, 40, Deadline(None))
+    except fo.NoSolution:
+        return
+    for point in points:
+        assert min(point.x) >= 0  # feasible, whatever else
+        assert all(used <= bound for used, bound in zip(program.usage(point.x), program.bounds, strict=True))
+
+
+def test_at_the_deadline() -> None:
+    """No guess is begun."""
+    program = in_fractions(fo.Instance([[9, 18]], [[1, 4], [3, 1]]))
+    near = answer_in_floats(program, Deadline(None))
+    with pytest.raises(fo.NoSolution, match="time limit"):
+        points_near(program, near, 40, Deadline(0.0))
+
+
+def test_what_can_hold_nothing_is_left_out() -> None:
+    """A user without tasks, and a server without capacity."""
+    instance = fo.Instance([[4, 4], [2, 0]], [[1, 0], [1, 1], [2, 1]], tasks=[np.inf, 0, np.inf])
+    goal, pairs, limits = Enclosing.of(in_fractions(instance))
+    assert len(goal.phi) == 2
+    assert len(pairs) == len(goal.user) == 3
+    assert all(bound > 0 for bound in goal.bounds)
+    assert len(limits) == len(goal.bounds)
