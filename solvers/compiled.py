@@ -3,8 +3,8 @@
 Compiling takes 15 to 50 seconds the first time, and loading what was compiled takes about one. Most work is done sooner than that. So a
 kernel is a file of plain functions on arrays, each marked by `step`. `Steps` calls them as they are for ``PATIENCE`` seconds, then lets
 numba compile them, and goes on from the same arrays. Many small pieces of work add up: from ``PATIENCE_IN_ALL`` seconds on, steps are
-compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled them. Both give the same results bit for bit:
-the tests run both.
+compiled at once, and from ``PATIENCE_IF_KEPT`` seconds on if an earlier process has compiled them. While another process compiles, as in a
+parallel study, plain Python goes on. Both give the same results bit for bit: the tests run both.
 
 Compiled functions are kept on disk beside their file until this file changes. So a kernel reads no function and no number of another file.
 A step is compiled anew for arrays of another type or layout, and for arrays that are read-only: whoever calls one gives it arrays of one
@@ -20,19 +20,23 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairopt.wording import plural
 
-__all__ = ["PATIENCE", "PATIENCE_IF_KEPT", "PATIENCE_IN_ALL", "Steps", "compiled", "is_kept", "load", "step"]
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+__all__ = ["PATIENCE", "PATIENCE_IF_KEPT", "PATIENCE_IN_ALL", "Steps", "compiled", "is_being_compiled", "is_kept", "load", "step"]
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 1.0  # seconds of plain Python in one piece of work before numba compiles
 PATIENCE_IN_ALL = 10.0  # seconds of plain Python in all the work of this process before numba compiles
 PATIENCE_IF_KEPT = 1.0  # the same before compiled steps are loaded that an earlier process has left on disk
+_COMPILING = 60.0  # seconds of plain Python for which a process waits for another one that compiles; for less work it goes on meanwhile
 
 _compiled: dict[str, SimpleNamespace] = {}  # by the name of the kernel
 _loaded: set[tuple[str, str]] = set()  # kernels and steps that this process has compiled or loaded
@@ -84,21 +88,40 @@ def is_kept(kernel: ModuleType, name: str) -> bool:
     return False
 
 
+def _lock(function: Any, timeout: float = -1.0) -> BaseFileLock:
+    """Return the lock of a kernel's folder, which who compiles a step holds; -1: who wants it waits."""
+    from filelock import FileLock
+
+    folder = Path(function.stats.cache_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{Path(function.py_func.__code__.co_filename).stem}.lock", timeout=timeout)
+
+
+def is_being_compiled(kernel: ModuleType, name: str) -> bool:
+    """Does another process compile a step of this kernel at the moment?"""
+    from filelock import Timeout
+
+    try:
+        with _lock(getattr(compiled(kernel), name), 0.0):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False
+
+
 def load(function: Any, *arguments: Any) -> float:
     """Load a compiled function for arguments like these, or compile it, without calling it; return the seconds that took.
 
-    Of several processes one compiles, and the others wait and load what it kept.
+    Of several processes one compiles a kernel, and the others wait and load what it kept: steps share most of what they call.
     """
-    from filelock import FileLock
     from numba import typeof
 
     started = time.perf_counter()
     types = tuple(typeof(argument) for argument in arguments)  # type: ignore[no-untyped-call]
     with ExitStack() as stack:
         with suppress(OSError):  # a folder that cannot be written to: each process compiles
-            folder = Path(function.stats.cache_path)
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(FileLock(folder / f"{function.__name__}.lock"))
+            stack.enter_context(_lock(function))
         function.compile(types)
     with suppress(OSError):
         _mark(function).touch()
@@ -119,6 +142,7 @@ class Steps:
         self._kernel = kernel
         self._begun = _spent[kernel.__name__]
         self._size = 1  # of the next piece of work for a plain step
+        self._due: set[tuple[str, str]] = set()  # steps for which patience is over
 
     def size(self, name: str, most: int) -> int:
         """Return how much work the next call of a step shall be given: little while it is plain, ``most`` once it is compiled."""
@@ -144,11 +168,14 @@ class Steps:
     def _is_compiled(self, name: str, seconds: float = 0.0) -> bool:
         step = self._kernel.__name__, name
         spent = _spent[self._kernel.__name__] + seconds
-        if step in _loaded or spent - self._begun >= PATIENCE or spent >= PATIENCE_IN_ALL:
+        late = spent - self._begun >= PATIENCE or spent >= PATIENCE_IN_ALL
+        if step in _loaded or step in self._due or (late and seconds >= _COMPILING):
             return True
-        if spent < PATIENCE_IF_KEPT or spent < _looked.get(step, 0.0) + PATIENCE_IF_KEPT:
+        soonest = min(PATIENCE, PATIENCE_IF_KEPT)
+        if spent < soonest or spent < _looked.get(step, 0.0) + soonest:
             return False
-        if is_kept(self._kernel, name):
+        if is_kept(self._kernel, name) or (late and not is_being_compiled(self._kernel, name)):
+            self._due.add(step)
             return True
         _looked[step] = spent
         return False

@@ -7,11 +7,13 @@ import importlib
 import os
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from instances import decimal_tree, instance_in_queues, instance_of_everything, trace_in_queues
 
 import fairopt as fo
@@ -75,6 +77,8 @@ def test_numbers_written_once_more_are_those_of_their_files(name: str) -> None:
 @pytest.fixture
 def thrice(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[Any]]], None]:
     """Return a function that compares what a call gives with plain steps, with compiled ones, and with both one after the other."""
+
+    monkeypatch.setattr(compiled, "is_being_compiled", lambda *step: False)  # wait for another process that compiles
 
     def compare(call: Callable[[], list[Any]]) -> None:
         answers = []
@@ -183,6 +187,28 @@ def test_what_an_earlier_process_compiled_is_loaded_early(monkeypatch: pytest.Mo
         monkeypatch.setattr(compiled, "is_kept", lambda *step, kept=kept: kept)
         fo.solve(instance, "psdsf", order="sequential")
         assert ((kernel.__name__, "sweep") in compiled._loaded) == kept
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_while_another_process_compiles_plain_python_goes_on(elsewhere: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the lock of the kernel, not of the step: steps call each other."""
+    instance = instance_of_everything(0).replace(parallelism=None, rates=None)
+    monkeypatch.setattr(compiled, "_loaded", set())
+    monkeypatch.setattr(compiled, "_looked", {})
+    monkeypatch.setattr(compiled, "_spent", defaultdict(float, {kernel.__name__: 20.0}))
+    monkeypatch.setattr(compiled, "PATIENCE_IN_ALL", 10.0)
+    monkeypatch.setattr(compiled, "is_kept", lambda *step: False)
+    loaded: list[Any] = []
+
+    def load(function: Any, *arguments: Any) -> float:
+        loaded.append(function)
+        return 0.0
+
+    monkeypatch.setattr(compiled, "load", load)
+    with FileLock(compiled._lock(compiled.compiled(kernel).follow).lock_file) if elsewhere else nullcontext():
+        assert compiled.is_being_compiled(kernel, "sweep") == elsewhere
+        fo.solve(instance, "psdsf", order="sequential")
+    assert bool(loaded) != elsewhere
 
 
 def test_a_step_is_kept_until_its_kernel_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
