@@ -148,6 +148,14 @@ class Totals:
         prices, self.patterns[number] = by_patterns(group, y, self.patterns[number], deadline, known, by)
         return prices
 
+    def everywhere(self, y: FloatArray) -> FloatArray:
+        """Return the total that each column is part of, (columns,)."""
+        x = np.zeros(self.columns)
+        x[self.first] = y
+        for group, place in zip(self.groups, self.place, strict=True):
+            x[group.columns] = y[place]
+        return x
+
     def spread(self, y: FloatArray, deadline: Deadline, known: Known) -> FloatArray | None:
         """Return tasks x, (pairs,), with these whole totals; None where there are none, and then ``cuts`` has grown."""
         x = np.zeros(self.columns)

@@ -26,6 +26,7 @@ __all__ = ["Group", "by_patterns", "first_fit", "pack", "trimmed"]
 
 _EXACT = 1e-9  # of a server: what may lack for a task to fit, by rounding
 _PATTERNS = 1_000_000  # are listed at most
+_ENTRIES = 20_000_000  # numbers in a list of patterns, at most
 _ORDERS = 8  # greedy packings in random orders, after those by size
 
 Known = Mapping[str, object]  # what is known where time is up
@@ -140,7 +141,7 @@ def _full_patterns(group: Group, y: FloatArray) -> FloatArray | None:
         with np.errstate(divide="ignore"):
             room = np.where(size > 0, (free + _EXACT) / size, np.inf).min(axis=1)
         options = np.minimum(np.floor(room), most[n]).astype(int) + 1
-        if options.sum() > _PATTERNS:
+        if options.sum() > min(_PATTERNS, _ENTRIES / y.size):
             return None
         of = np.repeat(np.arange(len(patterns)), options)
         taken = np.arange(of.size) - np.repeat(np.cumsum(options) - options, options)

@@ -16,7 +16,7 @@ small whole numbers, and shares that differ by many orders of magnitude never me
 from __future__ import annotations
 
 import logging
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import numpy as np
@@ -28,6 +28,7 @@ from fairopt.solvers.backend import Deadline
 from fairopt.solvers.highs_model import Outcome, Status, solved
 from fairopt.solvers.via_highs.identical_servers import Totals
 from fairopt.solvers.via_highs.rows import Rows
+from fairopt.solvers.via_highs.whole_starts import WholeStarts
 
 __all__ = ["solve_whole"]
 
@@ -37,6 +38,8 @@ _EXACT = 1e-9  # relative: whole multiples of a share are compared up to roundin
 _STEP = 1e-6  # relative: levels of a user whose tasks differ in worth are told apart down to this
 _ROUNDS = 8  # of limits that divisible totals violate, before whole ones are looked for
 _STEPS = 100_000  # tasks of the greedy start
+_LARGE = 2_000  # pairs from which on a start is looked for: branch and cut ends sooner where there are fewer
+_NEAR = 1e-3  # relative: a start this near to a bound is not improved by first fit
 _LIGHT = 0.01  # relative: how near to the lightest totals are that are packed
 
 
@@ -112,6 +115,8 @@ class _Outcomes:
         """Find level after level."""
         counted = 0
         self.bound = self.divisible_bound()
+        if self.program.n_pairs >= _LARGE and not self.uneven.any():
+            self._narrow()
         while counted < self.member.size:
             level = self._highest_level(counted)
             self.levels.append(level)
@@ -144,14 +149,63 @@ class _Outcomes:
         outcome = rows.model({level: 1.0}, relaxed=True).run(self.deadline.left)
         return self.bound * min(1.0, float(outcome.x[level]) * (1 + _EXACT)) if outcome.status is Status.OPTIMAL else self.bound
 
+    def _narrow(self) -> None:
+        """Lower the bound on the first level, and raise the start, until they are near each other or first fit finds no more.
+
+        A level that divisible totals cannot reach with a whole number of tasks for everybody is no level of whole tasks either.
+        """
+        low, high, wanted = float(self.reached()[0]), self.bound, None
+        level = high * (1 - _EXACT)
+        while level > low and self.deadline.left:
+            outcome = self._divisible(self._at_least(level))
+            if outcome.status is Status.OPTIMAL:
+                low, wanted = level, self.totals.everywhere(self._of_totals(outcome.x))
+            elif outcome.status is Status.INFEASIBLE:
+                high = level
+            else:
+                break
+            following = float(self._above(low).min())  # nobody has a level between these two
+            high = low if following >= high else high
+            level = max(0.5 * (low + high), following) if low < high * (1 - _NEAR) else low
+        self.bound = min(self.bound, high)
+        starts, high = WholeStarts.of(self.program), low
+        level, low = high, float(self.reached()[0])
+        while low < high * (1 - _NEAR) and self.deadline.left:
+            need = np.zeros(len(self.program.users))
+            need[self.member] = self._at_least(level)
+            packed = starts.packed(need, wanted)
+            if packed is None:
+                high = level
+            else:
+                found = _one_by_one(self.program, self.per_level, self.deadline, packed)
+                self.best = found if self._reached(found)[0] > low else self.best
+                low = max(low, level)
+            level = 0.5 * (low + high)
+
+    def _divisible(self, need: FloatArray) -> Outcome:
+        """Solve for divisible totals that have what each member needs, and take least of the servers."""
+        first = self.totals.first[self.kept]
+        rows = Rows()
+        y = rows.columns(self.totals.upper[self.kept])
+        self.totals.limit(rows, y, self.kept)
+        each = rows.rows(self.member.size, need)
+        rows.put(each[np.searchsorted(self.member, self.program.pair_users[first])], y, np.ones(y.size))
+        cost = dict(zip(y.tolist(), (-self.totals.load[self.kept]).tolist(), strict=True))
+        return rows.model(cost, relaxed=True).run(self.deadline.left)
+
     def reached(self) -> FloatArray:
         """Levels of the members under the best allocation, ascending."""
-        return np.sort(self.program.per_user(self.best * self.per_level)[self.member])
+        return self._reached(self.best)
+
+    def _reached(self, x: FloatArray) -> FloatArray:
+        return np.sort(self.program.per_user(x * self.per_level)[self.member])
 
     def _highest_level(self, counted: int) -> float:
         """A: bisection between a level that is attained and one that cannot be."""
         low = float(self.reached()[counted])
         high = float(np.sort(self.reach[self.member])[counted]) * (1 + _STEP)  # all but `counted` users must be able to reach it
+        if not self.levels:
+            high = min(high, self.bound * (1 + _STEP))
         while (following := float(self._above(low).min())) < high * (1 - _EXACT):
             middle = max(following, np.sqrt(low * high) if high > 100 * low > 0 else 0.5 * (low + high))
             found = self._feasible(self._at_least(middle))
@@ -264,14 +318,16 @@ class _Outcomes:
         return {"levels": list(self.levels), "tasks": self.best.copy(), "value": value, "bound": max(value, self.bound)}
 
 
-def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline) -> FloatArray:
+def _one_by_one(program: Program, per_level: FloatArray, deadline: Deadline, start: FloatArray | None = None) -> FloatArray:
     """Return whole tasks by progressive filling, (pairs,): always one for the user with the lowest level, on the first server with room."""
     limits = program.limits
-    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + _EXACT)
+    x = np.zeros(program.n_pairs) if start is None else start.copy()
+    matrix, free = sp.csc_array(limits.matrix), limits.bounds * (1 + _EXACT) - limits.matrix @ x
     end = np.searchsorted(program.pair_users, np.arange(len(program.users)), side="right").tolist()
-    x = np.zeros(program.n_pairs)
     # Level, user, and the first of its columns that may have room: what is full stays full.
-    waiting = [(0.0, n, int(np.searchsorted(program.pair_users, n))) for n in program.members.tolist()]
+    level_of = program.per_user(x * per_level).tolist()
+    waiting = [(level_of[n], n, int(np.searchsorted(program.pair_users, n))) for n in program.members.tolist()]
+    heapify(waiting)
     for _ in range(_STEPS):
         if not waiting or not deadline.left:
             break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from strategies import instances
 import fairopt as fo
 from fairopt.program import Leximin, Program, Total
 from fairopt.solvers.backend import Deadline
+from fairopt.solvers.via_highs import whole_tasks
 from fairopt.solvers.via_highs.whole_tasks import _Outcomes, solve_whole
 
 NEVER = Deadline(None)
@@ -32,14 +34,15 @@ def by_enumeration(program: Program, weights: np.ndarray) -> list[float]:
     return best
 
 
-@given(instance=instances(max_users=3, max_servers=2, max_resources=2, whole=True))
-@settings(max_examples=25)
-def test_levels_are_those_of_enumeration(instance: fo.Instance) -> None:
-    """The sorted shares, which are unique; every user is in one stage, at its level or above it by none."""
+@given(instance=instances(max_users=3, max_servers=2, max_resources=2, whole=True), large=st.booleans())
+@settings(max_examples=40)
+def test_levels_are_those_of_enumeration(instance: fo.Instance, large: bool) -> None:
+    """The sorted shares, which are unique; every user is in one stage, at its level or above it by none. From either start."""
     program = fo.formulate(instance, "drfh", integral=True)
     if not program.n_pairs:
         return
-    solution = solve_whole(program, NEVER)
+    with mock.patch.object(whole_tasks, "_LARGE", 0 if large else 10**9):
+        solution = solve_whole(program, NEVER)
     assert (solution.x == np.round(solution.x)).all()
     share, tasks = exact.shares_per_task(instance, "drfh"), program.per_user(solution.x)
     servable = np.flatnonzero(instance.servable)
