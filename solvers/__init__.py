@@ -11,9 +11,12 @@ from fairopt.solvers.choosing import SOLVERS, candidates, choose
 from fairopt.solvers.equilibrium.asynchronous import AsynchronousServers, Turns
 from fairopt.solvers.filling.arrival_order import check_arrivals, place_arrivals
 from fairopt.solvers.filling.event_loop import run_events
+from fairopt.solvers.filling.in_fractions import fill_in_fractions, seconds_expected
 from fairopt.solvers.filling.placements import PLACEMENTS, Chooser, Placement
 from fairopt.solvers.filling.precomputed import Cycle, fill_lowest_first, precompute
+from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
 from fairopt.solvers.filling.progressive_filling import Filled, fill
+from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
 from fairopt.solvers.polishing import polishes
 from fairopt.solvers.rational import EXACT_GOALS, points_near, solve_exactly
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
@@ -39,7 +42,10 @@ __all__ = [
     "check_arrivals",
     "choose",
     "fill",
+    "fill_in_fractions",
     "fill_lowest_first",
+    "fill_lowest_in_fractions",
+    "fill_tree_in_fractions",
     "pack_servers",
     "pareto_frontier",
     "place_arrivals",
@@ -47,7 +53,9 @@ __all__ = [
     "points_near",
     "polishes",
     "precompute",
+    "precompute_in_fractions",
     "run_events",
+    "seconds_expected",
     "solve_exactly",
     "to_model",
 ]

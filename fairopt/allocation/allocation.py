@@ -93,6 +93,7 @@ class Greedy:
     ties: Literal["index", "largest-demand", "random"]
     seed: int
     stop: Literal["exhausted", "first-block"]
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

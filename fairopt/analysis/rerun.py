@@ -85,9 +85,18 @@ def rerun(
             sharing=sharing,
             tolerance=question.tolerance,
             time_limit=time_limit,
+            exact=question.exact,
+            digits=question.digits,
         )
     return schedule(
-        instance, notion, placement=question.placement, ties=question.ties, seed=question.seed, stop=question.stop, sharing=sharing
+        instance,
+        notion,
+        placement=question.placement,
+        ties=question.ties,
+        seed=question.seed,
+        stop=question.stop,
+        sharing=sharing,
+        exact=question.exact,
     )
 
 

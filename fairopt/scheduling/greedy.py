@@ -39,6 +39,7 @@ from fairopt.models import Notion, Sharing
 from fairopt.program.filling import FITS, Criterion, Filling, Measure
 from fairopt.scheduling.arguments import check_first_block, check_single_servers, planned
 from fairopt.scheduling.arrays import filling_of, order_of_ties
+from fairopt.scheduling.in_fractions import answer_in_fractions, check_placements, exact_filling, fill_exactly, seen_exactly
 from fairopt.scheduling.queues import queues_of
 from fairopt.solvers import Chooser, Filled, Placement, fill
 from fairopt.solving import checked
@@ -95,6 +96,7 @@ def schedule(
     stop: Literal["exhausted", "first-block"] = "exhausted",
     record: bool = False,
     sharing: Sharing | None = None,
+    exact: bool = False,
     **options: Any,
 ) -> Allocation:
     """Fill the servers with whole tasks, one at a time: a greedy schedule, not an optimum.
@@ -131,6 +133,10 @@ def schedule(
         Keep the order of the placements in ``allocation.trace``, a `Record`.
     sharing : {"rdm", "tdm"}, optional
         Servers divide their resources (default), or their time (default for instances with rates): a task takes the fraction 1 / rate.
+    exact : bool
+        Decide every step in fractions: whether a task fits, whose share is the smallest and which server is the best, without tolerances.
+        An int and a Fraction of the instance are taken as they are, a float by its shortest decimal. ``allocation.exact`` has the tasks
+        and shares. (A placement that is a function sees floats.) About a hundred times slower.
     **options
         Options of the placement: ``metric`` (best-fit), ``slots`` (slots). Options of the criterion: ``utility`` (max-min),
         ``queue_share``.
@@ -173,10 +179,14 @@ def schedule(
     check_single_servers(instance)
     if instance.unservable:
         log.warning("no server is eligible for %s: no tasks there", joined(instance.unservable, 5))
-    seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
-    queues = queues_of(instance, seen, chosen)
-    filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues)
-    filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # by demands of resources, also with slots
+    if exact:
+        seen = seen_exactly(instance, how_placed)
+        filling, too_large = exact_filling(instance.exact, seen, chosen, how, ties, stop == "first-block")
+    else:
+        seen = how_placed.prepare(instance) if isinstance(how_placed, Placement) else instance
+        queues = queues_of(instance, seen, chosen)
+        filling, too_large = filling_of(seen, chosen, how, "index", stop == "first-block", queues)
+        filling = dataclasses.replace(filling, order=order_of_ties(instance, ties))  # by demands of resources, also with slots
     too_large |= instance.servable & ~seen.servable & (instance.tasks > 0)  # no server has even one slot
     if stop == "first-block":
         check_first_block(filling, chosen, how_placed)
@@ -189,14 +199,18 @@ def schedule(
         log.warning("%s: a task of %s %s: no tasks there", ":".join([chosen.name, name, *words]), joined(fits_nowhere, 5), why)
     formulated = time.perf_counter()
 
-    filled = fill(filling, how_placed, random_ties=ties == "random", seed=int(seed), first_block=stop == "first-block")
+    filler = fill_exactly if exact else fill
+    filled = filler(filling, how_placed, random_ties=ties == "random", seed=int(seed), first_block=stop == "first-block")
     solved = time.perf_counter()
 
     tasks = filled.tasks.astype(float)
     for n in np.flatnonzero(seen.zero_demand & instance.servable):
-        tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = np.floor(instance.tasks[n] * (1 + FITS))
-    excess = max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
-    certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True)
+        tasks[n, np.flatnonzero(instance.eligibility[n])[0]] = np.floor(instance.tasks[n] * (1 + (0 if exact else FITS)))
+    if exact:
+        check_placements(instance, filled, how)
+        answer = answer_in_fractions(seen, filling.criterion, tasks)
+    excess = 0.0 if exact else max(allocation_excess(instance, tasks, how), _excess_of_single_servers(filling, filled))
+    certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, greedy=True, exact=exact)
     certificate.require(_TOLERANCE, chosen.name, f"progressive-filling:{name}")
     return Allocation(
         instance=instance,
@@ -204,7 +218,7 @@ def schedule(
         solver=f"progressive-filling:{name}",
         sharing=how,
         tasks=tasks,
-        shares=_shares(seen, filling.criterion, tasks),
+        shares=answer.shares.astype(float) if exact else _shares(seen, filling.criterion, tasks),
         prices=None,
         levels=(),
         certificate=certificate,
@@ -220,7 +234,8 @@ def schedule(
             "blocked_by": None if filled.blocked_by is None else instance.users[filled.blocked_by],
         },
         trace=Record(instance, filled.users, filled.servers) if record else None,
-        question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop),
+        question=Greedy(chosen, how_placed if isinstance(how_placed, Placement) else placement, ties, int(seed), stop, exact),
+        exact=answer if exact else None,
     )
 
 

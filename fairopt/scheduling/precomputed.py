@@ -21,15 +21,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
 
 import numpy as np
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.certificate import Certificate, allocation_excess
-from fairopt.errors import InvalidInstance, Unsupported
+from fairopt.errors import CertificateError, InvalidInstance, Unsupported
 from fairopt.instance import FloatArray, Instance, require_instance, safe_ratio
 from fairopt.models import NOTIONS, ShareNotion
-from fairopt.solvers import fill_lowest_first, precompute
+from fairopt.solvers import Cycle, fill_lowest_first, fill_lowest_in_fractions, precompute, precompute_in_fractions
 from fairopt.solving import solve
 
 __all__ = ["Round", "edrf_rounds", "precomputed_drf"]
@@ -61,7 +63,7 @@ class Round:
     tasks: FloatArray
 
 
-def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool = False) -> Allocation:
+def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool = False, exact: bool = False) -> Allocation:
     """Approximate DRF of whole tasks on one server in O(users x resources), without filling it task by task.
 
     Parameters
@@ -75,6 +77,9 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     finish : bool
         At the end, give task by task to the user with the lowest share among the users whose task fits (section 5). Then no further task
         fits. Tasks from the cycles are kept.
+    exact : bool
+        In fractions, without tolerances: a quotient that is whole is whole. ``allocation.exact`` has the tasks and shares, and ``trace``
+        holds Fractions.
 
     Returns
     -------
@@ -93,6 +98,8 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     >>> pool = Instance([[35]], [[2], [4], [10]])
     >>> precomputed_drf(pool).tasks_per_user, precomputed_drf(pool, finish=True).tasks_per_user
     (array([5., 2., 1.]), array([6., 3., 1.]))
+    >>> precomputed_drf(pool, exact=True).trace[0].turns
+    Fraction(7, 6)
     """
     started = time.perf_counter()
     if cycles is not None and not (isinstance(cycles, int) and cycles >= 1):
@@ -101,15 +108,21 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
     server = int(np.argmax(instance.counts))
     can = instance.eligibility[:, server]
     capacity, share = instance.total_capacity, np.where(can, share, 0.0)
-    trace = precompute(capacity, instance.demands, share, instance.tasks, cycles)
-    x = sum((cycle.tasks for cycle in trace), np.zeros(instance.n_users))
-    x[can & instance.zero_demand] = np.floor(instance.tasks[can & instance.zero_demand])
-    if finish:
-        x = fill_lowest_first(capacity, instance.demands, share, instance.tasks, x)
+    answer = None
+    if exact:
+        trace, answer = _in_fractions(instance, server, cycles, finish)
+        x, share = answer.tasks[:, server].astype(float), share.astype(float)
+    else:
+        trace = precompute(capacity, instance.demands, share, instance.tasks, cycles)
+        x = sum((cycle.tasks for cycle in trace), np.zeros(instance.n_users))
+        x[can & instance.zero_demand] = np.floor(instance.tasks[can & instance.zero_demand])
+        if finish:
+            x = fill_lowest_first(capacity, instance.demands, share, instance.tasks, x)
     tasks = np.zeros((instance.n_users, instance.n_servers))
     tasks[:, server] = x
     solved = time.perf_counter()
-    certificate = Certificate(allocation_excess(instance, tasks, "rdm"), np.nan, np.nan, whole_tasks=True, approximate=True)
+    excess = 0.0 if exact else allocation_excess(instance, tasks, "rdm")
+    certificate = Certificate(excess, np.nan, np.nan, whole_tasks=True, approximate=True, exact=exact)
     certificate.require(_TOLERANCE, "drf", "precomputed-drf")
     return Allocation(
         instance=instance,
@@ -124,7 +137,29 @@ def precomputed_drf(instance: Instance, *, cycles: int | None = 1, finish: bool 
         seconds={"solve": solved - started, "certify": time.perf_counter() - solved},
         details={"cycles": len(trace), "finished": finish},
         trace=tuple(trace),
+        exact=answer,
     )
+
+
+def _in_fractions(instance: Instance, server: int, cycles: int | None, finish: bool) -> tuple[list[Cycle], ExactAnswer]:
+    """Return the cycles, and whole tasks and shares in fractions, of which no limit is exceeded."""
+    exact = instance.exact
+    can, zero = exact.eligibility[:, server], Fraction(0)
+    share = [each if ok else zero for each, ok in zip(_share_per_task(exact), can, strict=True)]
+    capacity, demands, limits = exact.total_capacity.tolist(), exact.demands.tolist(), exact.tasks.tolist()
+    trace = precompute_in_fractions(capacity, demands, share, limits, cycles)
+    x = [sum((cycle.tasks[n] for cycle in trace), zero) for n in range(exact.n_users)]
+    if finish:
+        x = fill_lowest_in_fractions(capacity, demands, share, limits, x)
+    for n in np.flatnonzero(can & exact.zero_demand):
+        x[n] = Fraction(floor(limits[n]))
+    used = [sum((number * row[r] for number, row in zip(x, demands, strict=True)), zero) for r in range(exact.n_resources)]
+    if any(amount > most for amount, most in zip([*used, *x], [*capacity, *limits], strict=True)):
+        raise CertificateError("precomputed DRF in fractions exceeds the capacity or a number of tasks")
+    tasks = np.full((exact.n_users, exact.n_servers), zero, dtype=object)
+    tasks[:, server] = x
+    shares = np.array([number * each for number, each in zip(x, share, strict=True)], object)
+    return trace, ExactAnswer(tasks, shares, np.empty(0, object))
 
 
 def edrf_rounds(instance: Instance) -> tuple[Round, ...]:

@@ -111,6 +111,29 @@ def test_the_end_is_filled_from_what_the_cycles_gave(instance: fo.Instance) -> N
     assert not any(book.fits(n, x) for n in book.users if x[n] + 1 <= book.tasks[n])
 
 
+@given(whole_pools(), st.sampled_from([1, 2, None]), st.booleans())
+def test_in_fractions(instance: fo.Instance, cycles: int | None, finish: bool) -> None:
+    """The book's numbers, and the floats': whole numbers of tasks, and turns that are fractions."""
+    instance = instance.replace(capacities=instance.capacities / 10, demands=instance.demands / 10)
+    exact, floats = (fo.precomputed_drf(instance, cycles=cycles, finish=finish, exact=exact) for exact in (True, False))
+    assert exact.exact is not None
+    assert exact.tasks_per_user.tolist() == floats.tasks_per_user.tolist() == exact.exact.tasks_per_user.astype(float).tolist()
+    assert np.allclose(exact.shares, floats.shares)
+    assert [float(cycle.turns) for cycle in exact.trace] == pytest.approx([cycle.turns for cycle in floats.trace])
+    assert all(isinstance(cycle.turns, Fraction) for cycle in exact.trace)
+    if cycles is None:
+        book = Book(instance)
+        x = book.cycles()
+        assert exact.tasks_per_user.tolist() == of_user(instance, book.fill(x, go_on=True) if finish else x)
+
+
+def test_fractions_that_floats_cannot_tell_apart() -> None:
+    """Three thirds fit, and a hair more does not: of that the floor gives two."""
+    third, hair = Fraction(1, 3), Fraction(1, 10**30)
+    assert fo.precomputed_drf(fo.Instance([[1]], [[third]]), exact=True).tasks_per_user.tolist() == [3]
+    assert fo.precomputed_drf(fo.Instance([[1]], [[third + hair]]), exact=True).tasks_per_user.tolist() == [2]
+
+
 # What always holds ---------------------------------------------------------------------------------------------------------------
 
 
