@@ -78,6 +78,12 @@ class Trace:
     queues : sequence of str or None (jobs,), optional
         The queue of the cluster that each job is submitted to, None for the root: one for all jobs of a user. Needed only where the cluster
         has queues and does not name the users.
+    estimates : array (jobs,), optional
+        The seconds that the user expects a task to run, > 0 (inf: for ever); default: as long as the longest task of the job runs.
+        Schedulers that look ahead, such as "backfill", see the estimates and not the durations.
+    gangs : bool array (jobs,), optional
+        Whether the tasks of a job are a gang, as those of a parallel job: all of them start at the same instant, on one or several servers,
+        or none does. Default: none is.
 
     Attributes
     ----------
@@ -85,6 +91,9 @@ class Trace:
         The users, in the order of their first jobs.
     queue_of : tuple of str or None (users,), or None
         The queue of each user; None where the trace names no queues.
+    estimates : array (jobs,) or None
+        As given; `expected_durations` has the default.
+    gangs : bool array (jobs,)
     user : int array (jobs,)
         Position in ``users``.
     left_out : tuple of str
@@ -108,6 +117,8 @@ class Trace:
     resources: tuple[str, ...]
     left_out: tuple[str, ...]
     queue_of: tuple[str | None, ...] | None
+    estimates: FloatArray | None
+    gangs: BoolArray
 
     def __init__(
         self,
@@ -123,6 +134,8 @@ class Trace:
         resources: Sequence[str] | None = None,
         left_out: Sequence[str] = (),
         queues: Sequence[str | None] | None = None,
+        estimates: npt.ArrayLike | None = None,
+        gangs: npt.ArrayLike | None = None,
     ) -> None:
         _, resources = frame_labels(demands, "demands", None, "jobs", resources, "resources")
         d = matrix(demands, "demands", "(jobs, resources)")
@@ -150,6 +163,9 @@ class Trace:
         of_task = names if given.shape == (number,) else tuple(np.repeat(np.array(names, object), count.astype(int)))
         check(given, given >= 0, "duration", ">= 0 (inf for ever)", of_task)
         k = 0 if eligibility is None else np.shape(eligibility)[-1] if np.ndim(eligibility) == 2 else 0
+        expected = None if estimates is None else numbers(estimates, "estimates", (number,), "one per job")
+        if expected is not None:
+            check(expected, expected > 0, "estimate", "> 0 (inf for ever)", names)
         values: dict[str, Any] = {
             "users": labels,
             "user": np.array([position[owner] for owner in owners], np.int64),
@@ -163,6 +179,8 @@ class Trace:
             "resources": unique_labels(resources, d.shape[1], "resource"),
             "left_out": tuple(left_out),
             "queue_of": None if queues is None else _queue_of(labels, owners, list(queues), names),
+            "estimates": expected,
+            "gangs": _flags(gangs, number),
         }
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -175,13 +193,14 @@ class Trace:
     def from_frame(cls, frame: pd.DataFrame, resources: Sequence[str] | None = None, events: Iterable[Event] = ()) -> Trace:
         """Return the trace of a table with a row for each job.
 
-        Its columns are ``job``, ``user``, ``queue``, ``submit_s``, ``tasks``, ``run_s``, and one for each resource.
+        Its columns are ``job``, ``user``, ``queue``, ``submit_s``, ``tasks``, ``run_s``, ``estimate_s``, ``gang``, and one for each
+        resource.
 
         Parameters
         ----------
         frame : pandas.DataFrame
-            ``job`` and ``queue`` may be left out, and ``tasks`` (default 1). `to_frame` is the inverse if all tasks of a job have the same
-            duration.
+            ``job``, ``queue``, ``estimate_s`` and ``gang`` may be left out, and ``tasks`` (default 1). `to_frame` is the inverse if all
+            tasks of a job have the same duration.
         resources : sequence of str, optional
             The columns that are resources; default: all other columns.
 
@@ -189,7 +208,7 @@ class Trace:
         >>> Trace.from_frame(pd.DataFrame({"user": ["A", "B"], "submit_s": [0, 1], "run_s": [9, 9], "cpu": [1, 2]}))
         Trace(2 jobs of 2 users, 2 tasks, 1 resource, submitted from 0 to 1 s)
         """
-        own = ("job", "user", "queue", "submit_s", "tasks", "run_s")
+        own = ("job", "user", "queue", "submit_s", "tasks", "run_s", "estimate_s", "gang")
         columns = [str(column) for column in frame.columns if column not in own] if resources is None else list(resources)
         for column in ("user", "submit_s", "run_s", *columns):
             if column not in frame:
@@ -206,6 +225,8 @@ class Trace:
             resources=columns,
             events=events,
             queues=[str(name) if isinstance(name, str) and name else None for name in frame["queue"]] if "queue" in frame else None,
+            estimates=frame["estimate_s"].to_numpy() if "estimate_s" in frame else None,
+            gangs=frame["gang"].to_numpy() if "gang" in frame else None,
         )
 
     # What follows -----------------------------------------------------------------------------------------------------------------
@@ -231,6 +252,14 @@ class Trace:
         return self.durations if self.durations.size == self.n_tasks else self.durations[self.job_of]
 
     @property
+    def expected_durations(self) -> FloatArray:
+        """The duration of a task that the user expects, (jobs,): the estimate, else the duration of the longest task of the job."""
+        if self.estimates is not None:
+            return self.estimates
+        first = np.cumsum(self.tasks) - self.tasks
+        return self.durations if self.durations.size == self.n_jobs else np.maximum.reduceat(self.durations, first)
+
+    @property
     def job_work(self) -> FloatArray:
         """Sum of the durations of all tasks of a job, in seconds, (jobs,)."""
         if self.durations.size != self.n_tasks:
@@ -249,6 +278,8 @@ class Trace:
             "submit_s": self.submit,
             "tasks": self.tasks,
             "run_s": self.job_work / self.tasks,
+            **({} if self.estimates is None else {"estimate_s": self.estimates}),
+            **({"gang": self.gangs} if self.gangs.any() else {}),
         }
         return pd.DataFrame(head | dict(zip(self.resources, self.demands.T, strict=True)))
 
@@ -256,10 +287,26 @@ class Trace:
         what = f"{plural(self.n_jobs, 'job')} of {plural(len(self.users), 'user')}, {plural(self.n_tasks, 'task')}"
         also = f", {plural(len(self.events), 'event')}" if self.events else ""
         left = f", {plural(len(self.left_out), 'row')} left out" if self.left_out else ""
+        gangs = int(self.gangs.sum())
+        also = f", {plural(gangs, 'gang')}{also}" if gangs else also
         return (
             f"Trace({what}, {plural(len(self.resources), 'resource')}, "
             f"submitted from {self.submit[0]:g} to {self.submit[-1]:g} s{also}{left})"
         )
+
+
+def _flags(given: npt.ArrayLike | None, number: int) -> BoolArray:
+    """Return which jobs are gangs, from booleans or from ones and zeros; none where nothing is said."""
+    if given is None:
+        return np.zeros(number, bool)
+    values = np.asarray(given)
+    if values.shape != (number,):
+        raise InvalidInstance(f"the shape of gangs is {values.shape}, expected ({number},): one per job")
+    if values.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in values):
+        return values.astype(bool)
+    if values.dtype.kind != "b" and not (values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all()):
+        raise InvalidInstance("gangs must be true or false (or 1 or 0) for every job; found another value")
+    return values.astype(bool)
 
 
 def _queue_of(users: tuple[str, ...], owners: list[str], queues: list[str | None], jobs: tuple[str, ...]) -> tuple[str | None, ...]:

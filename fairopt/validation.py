@@ -82,6 +82,7 @@ def _rectangular(values: npt.ArrayLike, what: str) -> npt.NDArray[Any]:
 
 def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
     """Convert an object array, such as a pandas column, of real numbers; refuse anything else."""
+    value: Any
     for position, value in np.ndenumerate(array):
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating, Rational, Decimal)):
             where = f" in row {position[0] + 1}" if position else ""

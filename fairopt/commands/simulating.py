@@ -18,6 +18,7 @@ from fairopt.commands import completion
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
 from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.simulation.baselines.options import BASELINES
 from fairopt.wording import figure, percent, plural
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ def simulate(
         str,
         typer.Option(
             metavar="ID[:ID]",
-            autocompletion=completion.words(lambda: [*fo.NOTIONS, *completion.schedules(None, "")]),
-            help="Greedy: criterion:placement, such as drfh:best-fit. Exact at every event (divisible tasks): a notion, such as drfh. "
-            "Servers that act on their own, here every second: psdsf:period=1.",
+            autocompletion=completion.words(lambda: [*fo.NOTIONS, *BASELINES, *completion.schedules(None, "")]),
+            help="Greedy: criterion:placement, such as drfh:best-fit. As clusters schedule: fifo, backfill (EASY), "
+            "fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor). Exact at every event (divisible tasks): a notion, such as "
+            "drfh. Servers that act on their own, here every second: psdsf:period=1.",
         ),
     ] = "drfh:best-fit",
     events: Annotated[
@@ -58,6 +60,13 @@ def simulate(
     regret: Annotated[
         int, typer.Option(metavar="TIMES", help="Compare the running tasks with the exact allocation at this many moments.")
     ] = 0,
+    gangs: Annotated[
+        bool,
+        typer.Option(
+            "--gangs",
+            help="Of a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
+        ),
+    ] = False,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
@@ -76,6 +85,7 @@ def simulate(
     """Follow the jobs of a trace on a cluster over time, under a scheduler.
 
     Greedy schedulers start whole tasks and never stop one.
+    Those of real clusters also start gangs, all of whose tasks begin at one instant.
     Exact ones divide tasks and move them at no cost: the optimum to compare a heuristic with.
     With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
@@ -88,10 +98,12 @@ def simulate(
         raise typer.BadParameter(
             "events cannot be combined with a log in the Standard Workload Format; leave --events out", param_hint="--events"
         )
+    if gangs and not swf:
+        raise typer.BadParameter("a table says of each job whether it is a gang, in a column gang; leave --gangs out", param_hint="--gangs")
     jobs = work(
         f"reading {trace}",
         lambda: (
-            fo.trace_swf(trace, memory="memory" in instance.resources, lenient=lenient)
+            fo.trace_swf(trace, memory="memory" in instance.resources, gangs=gangs, lenient=lenient)
             if swf
             else fo.load_trace(trace, cluster=cluster, changes=changes or (), events=events, lenient=lenient)
         ),

@@ -25,6 +25,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text
 from fairopt.formats.quantities import advice, plain, read
 from fairopt.formats.syntax import plain_numbers
+from fairopt.instance.fractions import written
 from fairopt.wording import did_you_mean, joined, plural
 
 __all__ = ["Table", "check_columns", "read_table", "to_csv"]
@@ -69,7 +70,7 @@ class Table:
         try:
             if "_" in cell:  # only Python allows it in numbers
                 raise ValueError
-            return float(cell)
+            return written(cell)
         except ValueError:
             number = plain(cell, of_resource=False)
         if number is None:

@@ -31,8 +31,9 @@
         quotas:                           # optional: guarantees and limits on groups of servers
           - {on: gpu_model = V100, guarantee: {cpu: 4}}       # the language of "requires", or servers: [A]
 
-Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.formats.quantities` lists the units). A byte unit
-means bytes, and if one amount of a resource has one, then all of its amounts but 0 must have one.
+Numbers may have a unit: ``memory: 256GiB``, ``cpu: 500m``, ``weight: 1/3`` (:mod:`fairopt.formats.quantities` lists the units). They are
+kept as they are written: 0.1 is 1/10, and 1/3 is no rounded number, for ``solve(..., exact=True)``. A byte unit means bytes, and if one
+amount of a resource has one, then all of its amounts but 0 must have one.
 
 Nothing is converted by guess: numbers must be numbers, and names must be text. An unknown key, resource, server or attribute is an error.
 JSON, tables and frames are read through the same schema.
@@ -63,6 +64,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from fairopt.errors import InvalidInstance
+from fairopt.formats.as_written import AsWritten
 from fairopt.formats.entries import ENTRIES, Document, Queue, Quota, Server, User
 from fairopt.formats.messages import Path, Source, check_known, check_unique, refuse, refuse_invalid
 from fairopt.formats.requirements import Attributes
@@ -97,6 +99,7 @@ def instance_from(source: Source) -> Instance:
     except ValidationError as error:
         refuse_invalid(source, error, {"": Document, **ENTRIES, "quotas": Quota}, left_out)
     servers, users = document.servers, document.users
+    numbers = AsWritten(data)
     check_unique(source, ("servers",), (s.name for s in servers), ("name",))
     check_unique(source, ("users",), (u.name for u in users), ("name",))
     check_unique(source, ("queues",), (q.name for q in document.queues), ("name",))
@@ -114,11 +117,13 @@ def instance_from(source: Source) -> Instance:
         check_known(source, ("servers", i, "capacity"), server.capacity, column, "resource")
         for name, amount in server.capacity.items():
             capacities[i, column[name]] = amount
+            numbers.keep("capacities", (i, column[name]), "servers", i, "capacity", name)
     demands = np.zeros((len(users), len(resources)))
     for n, user in enumerate(users):
         check_known(source, ("users", n, "demand"), user.demand, column, "resource")
         for name, amount in user.demand.items():
             demands[n, column[name]] = amount
+            numbers.keep("demands", (n, column[name]), "users", n, "demand", name)
         if user.rates is None and user.tasks == math.inf and not any(user.demand.values()):
             refuse(
                 source,
@@ -127,7 +132,7 @@ def instance_from(source: Source) -> Instance:
             )
 
     attributes = Attributes([server.attributes for server in servers])
-    queues = _queues(source, document, column, attributes)
+    queues = _queues(source, document, column, attributes, numbers)
     known = dict.fromkeys(queue.name for queue in queues)
     for n, user in enumerate(users):
         if user.queue is not None and user.queue not in known:
@@ -136,21 +141,21 @@ def instance_from(source: Source) -> Instance:
             more, all_of_it = contrast(user.guarantee, user.tasks)
             refuse(source, ("users", n, "guarantee"), f"{more} tasks are guaranteed, but it has {all_of_it}; raise or lower one")
     weights, rates, eligibility = (
-        _weights(source, users, resources),
-        _rates(source, servers, users),
+        _weights(source, users, resources, numbers),
+        _rates(source, servers, users, numbers),
         _eligibility(source, servers, users, attributes),
     )
     try:
         return Instance(
-            capacities,
-            demands,
-            weights=weights,
+            numbers.exact("capacities", capacities),
+            numbers.exact("demands", demands),
+            weights=numbers.exact("weights", weights),
             eligibility=eligibility,
             counts=np.array([s.count for s in servers], float),
-            tasks=np.array([u.tasks for u in users], float),
-            rates=rates,
-            parallelism=np.array([u.parallelism for u in users], float),
-            guarantees=np.array([u.guarantee for u in users], float),
+            tasks=numbers.of_users("tasks", "tasks", [u.tasks for u in users]),
+            rates=None if rates is None else numbers.exact("rates", rates),
+            parallelism=numbers.of_users("parallelism", "parallelism", [u.parallelism for u in users]),
+            guarantees=numbers.of_users("guarantees", "guarantee", [u.guarantee for u in users]),
             queues=queues,
             queue_of=[u.queue for u in users],
             users=[u.name for u in users],
@@ -187,7 +192,7 @@ def _few_unknown(data: object) -> tuple[object, int]:
     return ({**whole, **lists} if isinstance(whole, dict) and left_out else data), left_out
 
 
-def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes) -> list[tree.Queue]:
+def _queues(source: Source, document: Document, resources: dict[str, int], attributes: Attributes, numbers: AsWritten) -> list[tree.Queue]:
     """Return the queues, whose parents make a tree."""
     names = dict.fromkeys(queue.name for queue in document.queues)
     servers = {server.name: i for i, server in enumerate(document.servers)}
@@ -200,15 +205,24 @@ def _queues(source: Source, document: Document, resources: dict[str, int], attri
     found = []
     for q, queue in enumerate(document.queues):
         path = ("queues", q)
-        given = _amounts(source, path, queue, resources)
+        given = numbers.amounts(path, _amounts(source, path, queue, resources))
         quotas = []
         for j, quota in enumerate(queue.quotas):
             of_quota = (*path, "quotas", j)
             rows = _rows(source, of_quota, quota, servers, attributes)
             group = [document.servers[i].name for i in rows]
             name = quota.name or (quota.on or "").strip()
-            quotas.append(_made(source, of_quota, tree.Quota, servers=group, name=name, **_amounts(source, of_quota, quota, resources)))
-        plain = {"name": queue.name, "parent": queue.parent, "weight": queue.weight, "tier": queue.tier}
+            quotas.append(
+                _made(
+                    source,
+                    of_quota,
+                    tree.Quota,
+                    servers=group,
+                    name=name,
+                    **numbers.amounts(of_quota, _amounts(source, of_quota, quota, resources)),
+                )
+            )
+        plain = {"name": queue.name, "parent": queue.parent, "weight": numbers.at(*path, "weight", given=queue.weight), "tier": queue.tier}
         found.append(_made(source, path, tree.Queue, **plain, quotas=quotas, **given))
     return found
 
@@ -262,10 +276,12 @@ def _no_queue(name: str, known: dict[str, None]) -> str:
     return f'there is no queue "{brief(name)}"{did_you_mean(name, known) or f"; {there}"}; leave it out for the root'
 
 
-def _weights(source: Source, users: list[User], resources: list[str]) -> FloatArray:
+def _weights(source: Source, users: list[User], resources: list[str], numbers: AsWritten) -> FloatArray:
     """Return the weights, one per user or, as soon as one user gives them so, per user and resource."""
     detailed = next((u for u in users if isinstance(u.weight, dict)), None)
     if detailed is None:
+        for n in range(len(users)):
+            numbers.keep("weights", (n,), "users", n, "weight")
         return np.array([u.weight for u in users], float)
     rows, known = [], dict.fromkeys(resources)
     for n, user in enumerate(users):
@@ -279,10 +295,12 @@ def _weights(source: Source, users: list[User], resources: list[str]) -> FloatAr
         if missing:
             refuse(source, ("users", n, "weight"), f'gives no weight for "{missing[0]}"; give one for every resource (1 is neutral)')
         rows.append([user.weight[r] for r in resources])
+        for j, r in enumerate(resources):
+            numbers.keep("weights", (n, j), "users", n, "weight", r)
     return np.array(rows, float)
 
 
-def _rates(source: Source, servers: list[Server], users: list[User]) -> FloatArray | None:
+def _rates(source: Source, servers: list[Server], users: list[User], numbers: AsWritten) -> FloatArray | None:
     """Return the rates, or None when no user gives any."""
     giver = next((u for u in users if u.rates is not None), None)
     if giver is None:
@@ -295,6 +313,7 @@ def _rates(source: Source, servers: list[Server], users: list[User]) -> FloatArr
         check_known(source, ("users", n, "rates"), user.rates, column, "server")
         for name, rate in user.rates.items():
             rates[n, column[name]] = rate
+            numbers.keep("rates", (n, column[name]), "users", n, "rates", name)
     return rates
 
 

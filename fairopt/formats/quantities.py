@@ -8,9 +8,9 @@
 ``64GiB``, ``512B``     a trailing B says bytes; so do Ki to Ei and M to E without it
 ======================  ========================================================================
 
-A quantity means the nearest number of floating point. Upper and lower case matter: ``m`` is a thousandth, ``M`` a million. Kubernetes knows
-neither fractions nor the trailing B, keeps no more than nine decimals and rounds up, and so does `nano`: amounts are whole numbers of 1e-9,
-exact however many are added.
+A quantity is a fraction, and in floating point the nearest number. Upper and lower case matter: ``m`` is a thousandth, ``M`` a million.
+Kubernetes knows neither fractions nor the trailing B, keeps no more than nine decimals and rounds up, and so does `nano`: amounts are whole
+numbers of 1e-9, exact however many are added.
 
 Source: Kubernetes API reference, Quantity (apimachinery/pkg/api/resource).
 
@@ -26,6 +26,8 @@ import contextlib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+
+from fairopt.instance.fractions import written
 
 __all__ = ["BYTES_PATTERN", "NANO", "PATTERN", "Quantity", "advice", "nano", "plain", "read"]
 
@@ -97,7 +99,7 @@ def read(text: str) -> Quantity:
 
 
 def plain(text: str, *, of_resource: bool) -> float | None:
-    """Return the number that a quantity means, or None if there may be no such quantity.
+    """Return the number that a quantity means, or None if there may be no such quantity. A float that is not 1/3 keeps the fraction.
 
     >>> plain("500m", of_resource=False), plain("1Gi", of_resource=False), plain("1Gi", of_resource=True), plain("2", of_resource=True)
     (0.5, None, 1073741824.0, None)
@@ -106,7 +108,7 @@ def plain(text: str, *, of_resource: bool) -> float | None:
         quantity = read(text)
     except ValueError:
         return None
-    return float(quantity.value) if of_resource or not quantity.in_bytes else None
+    return written(quantity.value) if of_resource or not quantity.in_bytes else None
 
 
 def advice(text: str, *, of_resource: bool) -> str:

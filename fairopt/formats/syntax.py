@@ -31,6 +31,7 @@ from fairopt.errors import InvalidInstance
 from fairopt.files import read_text, write_files
 from fairopt.formats.json_places import steps
 from fairopt.formats.yaml_core import SCALARS, compose, dump, scalars
+from fairopt.instance.fractions import written
 
 __all__ = ["Parsed", "plain_numbers", "read", "to_json", "to_yaml", "without_collector", "write"]
 
@@ -169,7 +170,7 @@ class Parsed:
             self._refuse(f'{name} is not JSON; for no limit leave "tasks" or "parallelism" out, elsewhere give a finite number', line)
 
         try:
-            return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant)
+            return json.loads(self._text, object_pairs_hook=unique, parse_constant=constant, parse_float=written)
         except json.JSONDecodeError as error:
             what = f"{error.msg[:1].lower()}{error.msg[1:]}"
             self._refuse(f"not valid JSON: {what} (column {error.colno}); correct it there or just before", error.lineno)

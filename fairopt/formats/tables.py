@@ -40,6 +40,7 @@ from fairopt.formats.document import instance_from
 from fairopt.formats.messages import Source
 from fairopt.formats.queue_tables import LONGEST_CELL, QueueTable, check, columns_of, known, raw
 from fairopt.instance import Instance
+from fairopt.instance.fractions import plain
 from fairopt.wording import did_you_mean, exactly
 
 __all__ = ["columns_of_tables", "folder_source", "from_frames", "read", "workbook_source", "write", "write_workbook"]
@@ -305,7 +306,7 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
             if "\0" in label:
                 raise InvalidInstance(f"{place}: the {kind} label {label!r} holds a null character; save as .yaml")
     document = instance.to_dict()
-    per_resource, rates = instance.weights.ndim == 2, instance.rates_per_server
+    per_resource, rates = instance.weights.ndim == 2, instance.given("rates_per_server")
     confined = [user.get("servers") for user in document["users"]]
     # An empty cell of "servers" means all servers, so it cannot mean none; and names there cannot contain "|" or begin or end with a space.
     fits = not any("|" in name or name != name.strip() for name in instance.servers)
@@ -337,10 +338,11 @@ def columns_of_tables(instance: Instance, place: Path, what: str, longest: int) 
     for name, needed, labels, matrix in (
         ("eligibility", not by_name, instance.servers, instance.eligibility.astype(int)),
         ("rates", rates is not None, instance.servers, rates),
-        ("weights", per_resource, instance.resources, instance.weights),
+        ("weights", per_resource, instance.resources, instance.given("weights")),
     ):
         if needed and matrix is not None:
-            tables[name] = (["user", *labels], [list(instance.users), *matrix.T.tolist()])
+            cells = [[plain(value) for value in column] for column in matrix.T.tolist()] if matrix.dtype == object else matrix.T.tolist()
+            tables[name] = (["user", *labels], [list(instance.users), *cells])
     return tables
 
 

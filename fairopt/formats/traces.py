@@ -11,6 +11,8 @@ Jobs, in order of submission:
 ``queue``, optional             the queue that the job is submitted to, the same for all jobs of a user; an empty cell is the root
 ``requires``, optional          conditions on the attributes of its servers, as in instance files: :mod:`fairopt.formats.requirements`
 ``servers``, optional           the only servers where it may run: ``A|B``
+``estimate_s``, optional        how long its user expects a task to run, in seconds > 0; an empty cell is as long as it runs
+``gang``, optional              ``yes`` if all its tasks start at one instant, as those of a parallel job, else ``no`` or an empty cell
 any other column                a resource: the demand of one task, in the units of the cluster (``4GiB`` is bytes); an empty cell is 0
 ==============================  ======================================================================================================
 
@@ -46,7 +48,8 @@ __all__ = ["read", "server_attributes"]
 
 _MOST_SERVERS = 1e9
 _HINTS = 100  # bad rows
-OF_JOBS = ("job", "user", "queue", "submit_s", "tasks", "run_s", "requires", "servers")
+_YES, _NO = {"yes", "true", "1"}, {"no", "false", "0", ""}
+OF_JOBS = ("job", "user", "queue", "submit_s", "tasks", "run_s", "requires", "servers", "estimate_s", "gang")
 
 OF_EVENTS = ("time_s", "event", "name", "number")
 
@@ -143,6 +146,8 @@ def read(
     for row, queue in enumerate(queues or ()):
         if row not in rows.bad and first_queue.setdefault(users[row], queue) != queue:
             rows.bad[row] = two_queues(users[row], first_queue[users[row]], queue)
+    estimates = _estimates(rows, run) if "estimate_s" in rows.columns else None
+    gangs = _gangs(rows) if "gang" in rows.columns else None
     allowed = _allowed(rows, cluster, attributes)
     if rows.bad and not lenient:
         first = min(rows.bad)
@@ -164,8 +169,26 @@ def read(
         jobs=[names[row] for row in good],
         resources=resources,
         queues=None if queues is None else [queues[row] for row in good],
+        estimates=None if estimates is None else estimates[good],
+        gangs=None if gangs is None else gangs[good],
         left_out=[f"{rows.place(row)}: {rows.bad[row]}" for row in sorted(rows.bad)],
     )
+
+
+def _estimates(rows: _Rows, run: FloatArray) -> FloatArray:
+    """Return the estimates; an empty cell is the run time, or a second where that is 0."""
+    given = rows.numbers("estimate_s", np.nan)
+    empty = np.array([not cell for cell in rows.columns["estimate_s"]])
+    with np.errstate(invalid="ignore"):
+        rows.mark(~empty & ~(given > 0), "estimate_s is not a number > 0")
+    return np.where(empty, np.where(run > 0, run, 1.0), given)
+
+
+def _gangs(rows: _Rows) -> BoolArray:
+    """Return which jobs are gangs."""
+    cells = [cell.lower() for cell in rows.columns["gang"]]
+    rows.mark([cell not in _YES | _NO for cell in cells], "gang must be yes or no (or true or false, 1 or 0)")
+    return np.array([cell in _YES for cell in cells], bool)
 
 
 def server_attributes(source: Source) -> list[dict[str, Value]]:

@@ -130,6 +130,8 @@ def to_parquet(columns: Sequence[str], values: Sequence[Sequence[object]]) -> by
         cells = [None if each == "" else each for each in column]
         kinds = {type(each) for each in cells if each is not None}
         kind = pa.int64() if kinds <= {int} and kinds else pa.float64() if kinds <= {int, float} and kinds else pa.string()
+        if kind == pa.string():
+            cells = [each if each is None or isinstance(each, str) else str(plain_numbers(each)) for each in cells]
         arrays.append(pa.array(cells, kind))
     page = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, names=list(columns)), page)

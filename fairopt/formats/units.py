@@ -15,15 +15,17 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 from fairopt.formats.messages import Path, Source, in_words, refuse
 from fairopt.formats.quantities import plain, read
+from fairopt.instance.fractions import Written, fraction_of, written
 from fairopt.wording import exactly
 
 __all__ = ["OPERATORS", "calculated", "with_plain_numbers"]
 
-OPERATORS: dict[str, Callable[[float, float], float]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _OF_RESOURCES = {"servers": ("capacity",), "queues": ("guarantee", "limit", "lending_limit"), "users": ("demand",)}
 """The keys of entries that hold amounts of resources."""
 _NUMBERS: dict[str, tuple[str, ...]] = {
@@ -69,7 +71,7 @@ def calculated(sign: str, present: object, value: object) -> object:
     >>> calculated("+", "1GiB", "512MiB"), calculated("*", "500m", 3), calculated("-", 2, "1/2"), calculated("+", 2, "two")
     ('1610612736B', 1.5, 1.5, None)
     """
-    numbers: list[float] = []
+    numbers: list[Any] = []
     in_bytes = []
     for each in (present, value):
         if isinstance(each, str):
@@ -77,10 +79,10 @@ def calculated(sign: str, present: object, value: object) -> object:
                 quantity = read(each)
             except ValueError:
                 return None
-            numbers.append(float(quantity.value))
+            numbers.append(quantity.value)
             in_bytes.append(quantity.in_bytes)
         elif isinstance(each, int | float) and not isinstance(each, bool):
-            numbers.append(each)
+            numbers.append(fraction_of(each) if isinstance(each, float) and math.isfinite(each) else each)
             in_bytes.append(False)
         else:
             return None
@@ -90,7 +92,10 @@ def calculated(sign: str, present: object, value: object) -> object:
         with_unit, without = (present, value) if in_bytes[0] else (value, present)
         raise ValueError(f"{with_unit} has a byte unit, and {without} has none; give both one")
     result = OPERATORS[sign](*numbers)
-    return f"{exactly(result)}B" if any(in_bytes) and result >= 0 else result
+    number = written(result) if isinstance(result, Fraction) else result
+    if not any(in_bytes) or result < 0:
+        return number
+    return f"{result}B" if isinstance(number, Written) else f"{exactly(number)}B"
 
 
 def _entry(kind: str, entry: object, path: Path, in_bytes: dict[object, tuple[Path, str]]) -> object:
@@ -130,7 +135,7 @@ def _amount(value: object, resource: object, path: Path, in_bytes: dict[object, 
         return value
     if quantity.in_bytes:
         in_bytes.setdefault(resource, (path, str(value)))
-    return float(quantity.value)
+    return written(quantity.value)
 
 
 def _check(source: Source, in_bytes: dict[object, tuple[Path, str]]) -> None:

@@ -15,6 +15,8 @@ from typing import Any
 
 import yaml
 
+from fairopt.instance.fractions import written
+
 try:  # libyaml is ten times as fast; PyYAML has it in all its wheels
     from yaml import CSafeDumper as _BaseDumper
     from yaml import CSafeLoader as _BaseLoader
@@ -38,7 +40,7 @@ SCALARS: dict[str, Callable[[str], object]] = {
     "tag:yaml.org,2002:null": lambda text: None,
     "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
     "tag:yaml.org,2002:int": lambda text: int(text, 0) if text[:2] in ("0o", "0x") else int(text),
-    "tag:yaml.org,2002:float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    "tag:yaml.org,2002:float": lambda text: written(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
 }
 
 

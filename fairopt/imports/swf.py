@@ -25,7 +25,22 @@ from fairopt.imports.account import Account
 from fairopt.imports.assembly import Demand, Nodes, assemble
 from fairopt.imports.result import Import
 from fairopt.imports.shapes import SOMEWHERE, Tasks
-from fairopt.imports.swf_log import ALLOCATED, GROUP, JOB, MEMORY, QUEUE, REQUESTED, RUN, SUBMIT, USED_MEMORY, USER, WAIT, limit, read_log
+from fairopt.imports.swf_log import (
+    ALLOCATED,
+    ESTIMATE,
+    GROUP,
+    JOB,
+    MEMORY,
+    QUEUE,
+    REQUESTED,
+    RUN,
+    SUBMIT,
+    USED_MEMORY,
+    USER,
+    WAIT,
+    limit,
+    read_log,
+)  # fmt: skip
 from fairopt.instance import FloatArray
 from fairopt.trace import Trace
 from fairopt.wording import exactly
@@ -153,11 +168,14 @@ def import_swf(
     )
 
 
-def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool = False, lenient: bool = False) -> Trace:
+def trace_swf(
+    log: str | os.PathLike[str], *, users: str = "user", memory: bool = False, gangs: bool = False, lenient: bool = False
+) -> Trace:
     """Return the jobs of a log as a trace, for `fairopt.simulate`.
 
     A task is one processor of a job, as requested (else as it had), for as long as the job ran; the waits of the log are what a simulation
-    computes anew. Jobs that did not run, or whose processors or time are not known, are left out and counted.
+    computes anew. Jobs that did not run, or whose processors or time are not known, are left out and counted. The estimate of a job is the
+    time that its user requested, else the time that it ran.
 
     Parameters
     ----------
@@ -167,6 +185,8 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
         The owner of a job; called "user 12" and so on.
     memory : bool
         GiB of a processor are a second resource, "memory", beside "cpu": as requested, else as used; 0 where that is not known.
+    gangs : bool
+        The processors of a job start at one instant, as those of a parallel job do. Otherwise each is a task of its own: a relaxation.
     lenient : bool
         Leave bad lines out and count them, instead of refusing the log.
 
@@ -201,6 +221,7 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
     owner = _OWNERS[users]
     kibibytes = np.where(here[:, MEMORY] > 0, here[:, MEMORY], np.maximum(here[:, USED_MEMORY], 0))
     demands = np.column_stack([np.ones(len(here)), *([kibibytes / 2**20] if memory else [])])
+    known = np.where(here[:, RUN] > 0, here[:, RUN], 1.0)
     return Trace(
         [_owner(users, number) for number in here[:, owner]],
         here[:, SUBMIT],
@@ -209,6 +230,8 @@ def trace_swf(log: str | os.PathLike[str], *, users: str = "user", memory: bool 
         here[:, RUN],
         jobs=[_name(number) for number in here[:, JOB]],
         resources=["cpu", "memory"] if memory else ["cpu"],
+        estimates=np.where(here[:, ESTIMATE] > 0, here[:, ESTIMATE], known),
+        gangs=np.full(len(here), gangs),
         left_out=[f"{each.where}: {each.why}" for each in account.left_out],
     )
 

@@ -14,10 +14,14 @@ from fairopt.imports.account import Account
 from fairopt.instance import BoolArray, FloatArray, IntArray
 from fairopt.wording import plural
 
-__all__ = ["ALLOCATED", "GROUP", "JOB", "MEMORY", "QUEUE", "REQUESTED", "RUN", "SUBMIT", "USED_MEMORY", "USER", "WAIT", "limit", "read_log"]
+__all__ = [
+    "ALLOCATED", "ESTIMATE", "GROUP", "JOB", "MEMORY", "QUEUE", "REQUESTED", "RUN", "SUBMIT", "USED_MEMORY", "USER", "WAIT", "limit",
+    "read_log",
+]  # fmt: skip
 
 _FIELDS = 18
-JOB, SUBMIT, WAIT, RUN, ALLOCATED, USED_MEMORY, REQUESTED, MEMORY, USER, GROUP, QUEUE = 0, 1, 2, 3, 4, 6, 7, 9, 11, 12, 14  # columns
+JOB, SUBMIT, WAIT, RUN, ALLOCATED, USED_MEMORY, REQUESTED, ESTIMATE, MEMORY = 0, 1, 2, 3, 4, 6, 7, 8, 9  # columns
+USER, GROUP, QUEUE = 11, 12, 14
 _LARGEST = 1e60
 
 

@@ -137,7 +137,7 @@ class Instance(ShowsItself):
     users: tuple[str, ...]
     servers: tuple[str, ...]
     resources: tuple[str, ...]
-    _written: dict[str, ExactArray] | None = field(repr=False)
+    _written: dict[str, ExactArray] | None = field(init=False, repr=False)
     """Of arrays that were given in numbers other than their floats, these numbers, by the names of the arrays."""
 
     def __init__(

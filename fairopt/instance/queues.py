@@ -57,7 +57,7 @@ class Quota:
     limit: Mapping[str, float]
     lending_limit: Mapping[str, float]
     name: str
-    _written: Mapping[tuple[str, str], Fraction] = field(repr=False)
+    _written: Mapping[tuple[str, str], Fraction] = field(init=False, repr=False)
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Queue:
     lending_limit: Mapping[str, float]
     tier: int
     quotas: tuple[Quota, ...]
-    _written: Mapping[tuple[str, str], Fraction] = field(repr=False)
+    _written: Mapping[tuple[str, str], Fraction] = field(init=False, repr=False)
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 ================  ======================================================================================================
 ``streams``       a trace on a cluster, as the arrays that are simulated
 ``whole_tasks``   greedy: progressive filling continues at every event
+``baselines``     as clusters schedule: FIFO, EASY backfill, Slurm's fair tree, HTCondor's user priorities (a package)
 ``fluid``         exact: the optimum of divisible tasks, recomputed at every event
 ``asynchronous``  PS-DSF by servers that each act alone every T seconds, compared with the exact allocation
 ``situation``     the unfinished jobs, the present users and the number of servers at one moment

@@ -1,11 +1,14 @@
 """Simulation of a trace of jobs on a cluster under a scheduler.
 
-There are three kinds of scheduler.
+There are four kinds of scheduler.
 
 *Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`). Filling continues when a task ends, a job is submitted,
 a user joins or a server is added. No task is stopped: a task runs to its end on its server, even if its user leaves or its server is
 removed. The share of a user is the sum over its running tasks, relative to the capacity of all servers that ever exist. The next task of a
 user is its first waiting task that fits.
+
+*As clusters schedule*, "fifo", "backfill", "fairtree:half_life=7d", "priority:half_life=1d": whole tasks by the published rules of batch
+systems, Slurm and HTCondor (`fairopt.simulation.baselines`). They also start gangs, all of whose tasks begin at one instant.
 
 *Exact, fluid*, "drfh": the exact allocation of the notion, recomputed at every event. It is the optimum for comparing heuristics. Tasks are
 divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
@@ -45,6 +48,8 @@ from fairopt.models import Notion, Sharing
 from fairopt.registry import words
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
+from fairopt.simulation.baselines.events import run_baseline
+from fairopt.simulation.baselines.options import Baseline, baseline_of
 from fairopt.simulation.fluid import Flow, check_step, run_fluid
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
@@ -90,6 +95,11 @@ def simulate(
         `fairopt.compare`. The criterion is one of ``fo.NOTIONS`` or ``fo.CRITERIA`` that has a share, the placement one of
         ``fo.PLACEMENTS``, or a function as for `fairopt.schedule` (its first argument is the position of the user in `Simulation.users`).
 
+        As clusters schedule, each task on the first server where it fits: "fifo", in the order of submission, where a job that does not
+        fit blocks all behind it; "backfill", EASY backfill by the estimates of the trace (Lifka 1995; Mu'alem and Feitelson 2001);
+        "fairtree:half_life=7d", Slurm's fair tree, with backfill unless ``backfill=no`` is given; "priority:half_life=1d", HTCondor's user
+        priorities. Their half-lives are seconds, or have a unit, s, m, h, d or w. Limits of queues hold; only these know gangs.
+
         Your own, fluid: a function of an Instance that returns an Allocation or tasks (users, servers), or its name in a file,
         "mine.py:in_turn". It is asked at every event, with the jobs and servers of that moment.
 
@@ -120,7 +130,8 @@ def simulate(
     ------
     InvalidInstance, Unsupported
         The labels of trace and cluster do not match. The scheduler does not exist, or has no meaning over time. Asynchronous servers have
-        tasks that never end, and ``until`` is missing.
+        tasks that never end, and ``until`` is missing. A greedy criterion meets a gang, or "fifo", "backfill", "fairtree" or "priority" a
+        guarantee.
     """
     began = time.perf_counter()
     if not isinstance(trace, Trace):
@@ -145,6 +156,8 @@ def simulate(
     hooks = (done or (lambda now, number: None), stopped or (lambda: False))
     if isinstance(plan, _Asynchronous):
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
+    if isinstance(plan, Baseline):
+        return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Notion | OwnScheduler):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
@@ -159,10 +172,12 @@ class _Asynchronous:
 _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler]:
-    """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or the turns of asynchronous servers."""
+def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline]:
+    """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
+    if (baseline := baseline_of(spec)) is not None:
+        return baseline.name, baseline
     name, word, options = options_of(spec)
     if "period" in options or "phases" in options:
         return name, _asynchronous_of(word, options)
@@ -196,11 +211,14 @@ Hooks = tuple[Callable[[float, int], object], Callable[[], bool]]
 
 
 def _whole_tasks(
-    streams: Streams, name: str, plan: dict[str, Any], until: float, step: float | None, regret: int, hooks: Hooks, began: float
+    streams: Streams, name: str, plan: dict[str, Any] | Baseline, until: float, step: float | None, regret: int, hooks: Hooks, began: float
 ) -> Simulation:
     trace = streams.trace
-    start, server, known, too_large = run_whole_tasks(streams, plan, until, *hooks)
-    takes_part = ~too_large[streams.stream]
+    if isinstance(plan, Baseline):
+        start, server, known, takes_part = run_baseline(streams, plan, until, *hooks)
+    else:
+        start, server, known, too_large = run_whole_tasks(streams, plan, until, *hooks)
+        takes_part = ~too_large[streams.stream]
     _warn(trace, takes_part, name)
     end = start + trace.task_durations
     job = trace.job_of
@@ -232,11 +250,12 @@ def _whole_tasks(
     )
 
 
-def _regret(streams: Streams, plan: dict[str, Any], times: FloatArray, number: int, *tasks: Any) -> pd.DataFrame | None:
+def _regret(streams: Streams, plan: dict[str, Any] | Baseline, times: FloatArray, number: int, *tasks: Any) -> pd.DataFrame | None:
     if not number or not times.size:
         return None
+    criterion = "drfh" if isinstance(plan, Baseline) else plan["criterion"]
     moments = np.linspace(times[0], times[-1], number + 1)[:-1] + (times[-1] - times[0]) / (2 * number)
-    return regret_over_time(streams, plan["criterion"], moments, *tasks)
+    return regret_over_time(streams, criterion, moments, *tasks)
 
 
 def _fluid(

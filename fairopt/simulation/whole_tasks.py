@@ -42,6 +42,12 @@ def run_whole_tasks(
             f"the trace has {streams.trace.n_tasks:,} tasks, and at most {_MOST_TASKS:,} can be followed one by one; "
             "take a part of it, or an exact scheduler, which divides them"
         )
+    if streams.trace.gangs.any():
+        raise Unsupported(
+            f'job "{streams.trace.jobs[int(np.argmax(streams.trace.gangs))]}" is a gang, all of whose tasks start at one instant, and '
+            'progressive filling gives one task at a time; use "fifo", "backfill", "fairtree" or "priority", or say of no job that it is '
+            "a gang"
+        )
     check_single_servers(streams.instance)
     ties = plan.get("ties", "index")
     prepared = placement.prepare(streams.instance) if isinstance(placement, Placement) else streams.instance

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -81,7 +81,8 @@ def raised(instance: Instance, row: Row, which: str, resource: str, amount: floa
 
 def with_queue(instance: Instance, node: int, queue: Queue, **changes: object) -> Instance:
     """Return the instance with another queue at a node."""
-    values = {name: getattr(queue, name) for name in queue.__dataclass_fields__} | changes
+    given = queue.given
+    values = {each.name: getattr(given, each.name) for each in fields(given) if each.init} | changes
     queues = list(instance.queues)
     queues[node - 1] = Queue(**values)
     return instance.replace(queues=queues)

@@ -26,6 +26,7 @@ __all__ = ["NAME", "check"]
 
 NAME = "psdsf"
 _HALVINGS = 60
+_AT_ONCE = 256  # users, so that memory stays small
 
 
 def check(case: Case) -> Verdict:
@@ -42,13 +43,16 @@ def check(case: Case) -> Verdict:
         bounds = server.at_most(open_to)
         suspects = bounds > case.slack[open_to]
         order = open_to[suspects][np.argsort(-bounds[suspects], kind="stable")]
-        for n, bound in zip(order, np.sort(bounds[suspects])[::-1], strict=True):
-            if bound <= best and lacking[n]:
-                continue
-            gain = server.gain(int(n), float(bound))
-            lacking[n] |= gain > case.slack[n]
-            if gain > max(best, float(case.slack[n])):
-                best, where = gain, (int(n), i)
+        bounds = np.sort(bounds[suspects])[::-1]
+        for some in range(0, order.size, _AT_ONCE):
+            part = slice(some, some + _AT_ONCE)
+            open_question = (bounds[part] > best) | ~lacking[order[part]]
+            users = order[part][open_question]
+            gains = server.gains(users, bounds[part][open_question])
+            gains[gains <= case.slack[users]] = 0.0
+            lacking[users] |= gains > 0
+            if gains.max(initial=0.0) > best:
+                best, where = float(gains.max()), (int(users[gains.argmax()]), i)
     if not lacking.any():
         return holds(NAME, "Everybody has a bottleneck at every server where it may run, or all its tasks.")
     n, i = where
@@ -91,16 +95,14 @@ class _Server:
         bound: FloatArray = np.minimum(tasks, self.case.instance.tasks[users] - self.total[users])
         return bound
 
-    def gain(self, n: int, bound: float) -> float:
-        """Return z, by bisection between 0 and a bound."""
-        low, high, used = 0.0, bound, self.needs[n] > 0
+    def gains(self, users: IntArray, bounds: FloatArray) -> FloatArray:
+        """Return the z of each user, by bisection between 0 and its bound."""
+        low, high, needs = np.zeros(users.size), bounds.copy(), self.needs[users]
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
-            room = self._room(np.array([(self.total[n] + middle) / self.unit[n]]))[0]
-            if (room >= middle * self.needs[n])[used].all():
-                low = middle
-            else:
-                high = middle
+            room = self._room((self.total[users] + middle) / self.unit[users])
+            enough = ((room >= middle[:, None] * needs) | (needs == 0)).all(axis=1)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
         return low
 
     def witness(self, n: int, gain: float) -> Witness:

@@ -1,0 +1,279 @@
+"""The loop over events of a scheduler of jobs.
+
+    at each moment   tasks end; users leave and join; servers are removed and added; jobs are submitted
+                     the scheduler starts waiting jobs (`fairopt.simulation.baselines.passes`)
+
+No task is stopped. Tasks start on the first servers where they fit. The tasks of a gang start at one instant, on one or several servers, or
+not at all. Each task of a job that is no gang is a job of its own, in the order of the tasks.
+
+Usage of a user is what its running tasks take of the cluster, each in its dominant resource, and fades with the half-life: Slurm's
+MAX_TRES with billing weights of 1 / capacity. HTCondor's number of resources in use is that part of the cluster times its servers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left
+from collections.abc import Callable
+
+import numpy as np
+
+from fairopt.instance import BoolArray, FloatArray, IntArray, safe_ratio
+from fairopt.instance.queues import Tree
+from fairopt.program.events import Change
+from fairopt.simulation.baselines.fair_tree import FairTree
+from fairopt.simulation.baselines.options import Baseline
+from fairopt.simulation.baselines.passes import spin_the_pie, start_in_order
+from fairopt.simulation.baselines.pool import Place, Pool, check_no_guarantees
+from fairopt.simulation.baselines.usage import FadingUsage, same_digits
+from fairopt.simulation.streams import Streams
+
+__all__ = ["JobRun", "run_baseline"]
+
+_BATCH = 500  # moments between two calls of ``done`` and ``stopped``
+_LEAST_PRIORITY = 0.5  # HTCondor's smallest real user priority, which users begin with
+
+
+def run_baseline(
+    streams: Streams, baseline: Baseline, until: float, done: Callable[[float, int], object], stopped: Callable[[], bool]
+) -> tuple[FloatArray, IntArray, float, BoolArray]:
+    """Return four results of a scheduler of jobs.
+
+    They are the start of each task (nan: never started), its single server (-1: none), the time up to which the simulation ran, and whether
+    each job can start at all.
+
+    Raises
+    ------
+    Unsupported
+        The cluster guarantees something.
+    """
+    check_no_guarantees(streams.cluster, baseline.order)
+    run = JobRun(streams)
+    scheduler = _Scheduler(run, streams, baseline)
+    moments = 0
+    while True:
+        now = run.next_moment()
+        if now > until or np.isinf(now):
+            return run.started, run.server, until, run.takes_part
+        scheduler.move_to(now)
+        if run.advance(now):
+            scheduler.start(now)
+        moments += 1
+        if moments % _BATCH == 0:
+            done(now, run.n_started)
+            if stopped():
+                return run.started, run.server, now, run.takes_part
+
+
+class _Scheduler:
+    """The rule by which jobs start, and the usage that it remembers."""
+
+    def __init__(self, run: JobRun, streams: Streams, baseline: Baseline) -> None:
+        self.run, self.baseline = run, baseline
+        weights = streams.weights if streams.tree is None else streams.tree.weights
+        self.usage = None
+        if baseline.order == "fairtree":
+            tree = Tree.of((), [None] * weights.size) if streams.tree is None else streams.tree.tree
+            self.fair_tree = FairTree(tree, weights)
+            self.usage = FadingUsage(weights.size, baseline.half_life)
+        elif baseline.order == "priority":
+            self.usage = FadingUsage(weights.size, baseline.half_life)
+            self._per_server = np.log(2) / baseline.half_life * run.servers
+            self.usage.begin(_LEAST_PRIORITY / self._per_server)
+            self.factor = np.divide(1.0, weights, out=np.full(weights.size, np.inf), where=weights > 0)
+        if self.usage is not None:
+            self.usage.rate = run.held  # the same array: usage moves on before anything starts or ends
+
+    def move_to(self, now: float) -> None:
+        """Let usage grow and fade until now."""
+        if self.usage is not None:
+            self.usage.at(now)
+
+    def start(self, now: float) -> None:
+        """Start what may start now."""
+        run, usage = self.run, self.usage
+        if usage is None:
+            start_in_order(run, None, self.baseline.backfill, now)
+        elif self.baseline.order == "fairtree":
+            start_in_order(run, lambda: self.fair_tree.ranks(usage.at(now)), self.baseline.backfill, now)
+        else:
+            real = np.maximum(usage.at(now) * self._per_server, _LEAST_PRIORITY)
+            spin_the_pie(run, same_digits(real * self.factor), now)
+
+
+class Running:
+    """The tasks that run, in the order in which they are expected to end.
+
+    Attributes
+    ----------
+    streams : list of int
+    places : list of Place
+    """
+
+    def __init__(self, resources: int) -> None:
+        self._keys: list[tuple[float, int]] = []
+        self._ends, self._amounts = np.empty(64), np.empty((64, resources))
+        self.streams: list[int] = []
+        self.places: list[Place] = []
+
+    @property
+    def ends(self) -> FloatArray:
+        """The expected ends, in ascending order."""
+        return self._ends[: len(self._keys)]
+
+    @property
+    def amounts(self) -> FloatArray:
+        """The resources that they hold, (entries, resources)."""
+        return self._amounts[: len(self._keys)]
+
+    def add(self, end: float, number: int, stream: int, place: Place, amount: FloatArray) -> None:
+        """Add tasks; their number is larger than those before."""
+        at, size = bisect_left(self._keys, (end, number)), len(self._keys)
+        if size == self._ends.size:
+            self._ends, self._amounts = np.resize(self._ends, 2 * size), np.resize(self._amounts, (2 * size, self._amounts.shape[1]))
+        self._ends[at + 1 : size + 1], self._amounts[at + 1 : size + 1] = self._ends[at:size], self._amounts[at:size]
+        self._ends[at], self._amounts[at] = end, amount
+        self._keys.insert(at, (end, number))
+        self.streams.insert(at, stream)
+        self.places.insert(at, place)
+
+    def remove(self, end: float, number: int) -> None:
+        """Remove tasks by their expected end and their number."""
+        at, size = bisect_left(self._keys, (end, number)), len(self._keys)
+        self._ends[at : size - 1], self._amounts[at : size - 1] = self._ends[at + 1 : size], self._amounts[at + 1 : size]
+        del self._keys[at], self.streams[at], self.places[at]
+
+
+class JobRun:
+    """Jobs that wait and tasks that run, at a time that only moves on.
+
+    Attributes
+    ----------
+    pool : Pool
+    stream, owner : int arrays (jobs,)
+        The stream of each job, and its user.
+    gang : bool array (jobs,)
+    expected : array (jobs,)
+        The duration of a task by the estimate.
+    worth : array (streams,)
+        The part of the cluster that a task takes, in its dominant resource.
+    held : array (users,)
+        The sum of these parts over the running tasks of each user.
+    servers : float
+        The number of servers.
+    takes_part : bool array (jobs,)
+        Whether the job can ever start.
+    started, server : arrays (tasks,)
+        Start of each task (nan: not yet), and its server (-1: none).
+    running : Running
+        The running tasks.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        trace = streams.trace
+        self.streams, self.pool = streams, Pool(streams)
+        self.stream, self.owner, self.gang = streams.stream, streams.job_owner, trace.gangs
+        self.expected = trace.expected_durations
+        self.worth = safe_ratio(streams.instance.demands, streams.instance.total_capacity).max(axis=1)
+        self.held = np.zeros(len(streams.users))
+        self._running = np.zeros(len(streams.users), np.int64)
+        self.servers = float(streams.instance.counts.sum())
+        most = np.array([self.pool.most(stream) for stream in range(streams.owner.size)], np.int64)
+        self.takes_part = most[self.stream] >= np.where(self.gang, trace.tasks, 1)
+        self.started, self.server = np.full(trace.n_tasks, np.nan), np.full(trace.n_tasks, -1)
+        self.n_started = 0
+        self.running = Running(streams.instance.n_resources)
+        self._end_task = np.cumsum(trace.tasks)
+        self._next_task = self._end_task - trace.tasks
+        self._durations, self._each_task = trace.durations, trace.durations.size != trace.n_jobs
+        self._queue, self._length = np.empty(trace.n_jobs, np.int64), 0
+        self._needs = list((streams.instance.demands[self.stream] * np.where(self.gang, trace.tasks, 1)[:, None]).T.copy())
+        self._ends: list[tuple[float, int, int, Place, float]] = []
+        self._present, self._all_present = streams.present.copy(), bool(streams.present.all())
+        self._event = 0
+        self._number = 0
+
+    def next_moment(self) -> float:
+        """Return the time of the next event or end of a task; inf if there is none."""
+        times = self.streams.times
+        coming = float(times[self._event]) if self._event < times.size else np.inf
+        return min(coming, self._ends[0][0]) if self._ends else coming
+
+    def advance(self, now: float) -> bool:
+        """End tasks and apply the events of this time; say whether something may start that could not before."""
+        something = bool(self._ends) and self._ends[0][0] == now
+        while self._ends and self._ends[0][0] == now:
+            _, number, job, place, expected = heapq.heappop(self._ends)
+            stream = int(self.stream[job])
+            self.pool.give_back(stream, place)
+            user = int(self.owner[job])
+            self._running[user] -= place.total
+            self.held[user] = self.held[user] - place.total * self.worth[stream] if self._running[user] else 0.0
+            self.running.remove(expected, number)
+        streams = self.streams
+        while self._event < streams.times.size and streams.times[self._event] == now:
+            kind, subject = int(streams.changes[self._event]), int(streams.subjects[self._event])
+            if kind == Change.SUBMIT:
+                if self.takes_part[subject]:
+                    self._queue[self._length] = subject
+                    self._length += 1
+            elif kind in (Change.JOIN, Change.LEAVE):
+                self._present[subject] = kind == Change.JOIN
+                self._all_present = bool(self._present.all())
+            else:
+                self.pool.change_servers(subject, int(streams.amounts[self._event]), add=kind == Change.ADD)
+            self._event += 1
+            something = True
+        return something and self._length > 0
+
+    def waiting(self) -> IntArray:
+        """Return the waiting jobs of users who are present, in the order of submission."""
+        jobs = self._queue[: self._length]
+        return jobs.copy() if self._all_present else jobs[self._present[self.owner[jobs]]]
+
+    def may_fit(self, jobs: IntArray, total: FloatArray | None = None) -> BoolArray:
+        """Return which of these jobs, or of those that are no gangs a task, would fit if all servers were one with so much free."""
+        total = self.pool.total_free + self.pool.slack if total is None else total
+        fits = self._needs[0][jobs] <= total[0]
+        for needs, amount in zip(self._needs[1:], total[1:], strict=True):
+            fits &= needs[jobs] <= amount
+        return np.asarray(fits)
+
+    def tasks_left(self, job: int) -> int:
+        """Return how many tasks of a job wait."""
+        return int(self._end_task[job] - self._next_task[job])
+
+    def is_held_back(self, job: int) -> bool:
+        """Would limits of queues keep the job, or its next task, from starting even on an empty cluster?"""
+        stream, pool = int(self.stream[job]), self.pool
+        return pool.is_limited(stream) and pool.most(stream) < (self.tasks_left(job) if self.gang[job] else 1)
+
+    def start(self, job: int, place: Place, now: float) -> None:
+        """Start tasks of a job there."""
+        stream, number = int(self.stream[job]), place.total
+        self.pool.take(stream, place)
+        self._running[self.owner[job]] += number
+        self.held[self.owner[job]] += number * self.worth[stream]
+        begin = int(self._next_task[job])
+        tasks = slice(begin, begin + number)
+        self.started[tasks] = now
+        self.server[tasks] = np.repeat(place.servers, place.tasks)
+        self._next_task[job] += number
+        self.n_started += number
+        if self._each_task:
+            for task in range(begin, begin + number):
+                self._run(job, Place(self.server[task : task + 1].copy(), np.ones(1, np.int64), 1), now, float(self._durations[task]))
+        else:
+            self._run(job, place, now, float(self._durations[job]))
+        if self._next_task[job] == self._end_task[job]:
+            at = int(np.searchsorted(self._queue[: self._length], job))  # jobs are numbered in the order of submission
+            self._queue[at : self._length - 1] = self._queue[at + 1 : self._length].copy()
+            self._length -= 1
+
+    def _run(self, job: int, place: Place, now: float, duration: float) -> None:
+        self._number += 1
+        expected = now + float(self.expected[job])
+        stream = int(self.stream[job])
+        self.running.add(expected, self._number, stream, place, place.total * self.pool.demands[stream])
+        if np.isfinite(duration):
+            heapq.heappush(self._ends, (now + duration, self._number, job, place, expected))

@@ -1,0 +1,168 @@
+"""Which waiting jobs start now.
+
+*In order* (`start_in_order`): the first job starts if it fits; one that does not fit blocks all behind it. A job that only a limit of its
+queue holds back blocks nobody.
+
+*EASY backfill*: the first job that does not fit has a reservation. By the estimates, the *shadow time* is when it can start at the
+earliest, as running tasks end; then it takes the first servers where it fits. A later job starts now, in order, if it
+
+    fits into what is free and ends by the shadow time, by its estimate, or
+    fits into what is free and what the reservation leaves free at the shadow time.
+
+A task that has run for longer than its estimate is expected to end now.
+
+Sources: D. Lifka, The ANL/IBM SP scheduling system (JSSPP 1995); A. Mu'alem and D. Feitelson, Utilization, predictability, workloads, and
+user runtime estimates in scheduling the IBM SP2 with backfilling (IEEE TPDS 2001).
+
+*The pie* (`spin_the_pie`): users in the order of their effective priority, the lowest first. In a spin, the free part of the cluster is
+divided among users with waiting tasks in inverse proportion to these priorities; each user's jobs, in order of submission, start while they
+are within the user's slice, and the first task or gang of a user in a spin always may. Spins go on until one starts nothing. A job that
+does not fit is passed over.
+
+Source: HTCondor manual, User Priorities and Negotiation (the pie spin and the pie slice).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairopt.instance import FloatArray, IntArray
+from fairopt.simulation.baselines.pool import first
+
+if TYPE_CHECKING:
+    from fairopt.simulation.baselines.events import JobRun
+
+__all__ = ["spin_the_pie", "start_in_order"]
+
+_FITS = 1e-9
+
+
+def start_in_order(run: JobRun, ranks: Callable[[], IntArray] | None, backfill: bool, now: float) -> None:
+    """Start waiting jobs in the order of the ranks of their users, (users,), and of submission; None: of submission alone."""
+    left = run.waiting()
+    fits = run.may_fit(left)
+    if ranks is not None and fits.any():
+        order = np.argsort(ranks()[run.owner[left]], kind="stable")
+        left, fits = left[order], fits[order]
+    while fits.any():
+        ahead = int(np.argmax(fits))
+        if ahead:
+            blocked = _first_blocked(run, left[:ahead])
+            if blocked is not None:
+                if backfill:
+                    _backfill(run, int(left[blocked]), left[blocked:][fits[blocked:]], now)
+                return
+        job = int(left[ahead])
+        if not _start_what_fits(run, job, now):
+            if backfill:
+                _backfill(run, job, left[ahead:][fits[ahead:]], now)
+            return
+        left = left[ahead + 1 :]
+        fits = run.may_fit(left)
+
+
+def _first_blocked(run: JobRun, jobs: IntArray) -> int | None:
+    """Return the position of the first of these jobs, none of which fits, that no limit of a queue holds back."""
+    for position, job in enumerate(jobs.tolist()):
+        if not run.is_held_back(job):
+            return position
+    return None
+
+
+def _start_what_fits(run: JobRun, job: int, now: float) -> bool:
+    """Start the tasks of a job that fit; say whether the jobs behind it may start, too."""
+    stream, wanted = int(run.stream[job]), run.tasks_left(job)
+    place = first(run.pool.within_limits(stream, run.pool.fitting(stream)), wanted)
+    if place.total and (not run.gang[job] or place.total == wanted):
+        run.start(job, place, now)
+    return place.total == wanted or run.is_held_back(job)
+
+
+def _backfill(run: JobRun, head: int, jobs: IntArray, now: float) -> None:
+    """Let later tasks start that do not delay the first job that does not fit, or its first task."""
+    pool = run.pool
+    jobs = jobs[jobs != head]
+    if not jobs.size:
+        return
+    shadow, spare = _reservation(run, head, now)
+    both = np.minimum(pool.room, spare)
+    jobs = _candidates(run, jobs, both, shadow, now)
+    while jobs.size:
+        job, jobs = int(jobs[0]), jobs[1:]
+        stream, wanted = int(run.stream[job]), run.tasks_left(job)
+        in_time = now + run.expected[job] <= shadow
+        place = first(pool.within_limits(stream, pool.fitting(stream, pool.room if in_time else both)), wanted)
+        if place.total and (not run.gang[job] or place.total == wanted):
+            run.start(job, place, now)
+            if not in_time:
+                spare[place.servers] -= place.tasks[:, None] * pool.demands[stream]
+            both = np.minimum(pool.room, spare)
+            jobs = _candidates(run, jobs, both, shadow, now)
+
+
+def _candidates(run: JobRun, jobs: IntArray, both: FloatArray, shadow: float, now: float) -> IntArray:
+    """Return the jobs that would start now if all servers were one: those that end in time, and those for which there is room beside."""
+    return jobs[run.may_fit(jobs) & ((now + run.expected[jobs] <= shadow) | run.may_fit(jobs, run.pool.open_total(both)))]
+
+
+def _reservation(run: JobRun, head: int, now: float) -> tuple[float, FloatArray]:
+    """Return the shadow time of a job, inf if by the estimates it never fits, and the room beside it then, (servers, resources)."""
+    pool, stream, running = run.pool, int(run.stream[head]), run.running
+    wanted = run.tasks_left(head) if run.gang[head] else 1
+    room = pool.room.copy(order="F")
+    times = np.maximum(running.ends, now)
+    last = np.append(times[1:] > times[:-1], True)[: times.size]  # of the tasks that end at one time
+    needed = wanted * pool.demands[stream] - pool.slack - pool.total_free
+    done = 0
+    for position in np.flatnonzero(last & (running.amounts.cumsum(axis=0) >= needed).all(axis=1)).tolist():
+        pool.released(room, running.streams[done : position + 1], running.places[done : position + 1])
+        done = position + 1
+        number = pool.fitting(stream, room)
+        if int(number.sum()) >= wanted:
+            own = first(number, wanted)
+            room[own.servers] -= own.tasks[:, None] * pool.demands[stream]
+            return float(times[position]), room
+    return np.inf, room
+
+
+def spin_the_pie(run: JobRun, priority: FloatArray, now: float) -> None:
+    """Start tasks in spins; ``priority`` is the effective priority of each user, (users,)."""
+    pool, order = run.pool, np.argsort(priority, kind="stable")
+    while True:
+        jobs = run.waiting()
+        asking = np.unique(run.owner[jobs])
+        jobs = jobs[run.may_fit(jobs)]
+        if not jobs.size:
+            return
+        claims = np.zeros(priority.size)
+        with np.errstate(divide="ignore"):
+            claims[asking] = np.where(np.isinf(priority[asking]), 0.0, 1.0 / priority[asking])
+        pie = pool.free_part() * run.servers
+        slices = pie * claims / claims.sum() if claims.any() else np.full(priority.size, pie)
+        started = False
+        for user in order[np.isin(order, asking) & (slices[order] > 0)].tolist():
+            started |= _serve(run, jobs[run.owner[jobs] == user], float(slices[user]), now)
+        if not started:
+            return
+
+
+def _serve(run: JobRun, jobs: IntArray, slice_: float, now: float) -> bool:
+    """Start jobs of one user within its slice; say whether any task started."""
+    given, pool = 0.0, run.pool
+    for job in jobs.tolist():
+        stream, wanted, worth = int(run.stream[job]), run.tasks_left(job), float(run.worth[run.stream[job]]) * run.servers
+        within = int((slice_ - given) / worth * (1 + _FITS)) if worth > 0 else wanted
+        if not given:
+            within = max(within, wanted if run.gang[job] else 1)
+        if within < (wanted if run.gang[job] else 1):
+            return given > 0
+        place = first(pool.within_limits(stream, pool.fitting(stream)), min(within, wanted))
+        if place.total and (not run.gang[job] or place.total == wanted):
+            run.start(job, place, now)
+            given += place.total * worth
+        if not run.gang[job] and place.total == within < wanted:  # the slice holds no more, though more fit
+            return True
+    return given > 0

@@ -1,0 +1,183 @@
+"""The free amounts of every server, the limits of queues, and first-fit placement of several tasks at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fairopt.errors import Unsupported
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.program.queue_limits import guarantees_of, limit_rows
+from fairopt.simulation.streams import Streams
+
+__all__ = ["Place", "Pool", "check_no_guarantees", "first"]
+
+_FITS = 1e-9  # a task fits if it exceeds what is free by a smaller part of the capacity: rounding
+
+
+class Place(NamedTuple):
+    """Servers, the number of tasks on each, and of all of them."""
+
+    servers: IntArray
+    tasks: IntArray
+    total: int
+
+
+def check_no_guarantees(cluster: Instance, name: str) -> None:
+    """Refuse guarantees, which these schedulers do not know.
+
+    Raises
+    ------
+    Unsupported
+    """
+    tree = cluster.tree if cluster.queues else None
+    of_queues = tree is not None and any(True for node in range(1, tree.n_nodes) for _ in guarantees_of(cluster, tree, node))
+    if of_queues or (cluster.guarantees > 0).any():
+        raise Unsupported(
+            f'"{name}" has shares and limits and no guarantees, and the cluster guarantees something; leave the guarantees out, or use a '
+            'schedule that follows them, such as "drfh:best-fit"'
+        )
+
+
+class Pool:
+    """Servers, one by one, and the limits of queues.
+
+    Attributes
+    ----------
+    room : array (servers, resources)
+        What is free, and a rounding error more: a task fits if its demand is not larger.
+    closed : bool array (servers,)
+        Removed or not yet there.
+    total_free : array (resources,)
+        The free amounts of all servers that are not closed: a bound on what fits.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        instance = streams.instance
+        self.demands = instance.demands
+        self.row = np.repeat(np.arange(instance.n_servers), instance.counts.astype(np.int64))
+        self._rows, self._counts = instance.capacities, instance.counts
+        self._capacity = instance.capacities[self.row]
+        self.room = np.asfortranarray(self._capacity * (1 + _FITS))
+        self.slack = _FITS * self._capacity.sum(axis=0)
+        first = np.concatenate([[0], np.cumsum(instance.counts)])[self.row].astype(np.int64)
+        self.closed = np.arange(self.row.size) - first >= streams.cluster.counts[self.row]
+        self._allowed = instance.eligibility
+        self._tell_total()
+        self._used = [np.flatnonzero(demand > 0) for demand in self.demands]
+        self._everywhere = [bool(allowed.all()) for allowed in self._allowed]
+        self._limits(streams)
+
+    def _limits(self, streams: Streams) -> None:
+        rows = [] if streams.tree is None else list(limit_rows(streams.tree))
+        self._left = np.array([row.bound for row in rows], float)
+        self._most = _FITS * self._left
+        self._on_rows = [row.servers for row in rows]
+        self._on = [servers[self.row] for servers in self._on_rows]
+        amount = np.array([row.users[streams.owner] * self.demands[:, row.resource] for row in rows], float)
+        self._amount = amount.reshape(len(rows), self.demands.shape[0])
+        self._rows_of = [np.flatnonzero(column > 0) for column in self._amount.T]
+
+    def fitting(self, stream: int, room: FloatArray | None = None) -> IntArray:
+        """Return how many tasks of a stream fit on each server, (servers,), by default into what is free; limits are not looked at."""
+        room, demand, used = self.room if room is None else room, self.demands[stream], self._used[stream]
+        most = room[:, used[0]] / demand[used[0]]
+        for r in used[1:]:
+            np.minimum(most, room[:, r] / demand[r], out=most)
+        number = most.astype(np.int64)
+        if self._some_closed:
+            number[self.closed] = 0
+        if not self._everywhere[stream]:
+            number[~self._allowed[stream, self.row]] = 0
+        return np.asarray(np.maximum(number, 0))
+
+    def within_limits(self, stream: int, number: IntArray) -> IntArray:
+        """Return how many of these tasks, (servers,), the limits of queues allow, on the first servers."""
+        return self._limited(stream, number, self._on)
+
+    def _limited(self, stream: int, number: IntArray, on: list[BoolArray]) -> IntArray:
+        rows = self._rows_of[stream].tolist()
+        most = {k: int((self._left[k] + self._most[k]) / self._amount[k, stream]) for k in rows}
+        on_some = [k for k in rows if not on[k].all()]
+        if len(on_some) > 1:  # groups of servers may overlap: server by server
+            number = number.copy()
+            for i in np.flatnonzero(number).tolist():
+                counted = [k for k in rows if on[k][i]]
+                number[i] = max(min([int(number[i]), *(most[k] for k in counted)]), 0)
+                for k in counted:
+                    most[k] -= int(number[i])
+            return number
+        for k in sorted(rows, key=lambda k: k not in on_some):  # a limit of all servers counts what the other one leaves
+            counts = np.where(on[k], number, 0)
+            before = np.cumsum(counts) - counts
+            number = np.where(on[k], np.clip(most[k] - before, 0, counts), number)
+        return number
+
+    def is_limited(self, stream: int) -> bool:
+        """Do limits of queues count this stream?"""
+        return bool(self._rows_of[stream].size)
+
+    def take(self, stream: int, place: Place) -> None:
+        """Let tasks start there."""
+        self._change(stream, place, -1.0)
+
+    def give_back(self, stream: int, place: Place) -> None:
+        """Let tasks end there."""
+        self._change(stream, place, 1.0)
+
+    def _change(self, stream: int, place: Place, sign: float) -> None:
+        amount = sign * self.demands[stream]
+        self.room[place.servers] += place.tasks[:, None] * amount
+        open_tasks = place.total if not self._some_closed else int(place.tasks[~self.closed[place.servers]].sum())
+        self.total_free += open_tasks * amount
+        for k in self._rows_of[stream].tolist():
+            self._left[k] += sign * self._amount[k, stream] * int(place.tasks[self._on[k][place.servers]].sum())
+
+    def change_servers(self, row: int, number: int, add: bool) -> None:
+        """Open the first closed servers of a row, or close the last open ones."""
+        own = np.flatnonzero((self.row == row) & (self.closed == add))
+        self.closed[own[:number] if add else own[own.size - number :]] = not add
+        self._tell_total()
+
+    def _tell_total(self) -> None:
+        self._some_closed = bool(self.closed.any())
+        self.total_free = self.open_total(self.room - _FITS * self._capacity)
+
+    def open_total(self, amounts: FloatArray) -> FloatArray:
+        """Return the sum of amounts, (servers, resources), over the servers that are not closed."""
+        return np.asarray((amounts[~self.closed] if self._some_closed else amounts).sum(axis=0))
+
+    def released(self, room: FloatArray, streams: list[int], places: list[Place]) -> None:
+        """Add what tasks of these streams hold at these places to room."""
+        servers = np.concatenate([place.servers for place in places])
+        tasks = np.concatenate([place.tasks for place in places])
+        each = np.repeat(self.demands[streams], [place.servers.size for place in places], axis=0)
+        for r in range(room.shape[1]):
+            room[:, r] += np.bincount(servers, weights=tasks * each[:, r], minlength=room.shape[0])
+
+    def free_part(self) -> float:
+        """Return the free part of the resource of which the smallest part is free."""
+        capacity = self._capacity[~self.closed].sum(axis=0)
+        return float(np.min(safe_ratio(self.total_free, capacity), where=capacity > 0, initial=1.0))
+
+    def most(self, stream: int) -> int:
+        """Return how many tasks of a stream fit on the empty cluster with all servers that ever exist, as far as limits allow more now."""
+        used = self._used[stream]
+        on_one = np.floor((self._rows * (1 + _FITS))[:, used] / self.demands[stream, used]).min(axis=1)
+        number = np.where(self._allowed[stream], on_one * self._counts, 0.0)
+        return int(self._limited(stream, number.astype(np.int64), self._on_rows).sum())
+
+
+def first(number: IntArray, tasks: int) -> Place:
+    """Return the first servers that hold so many tasks, of which ``number`` (servers,) fit on each; fewer where fewer fit."""
+    sums = number.cumsum()
+    total = int(sums[-1])
+    if total <= tasks:
+        there = number.nonzero()[0]
+        return Place(there, number[there], total)
+    last = int(sums.searchsorted(tasks))
+    there = number[: last + 1].nonzero()[0]
+    counts = number[there]
+    counts[-1] -= int(sums[last]) - tasks
+    return Place(there, counts, tasks)

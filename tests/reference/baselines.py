@@ -1,0 +1,289 @@
+"""Schedulers of jobs as one would write them on paper: one task and one server at a time, in fractions, nothing remembered but usage."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from reference.simulation import exact, most_servers
+
+import fairopt as fo
+from fairopt.program.queue_limits import limit_rows
+
+NEVER = Fraction(10**15)
+
+
+def digits(value: float) -> float:
+    """Return a value with eleven digits, in which rounding is lost."""
+    return float(f"{value:.10e}") if math.isfinite(value) else value
+
+
+class SlowJobs:
+    """All of a trace under one scheduler: ``simulate`` returns the time and server of each task that started."""
+
+    def __init__(self, trace: fo.Trace, cluster: fo.Instance, rule: str, half_life: float = math.inf, backfill: bool = False) -> None:
+        self.trace, self.cluster, self.rule, self.half_life, self.backfill = trace, cluster, rule, half_life, backfill
+        self.users = cluster.users
+        self.m = range(cluster.n_resources)
+        self.d = [[exact(value) for value in row] for row in trace.demands]
+        most = most_servers(trace, cluster)
+        self.row = [i for i, count in enumerate(most) for _ in range(count)]
+        self.there = [k < int(cluster.counts[i]) for i, count in enumerate(most) for k in range(count)]
+        self.free = [[exact(cluster.capacities[i, r]) for r in self.m] for i in self.row]
+        self.empty = [list(free) for free in self.free]
+        self.total = [sum((self.empty[s][r] for s in range(len(self.row))), Fraction(0)) for r in self.m]
+        self.owner = [self.users.index(trace.users[n]) for n in trace.user]
+        self.limits = list(limit_rows(cluster.replace(counts=most)))
+        self.held = [Fraction(0) for _ in self.limits]
+        first: dict[str, str] = {}
+        for _, kind, name, _ in trace.events:
+            if kind in ("join", "leave"):
+                first.setdefault(name, kind)
+        self.present = [first.get(name) != "join" for name in self.users]
+        self.origin = 0.0
+        self.first_task = [int(sum(trace.tasks[:j])) for j in range(trace.n_jobs)]
+        self.next = list(self.first_task)
+        self.waits: list[int] = []
+        self.running: list[tuple[Fraction, int, int, int, Fraction]] = []  # end, task, job, server, expected end
+        self.starts: dict[int, tuple[Fraction, int]] = {}
+        self.pieces: list[tuple[float, float, int, float]] = []  # begin, end, user, worth
+
+    # What fits ---------------------------------------------------------------------------------------------------------------
+
+    def wants(self, job: int) -> int:
+        """Return how many tasks must start together."""
+        return int(self.trace.tasks[job]) if self.trace.gangs[job] else 1
+
+    def left(self, job: int) -> int:
+        """Return how many tasks wait."""
+        return self.first_task[job] + int(self.trace.tasks[job]) - self.next[job]
+
+    def able(self, job: int, s: int) -> bool:
+        """May a task ever run there?"""
+        placement, i = self.cluster.placement, self.row[s]
+        allowed = self.trace.eligibility is None or bool(self.trace.eligibility[job, i])
+        return allowed and (placement is None or bool(placement[self.owner[job], i]))
+
+    def place(self, job: int, number: int, free: list[list[Fraction]], closed: bool = False, limits: bool = True) -> list[int] | None:
+        """Return the first servers on which so many tasks fit, one a task; None if they do not fit."""
+        free, held, found = [list(amounts) for amounts in free], list(self.held), []
+        for _ in range(number):
+            s = next((s for s in range(len(self.row)) if self._fits(job, s, free, held, closed, limits)), None)
+            if s is None:
+                return None
+            found.append(s)
+            for r in self.m:
+                free[s][r] -= self.d[job][r]
+            for k, row in enumerate(self.limits):
+                if row.users[self.owner[job]] and row.servers[self.row[s]]:
+                    held[k] += self.d[job][row.resource]
+        return found
+
+    def _fits(self, job: int, s: int, free: list[list[Fraction]], held: list[Fraction], closed: bool, limits: bool) -> bool:
+        if not (self.able(job, s) and (closed or self.there[s]) and all(self.d[job][r] <= free[s][r] for r in self.m)):
+            return False
+        return not limits or all(
+            held[k] + self.d[job][row.resource] <= exact(row.bound) or not self.d[job][row.resource]
+            for k, row in enumerate(self.limits)
+            if row.users[self.owner[job]] and row.servers[self.row[s]]
+        )
+
+    def start(self, job: int, servers: list[int], now: Fraction) -> None:
+        """Start the next tasks of a job there."""
+        for s in servers:
+            task = self.next[job]
+            self.next[job] += 1
+            for r in self.m:
+                self.free[s][r] -= self.d[job][r]
+            for k, row in enumerate(self.limits):
+                if row.users[self.owner[job]] and row.servers[self.row[s]]:
+                    self.held[k] += self.d[job][row.resource]
+            length = float(self.trace.task_durations[task])
+            estimate = float(self.trace.expected_durations[job])
+            expected = NEVER if math.isinf(estimate) else now + exact(estimate)
+            self.starts[task] = (now, s)
+            self.running.append((NEVER if math.isinf(length) else now + exact(length), task, job, s, expected))
+        if not self.left(job):
+            self.waits.remove(job)
+
+    def end(self, entry: tuple[Fraction, int, int, int, Fraction]) -> None:
+        """End a task."""
+        end, task, job, s, _ = entry
+        self.running.remove(entry)
+        for r in self.m:
+            self.free[s][r] += self.d[job][r]
+        for k, row in enumerate(self.limits):
+            if row.users[self.owner[job]] and row.servers[self.row[s]]:
+                self.held[k] -= self.d[job][row.resource]
+        self.pieces.append((float(self.starts[task][0]), float(end), self.owner[job], self.worth(job)))
+
+    # Who is next -------------------------------------------------------------------------------------------------------------
+
+    def worth(self, job: int) -> float:
+        """Return the part of the cluster that a task takes."""
+        return float(max(self.d[job][r] / self.total[r] for r in self.m if self.total[r]))
+
+    def usage(self, now: Fraction) -> list[float]:
+        """Return the integral of what each user held, each moment faded by its age."""
+        used = [0.0] * len(self.users)
+        pieces = list(self.pieces)
+        pieces += [(float(self.starts[task][0]), float(now), self.owner[job], self.worth(job)) for _, task, job, _, _ in self.running]
+        for begin, end, user, worth in pieces:
+            if math.isinf(self.half_life):
+                used[user] += worth * (end - begin)
+            else:
+                rate = math.log(2) / self.half_life
+                used[user] += worth / rate * (math.exp(-rate * (float(now) - end)) - math.exp(-rate * (float(now) - begin)))
+        return used
+
+    def fair_tree(self, now: Fraction) -> list[float]:
+        """Return the rank of each user, by the recursion of Slurm's documentation."""
+        used = self.usage(now)
+        tree = self.cluster.tree
+        ranks, counter = {}, [0]
+
+        def children(node: int) -> list[tuple[str, int, float]]:
+            below = [("user", int(n)) for n in tree.users_of(node)] + [("account", int(v)) for v in tree.children(node)]
+            shares = [float(self.cluster.weights[k]) if kind == "user" else float(tree.weights[k]) for kind, k in below]
+            uses = [used[k] if kind == "user" else sum(used[n] for n in np.flatnonzero(tree.below[k])) for kind, k in below]
+            found = []
+            for (kind, k), share, use in zip(below, shares, uses, strict=True):
+                level = 0.0 if share == 0 else math.inf if use == 0 else (share / sum(shares)) / (use / sum(uses))
+                found.append((kind, k, digits(level)))
+            return found
+
+        def visit(associations: list[tuple[str, int, float]]) -> None:
+            for level in sorted({value for *_, value in associations}, reverse=True):
+                group = [(kind, k) for kind, k, value in associations if value == level]
+                for kind, k in group:
+                    if kind == "user":
+                        ranks[k] = counter[0]
+                accounts = [k for kind, k in group if kind == "account"]
+                merged = [child for account in accounts for child in children(account)]
+                if merged:
+                    visit(merged)
+                else:
+                    counter[0] += 1
+
+        visit(children(0))
+        return [ranks[n] for n in range(len(self.users))]
+
+    # A moment ----------------------------------------------------------------------------------------------------------------
+
+    def schedule(self, now: Fraction) -> None:
+        """Start what may start now."""
+        if self.rule == "priority":
+            self.spin(now)
+            return
+        rank = self.fair_tree(now) if self.rule == "fairtree" else [0] * len(self.users)
+        order = sorted((job for job in self.waits if self.present[self.owner[job]]), key=lambda job: (rank[self.owner[job]], job))
+        units = [job for job in order for _ in range(1 if self.trace.gangs[job] else self.left(job))]
+        while units:
+            job = units[0]
+            place = self.place(job, self.wants(job), self.free)
+            if place is not None:
+                self.start(job, place, now)
+            elif self.place(job, self.wants(job), self.empty, closed=True) is not None:  # not its limit holds it back
+                if self.backfill:
+                    self.fill_gaps(job, units[1:], now)
+                return
+            units.pop(0)
+
+    def fill_gaps(self, head: int, units: list[int], now: Fraction) -> None:
+        """Start what does not delay the first job."""
+        free, shadow, own = [list(amounts) for amounts in self.free], None, None
+        ends = sorted({max(entry[4], now) for entry in self.running})
+        for when in ends:
+            for _, _, job, s, expected in self.running:
+                if max(expected, now) == when:
+                    for r in self.m:
+                        free[s][r] += self.d[job][r]
+            own = self.place(head, self.wants(head), free, limits=False)
+            if own is not None:
+                shadow = when
+                break
+        for s in own or ():
+            for r in self.m:
+                free[s][r] -= self.d[head][r]
+        for job in units:
+            estimate = float(self.trace.expected_durations[job])
+            in_time = shadow in (None, NEVER) or (math.isfinite(estimate) and now + exact(estimate) <= shadow)
+            both = self.free if in_time else [[min(a, b) for a, b in zip(*pair, strict=True)] for pair in zip(self.free, free, strict=True)]
+            place = self.place(job, self.wants(job), both)
+            if place is not None:
+                self.start(job, place, now)
+                for s in place if not in_time else ():
+                    for r in self.m:
+                        free[s][r] -= self.d[job][r]
+
+    def spin(self, now: Fraction) -> None:
+        """Divide the pie until nothing starts."""
+        used, rate, servers = self.usage(now), math.log(2) / self.half_life, len(self.row)
+        weights = self.cluster.weights
+        real = [max(u * rate * servers + 0.5 * math.exp(-rate * (float(now) - self.origin)), 0.5) for u in used]
+        priority = [digits(p / w) if w else math.inf for p, w in zip(real, weights, strict=True)]
+        while True:
+            jobs = [job for job in self.waits if self.present[self.owner[job]]]
+            asking = sorted({self.owner[job] for job in jobs})
+            capacity = [sum((self.empty[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
+            left = [sum((self.free[s][r] for s in range(servers) if self.there[s]), Fraction(0)) for r in self.m]
+            pie = servers * min([float(left[r] / capacity[r]) for r in self.m if capacity[r]], default=0.0)
+            claims = {n: 0.0 if math.isinf(priority[n]) else 1 / priority[n] for n in asking}
+            started = False
+            for n in sorted(asking, key=lambda n: (priority[n], n)):
+                mine = pie * claims[n] / sum(claims.values()) if sum(claims.values()) else pie
+                started |= mine > 0 and self.serve([job for job in jobs if self.owner[job] == n], mine, now)
+            if not started:
+                return
+
+    def serve(self, jobs: list[int], mine: float, now: Fraction) -> bool:
+        """Start jobs of one user within its slice."""
+        given = 0.0
+        for job in jobs:
+            while job in self.waits:
+                worth = self.worth(job) * self.wants(job) * len(self.row)
+                if given and given + worth > mine * (1 + 1e-9):
+                    return True
+                place = self.place(job, self.wants(job), self.free)
+                if place is None:
+                    break
+                self.start(job, place, now)
+                given += worth
+        return given > 0
+
+    def simulate(self) -> dict[int, tuple[Fraction, int]]:
+        """Return the time and the server of each task that started."""
+        kinds = ("leave", "join", "remove", "add", "submit")
+        events: list[tuple[Fraction, int, Any, int]] = []
+        events += [(exact(t), kinds.index(kind), name, k) for t, kind, name, k in self.trace.events]
+        events += [(exact(t), 4, job, 0) for job, t in enumerate(self.trace.submit)]
+        events.sort(key=lambda event: event[:2])
+        self.origin = float(events[0][0])
+        while events or any(entry[0] < NEVER for entry in self.running):
+            now = min([event[0] for event in events[:1]] + [entry[0] for entry in self.running])
+            for entry in [entry for entry in self.running if entry[0] == now]:
+                self.end(entry)
+            while events and events[0][0] == now:
+                _, kind, what, number = events.pop(0)
+                if kinds[kind] == "submit":
+                    if self.place(what, self.wants(what), self.empty, closed=True) is not None or self._alone(what):
+                        self.waits.append(what)
+                elif kinds[kind] in ("join", "leave"):
+                    self.present[self.users.index(what)] = kinds[kind] == "join"
+                else:
+                    own = [s for s, i in enumerate(self.row) if i == self.cluster.servers.index(what)]
+                    for s in own if kinds[kind] == "add" else own[::-1]:
+                        if number and self.there[s] != (kinds[kind] == "add"):
+                            self.there[s] = not self.there[s]
+                            number -= 1
+            self.schedule(now)
+        return self.starts
+
+    def _alone(self, job: int) -> bool:
+        """Would it fit if nothing else ran?"""
+        held, self.held = self.held, [Fraction(0)] * len(self.limits)
+        fits = self.place(job, self.wants(job), self.empty, closed=True) is not None
+        self.held = held
+        return fits

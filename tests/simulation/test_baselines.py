@@ -1,0 +1,195 @@
+"""Schedulers of jobs: task by task against a slow loop, and what their definitions say by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.baselines import SlowJobs
+from strategies import instances, traces
+
+import fairopt as fo
+
+RULES = {
+    "fifo": ("fifo", math.inf, False),
+    "backfill": ("backfill", math.inf, True),
+    "fairtree:half_life=7": ("fairtree", 7.0, True),
+    "fairtree:half_life=inf:backfill=no": ("fairtree", math.inf, False),
+    "priority:half_life=9": ("priority", 9.0, False),
+}
+
+
+def gangs_of(trace: fo.Trace, cluster: fo.Instance, rng: np.random.Generator) -> fo.Trace:
+    """Return the trace with some gangs, and with estimates of whole seconds, some of them too short."""
+    estimates = np.maximum(
+        np.where(np.isinf(trace.expected_durations), 20.0, trace.expected_durations) + rng.integers(-2, 6, trace.n_jobs), 1.0
+    )
+    return fo.Trace(
+        [trace.users[n] for n in trace.user], trace.submit, trace.tasks, trace.demands, trace.durations,
+        eligibility=trace.eligibility, events=trace.events, resources=cluster.resources,
+        gangs=rng.random(trace.n_jobs) < 0.4, estimates=estimates,
+    )  # fmt: skip
+
+
+def follow(trace: fo.Trace, cluster: fo.Instance, scheduler: str) -> None:
+    """Compare the time and the server of each task."""
+    expected = SlowJobs(trace, cluster, *RULES[scheduler]).simulate()
+    found = fo.simulate(trace, cluster, scheduler)
+    assert found.task_start is not None
+    assert found.task_server is not None
+    started = np.flatnonzero(np.isfinite(found.task_start))
+    actual = {int(t): (found.task_start[t], int(found.task_server[t])) for t in started}
+    assert actual == {task: (float(when), server) for task, (when, server) in expected.items()}
+
+
+@pytest.mark.parametrize("scheduler", RULES)
+@settings(max_examples=40)
+@given(data=st.data(), instance=instances(whole=True, max_servers=3, max_users=3))
+def test_task_by_task_as_in_a_slow_loop(scheduler: str, data: st.DataObject, instance: fo.Instance) -> None:
+    """Several shapes, constraints, gangs, estimates that are too short, users and servers that come and go."""
+    cluster = instance.replace(capacities=instance.capacities / 10, tasks=None)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    follow(gangs_of(data.draw(traces(cluster)), cluster, rng), cluster, scheduler)
+
+
+@pytest.mark.parametrize("scheduler", RULES)
+@pytest.mark.parametrize("seed", range(4))
+def test_task_by_task_in_a_tree_with_limits(scheduler: str, seed: int) -> None:
+    """Two levels of queues with weights and limits, one of them on some servers; forty jobs that compete."""
+    rng = np.random.default_rng(seed)
+    queues = [
+        fo.Queue("lab", weight=2, limit={"cpu": 1.1}),
+        fo.Queue("optics", parent="lab", quotas=[fo.Quota(["big"], limit={"cpu": 0.4})]),
+        fo.Queue("club", lending_limit={}),
+    ]
+    cluster = fo.Instance(
+        [[0.6, 0.9], [0.3, 0.5]], np.full((4, 2), 0.1), counts=[2, 3], weights=[1, 2, 1, 3], queues=queues,
+        queue_of=["optics", "lab", "club", None], users=["a", "b", "c", "d"], servers=["big", "small"], resources=["cpu", "memory"],
+    )  # fmt: skip
+    user, tasks = rng.integers(0, 4, 40), rng.integers(1, 5, 40)
+    demands = (rng.integers(0, 4, (5, 2)) / 10 + [0.1, 0])[rng.integers(0, 5, 40)]
+    durations = rng.integers(1, 12, 40).astype(float)
+    trace = fo.Trace(
+        [cluster.users[n] for n in user], np.sort(rng.integers(0, 40, 40)), tasks, demands, durations, resources=cluster.resources,
+        gangs=rng.random(40) < 0.5, estimates=durations + rng.integers(0, 9, 40),
+    )  # fmt: skip
+    follow(trace, cluster, scheduler)
+
+
+# Definitions, by hand ------------------------------------------------------------------------------------------------------------
+
+
+def one_machine(*jobs: tuple[str, float, int, float, float], size: int = 4) -> tuple[fo.Trace, fo.Instance]:
+    """Return gangs on one machine: user, submission, processors, run time, estimate."""
+    user, submit, tasks, run, estimate = zip(*jobs, strict=True)
+    trace = fo.Trace(user, submit, tasks, np.ones((len(jobs), 1)), run, estimates=estimate, gangs=np.ones(len(jobs)), resources=["cpu"])
+    return trace, fo.Instance([[size]], [[1]], users=["nobody"], resources=["cpu"])
+
+
+def test_backfill_does_not_delay_the_first_job() -> None:
+    """A holds 3 of 4 until 10. B wants all 4. C (1 for 9 s) ends by 10 if it starts at 1, D (1 for 10 s) at 1 would not."""
+    trace, cluster = one_machine(("A", 0, 3, 10, 10), ("B", 1, 4, 5, 5), ("D", 1, 1, 10, 10), ("C", 1, 1, 9, 9))
+    assert fo.simulate(trace, cluster, "backfill").started.tolist() == [0, 10, 15, 1]
+    assert fo.simulate(trace, cluster, "fifo").started.tolist() == [0, 10, 15, 15]
+
+
+def test_backfill_uses_what_the_reservation_leaves() -> None:
+    """As above, but B wants 3: one processor is left beside it, so that D may run for as long as it likes."""
+    trace, cluster = one_machine(("A", 0, 3, 10, 10), ("B", 1, 3, 5, 5), ("D", 1, 1, 99, 99), ("E", 1, 1, 99, 99))
+    assert fo.simulate(trace, cluster, "backfill").started.tolist() == [0, 10, 1, 15]
+
+
+def test_backfill_believes_the_estimates() -> None:
+    """A says 20 and runs 10: C, who says 12, starts and delays B by two seconds, which nobody could know."""
+    trace, cluster = one_machine(("A", 0, 3, 10, 20), ("B", 1, 4, 5, 5), ("C", 1, 1, 11, 12))
+    assert fo.simulate(trace, cluster, "backfill").started.tolist() == [0, 12, 1]
+
+
+def test_the_fair_tree_prefers_who_has_used_less() -> None:
+    """A has used the machine for 10 s. At 10 the job of B, submitted last, goes first; with a short half-life A's use is forgotten."""
+    trace, cluster = one_machine(("A", 0, 4, 10, 10), ("A", 1, 4, 5, 5), ("B", 2, 4, 5, 5))
+    assert fo.simulate(trace, cluster, "fairtree").started.tolist() == [0, 15, 10]
+    assert fo.simulate(trace, cluster, "backfill").started.tolist() == [0, 10, 15]
+
+
+def test_the_pie_is_divided_by_priorities() -> None:
+    """A holds all 8 processors for long, then B and A ask for 8 each: B's priority is better, and its slice larger."""
+    trace = fo.Trace(["A", "A", "B"], [0, 50, 50], [8, 8, 8], np.ones((3, 1)), [100, 10, 10], resources=["cpu"])
+    cluster = fo.Instance([[1]], [[1]], counts=[8], users=["nobody"], resources=["cpu"])
+    found = fo.simulate(trace, cluster, "priority:half_life=100")
+    assert found.task_start is not None
+    real = [0.5 * 0.5 + 8 * 0.5, 0.5 * 0.5]  # at 100, a half-life after the beginning
+    slice_b = 8 * (1 / 0.5) / (1 / 0.5 + 1 / real[0])
+    assert int((found.task_start[16:] == 100).sum()) == 8 - 1
+    assert 7 < slice_b < 8
+    assert int((found.task_start[8:16] == 100).sum()) == 1
+
+
+def test_a_gang_starts_whole_or_not_at_all() -> None:
+    """Three of four tasks fit on the two servers at 0: the gang waits until all do, at 5, and then holds both."""
+    trace = fo.Trace(["A", "B"], [0, 1], [1, 4], [[1], [1]], [5, 3], gangs=[0, 1], resources=["cpu"])
+    cluster = fo.Instance([[2]], [[1]], counts=[2], users=["nobody"], resources=["cpu"])
+    for scheduler in RULES:
+        found = fo.simulate(trace, cluster, scheduler)
+        assert found.task_start is not None
+        assert found.task_server is not None
+        assert found.task_start.tolist() == [0, 5, 5, 5, 5]
+        assert found.task_server.tolist() == [0, 0, 0, 1, 1]
+
+
+def test_what_is_refused() -> None:
+    """Each in a sentence that says what to do."""
+    trace, cluster = one_machine(("A", 0, 3, 10, 10))
+    guaranteed = fo.Instance([[4]], [[1]], users=["A"], resources=["cpu"], guarantees=[1])
+    for scheduler, where, words in [
+        ("drfh:best-fit", cluster, 'use "fifo", "backfill", "fairtree" or "priority"'),
+        ("fifo", guaranteed, "leave the guarantees out"),
+        ("fifo:best-fit", cluster, "takes no placement"),
+        ("fairtree:halflife=3", cluster, 'did you mean "half_life"'),
+        ("fairtree:half_life=-3", cluster, "give seconds > 0"),
+        ("fairtree:backfill=maybe", cluster, "fairtree:backfill=no"),
+        ("priority:half_life=inf", cluster, "finite half_life"),
+    ]:
+        with pytest.raises(fo.Unsupported, match=words):
+            fo.simulate(trace, where, scheduler)
+
+
+def test_a_gang_that_is_too_large_never_starts() -> None:
+    """It is counted, and blocks nobody."""
+    trace, cluster = one_machine(("A", 0, 5, 10, 10), ("B", 1, 4, 5, 5))
+    found = fo.simulate(trace, cluster, "fifo")
+    assert (found.fits_nowhere, found.started.tolist()[1]) == (("1",), 1)
+
+
+def test_ties_of_the_fair_tree() -> None:
+    """Slurm's page: tied users share a rank, a user tied with an account has the rank of its first user, tied accounts are merged."""
+    from fairopt.simulation.baselines.fair_tree import FairTree
+
+    tree = fo.Instance(
+        [[1]], np.ones((6, 1)), queues=[fo.Queue("x"), fo.Queue("y"), fo.Queue("z")], queue_of=["x", "x", "y", "y", None, "z"]
+    ).tree
+    # x and y have used 4 each and the user 4 as much: one level. Merged: 3 of y (1 of 4), 0 and 1 of x (2 of 4), 2 of y (3 of 4); then z.
+    ranks = FairTree(tree, np.ones(6)).ranks(np.array([2.0, 2.0, 3.0, 1.0, 4.0, 9.0]))
+    assert ranks.tolist() == [1, 1, 2, 0, 0, 3]
+
+
+def test_columns_of_a_table(tmp_path: pytest.TempPathFactory) -> None:
+    """Estimates and gangs, read and written; an empty estimate is the run time."""
+    from pathlib import Path
+
+    file = Path(str(tmp_path), "jobs.csv")
+    file.write_text("user,submit_s,run_s,tasks,cpu,estimate_s,gang\nA,0,5,2,1,9,yes\nB,1,7,1,1,,\n")
+    trace = fo.load_trace(file)
+    assert trace.expected_durations.tolist() == [9, 7]
+    assert trace.gangs.tolist() == [True, False]
+    again = fo.Trace.from_frame(trace.to_frame())
+    assert (again.gangs.tolist(), again.expected_durations.tolist()) == ([True, False], [9, 7])
+    file.write_text("user,submit_s,run_s,cpu,estimate_s,gang\nA,0,5,1,-1,no\n")
+    with pytest.raises(fo.InvalidInstance, match="line 2: estimate_s is not a number > 0"):
+        fo.load_trace(file)
+    file.write_text("user,submit_s,run_s,cpu,gang\nA,0,5,1,perhaps\n")
+    with pytest.raises(fo.InvalidInstance, match="line 2: gang must be yes or no"):
+        fo.load_trace(file)
