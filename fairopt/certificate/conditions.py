@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from fairopt.instance import FloatArray, safe_ratio
-from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Program, Tradeoff
+from fairopt.instance import FloatArray, IntArray, safe_ratio
+from fairopt.program import AlphaFair, Disjunctive, Equilibrium, LimitKind, Limits, Program, Tradeoff
 
 __all__ = ["bottleneck_violation", "clause_violation", "kkt_violation", "room_left"]
 
@@ -24,23 +24,33 @@ def bottleneck_violation(program: Program, goal: Equilibrium, x: FloatArray) -> 
     limits = program.limits
     share = program.utilities * program.per_user(x)[program.pair_users] / goal.weights[program.pair_users]
     of_server = limits.of_servers
-    matrix = sp.csr_array(limits.matrix[np.flatnonzero(of_server)]).tocoo()
-    rows, columns = matrix.row, matrix.col
+    matrix, rows = limits.once("of servers", lambda: _of_servers(limits))
+    columns = matrix.indices
     bounds = limits.bounds[of_server]
-    used = np.bincount(rows, weights=matrix.data * x[columns], minlength=bounds.size)
+    used = matrix @ x
     free = np.divide(bounds - used, bounds, out=np.zeros_like(bounds), where=bounds > 0)
-    holds = x > _NOTHING * program.largest()
-    highest = np.zeros(bounds.size)
-    np.maximum.at(highest, rows, np.where(holds[columns], share[columns], 0.0))
-    behind = safe_ratio(np.maximum(highest[rows] - share[columns], 0.0), highest[rows])
+    held = np.where(x > _NOTHING * program.largest(), share, 0.0)
+    highest = np.maximum.reduceat(held[columns], matrix.indptr[:-1]) if bounds.size else np.zeros(0)  # no row is without entries
+    inverse = np.divide(1.0, highest, out=np.zeros_like(highest), where=highest > 0)
+    behind = share[columns]
+    np.subtract(highest[rows], behind, out=behind)
+    behind *= inverse[rows]
+    np.maximum(behind, np.maximum(free, 0.0)[rows], out=behind)
     violation = np.full(program.n_pairs, np.inf)
-    np.minimum.at(violation, columns, np.maximum(np.maximum(free[rows], 0.0), behind))
+    np.minimum.at(violation, columns, behind)
     violation[program.largest() == 0] = 0.0
     tasks = np.flatnonzero(limits.kinds == LimitKind.TASKS)
     users = limits.keys[tasks, 0]
     missing = np.full(len(program.users), np.inf)
     missing[users] = safe_ratio(np.maximum(limits.bounds[tasks] - program.per_user(x)[users], 0.0), limits.bounds[tasks])
     return float(np.minimum(violation, missing[program.pair_users]).max(initial=0.0))
+
+
+def _of_servers(limits: Limits) -> tuple[sp.csr_array, IntArray]:
+    """Return the rows of limits of servers, and the row of each entry."""
+    rows = np.flatnonzero(limits.of_servers)
+    matrix = limits.matrix if rows.size == len(limits) else sp.csr_array(limits.matrix[rows])
+    return matrix, np.repeat(np.arange(rows.size), np.diff(matrix.indptr))
 
 
 def kkt_violation(program: Program, goal: AlphaFair | Tradeoff, x: FloatArray, prices: FloatArray) -> float:

@@ -7,7 +7,8 @@ of 1 is worth to n in tasks. It raises one level S for all:
 
 A user starts to rise at S = y / g and has all its tasks at S = T / g. Between these breakpoints, sorted once, the use of each limit
 is linear in S. Where a limit fills up, it stops every user that needs it, risen or not: the limit is its bottleneck. The others
-rise on. There is no iteration: each breakpoint is passed once, and each limit fills once.
+rise on. There is no iteration: each breakpoint is passed once, and each limit fills once. Breakpoints beyond the level at which the
+last limit filled when the server last acted are sorted only where this level is passed: mostly they are many, and of no use.
 
 The level at which a limit fills is computed anew from the users who rise at that moment, not from running sums: it is exact to rounding.
 
@@ -29,13 +30,29 @@ __all__ = [
     *("act_asynchronously", "distance", "fill_server", "follow", "keep_to_tasks", "look_afresh", "sweep", "violation"),
 ]
 
+_BEYOND = 1.01  # times the highest level of the last time: up to there breakpoints are sorted at first
 _WAITING, _RISING, _DONE = 0, 1, 2
 _NOTHING = 1e-9  # part of the most that a user can hold on a server, or of a job's tasks, that is rounding
 
 
 @step()
 def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
-    """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full)."""
+    """Solve one server's problem: x (pairs), stop (the limit that stopped each pair, -1: all its tasks), level (limits, inf: not full).
+
+    ``level`` holds that of the last time.
+    """
+    horizon = 0.0
+    for r in range(level.size):
+        if horizon < level[r] < math.inf:
+            horizon = level[r]
+    horizon = _BEYOND * horizon if horizon > 0.0 else math.inf
+    if not _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):
+        _fill_up_to(math.inf, y, g, cap, use, bounds, x, stop, level)
+
+
+@step()
+def _fill_up_to(horizon, y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-untyped-def]
+    """Solve it by the breakpoints up to a level; return False where others count, too."""
     pairs, rows = use.shape
     times = np.empty(2 * pairs)
     who = np.empty(2 * pairs, np.int64)
@@ -47,10 +64,11 @@ def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-unty
         if cap[p] <= y[p]:
             state[p] = _DONE  # it has all its tasks elsewhere
             continue
-        times[events] = y[p] / g[p]
-        who[events] = p
-        events += 1
-        if cap[p] < math.inf:
+        if y[p] / g[p] <= horizon:
+            times[events] = y[p] / g[p]
+            who[events] = p
+            events += 1
+        if cap[p] / g[p] <= horizon and cap[p] < math.inf:
             times[events] = cap[p] / g[p]
             who[events] = p
             events += 1
@@ -115,6 +133,12 @@ def fill_server(y, g, cap, use, bounds, x, stop, level):  # type: ignore[no-unty
                 if use[p, r] > 0.0:
                     slope[r] -= use[p, r] * g[p]
                     count[r] -= 1
+    if horizon == math.inf:
+        return True
+    for p in range(pairs):
+        if state[p] != _DONE:
+            return False
+    return now <= horizon
 
 
 # Sweeps ----------------------------------------------------------------------------------------------------------------------------
