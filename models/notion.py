@@ -44,7 +44,7 @@ from fairopt.models.queue_tree import (
     check_no_queues,
     tree_filling,
 )
-from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff
+from fairopt.program import AlphaFair, Equalize, Goal, Leximin, Limits, Nested, Program, Total, Tradeoff, TreeFilling
 from fairopt.program.cluster_limits import eligible_pairs, sharing_limits
 from fairopt.program.exact import ExactProgram
 from fairopt.program.filling import Criterion
@@ -351,6 +351,10 @@ class ShareNotion(Notion):
         utilities = share[users, servers] if share.ndim == 2 else share[users]
         weights = instance.weights if instance.weights.ndim == 1 else np.full(instance.n_users, Fraction(1))
         goal = self.goal(rationals(weights))
+        if isinstance(program.goal, Nested):
+            goal = Nested.of(instance.tree, weights, np.bincount(users, minlength=instance.n_users) > 0)
+        elif isinstance(program.goal, TreeFilling):
+            goal = tree_filling(instance, share, users, servers, self.guarantees, self._queue_share())
         return ExactProgram.of(program, instance, utilities, goal)
 
     def _exact_share(self, instance: Instance) -> ExactArray:

@@ -91,11 +91,12 @@ def tree_filling(
     users, servers : int arrays (pairs,)
     """
     tree = instance.tree
-    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users)
+    weights = instance.weights if instance.weights.ndim == 1 else np.ones(instance.n_users, dtype=instance.weights.dtype)
     takes = None
     if queue_share == "dominant":
-        takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), share[:, None])
-        takes[~np.isfinite(takes)] = 0.0
+        known = share < np.inf
+        takes = safe_ratio(safe_ratio(instance.demands, instance.total_capacity), np.where(known, share, 1)[:, None])
+        takes[~(takes < np.inf) | ~known[:, None]] = 0
     open_to = _inside(tree.parent, tree.weights, list(tree.downwards()), 0)
     parts = [
         part
@@ -112,32 +113,32 @@ def tree_filling(
 
 def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int, users: IntArray, servers: IntArray) -> Part | None:
     """Return the part in which the guarantees of a depth are met, None where there are none."""
-    total = instance.total_capacity
-    node_rates, rising, rows = np.zeros(tree.n_nodes), np.zeros(instance.n_users, bool), list[Row]()
+    total, kind = instance.total_capacity, instance.demands.dtype
+    node_rates, rising, rows = np.zeros(tree.n_nodes, dtype=kind), np.zeros(instance.n_users, bool), list[Row]()
     everywhere = np.ones(instance.n_servers, bool)
     own = (instance.guarantees > 0) & (tree.depth[tree.user_node] + 1 == depth)
-    user_rates = np.zeros(instance.n_users)
+    user_rates = np.zeros(instance.n_users, dtype=kind)
     user_rates[own] = (instance.guarantees[own, None] * safe_ratio(instance.demands[own], total)).max(axis=1)
-    user_rates[~np.isfinite(user_rates)] = 0.0  # who can run nowhere
+    user_rates[~(user_rates < np.inf)] = 0  # who can run nowhere
     for n in np.flatnonzero(own):
         mine = np.zeros(instance.n_users, bool)
         mine[n] = True
         rows += [
-            Row(f"guaranteed {instance.resources[r]} of {instance.users[n]}", mine, everywhere, int(r), float(need))
-            for r, need in enumerate(instance.guarantees[n] * instance.demands[n])
+            Row(f"guaranteed {instance.resources[r]} of {instance.users[n]}", mine, everywhere, int(r), need)
+            for r, need in enumerate((instance.guarantees[n] * instance.demands[n]).tolist())
             if need > 0
         ]
     rising |= own
     for node in np.flatnonzero(tree.depth == depth):
         queue = tree.queues[node - 1]
-        amount = np.zeros(instance.n_resources)
+        amount = np.zeros(instance.n_resources, dtype=kind)
         named = np.zeros(instance.n_resources, bool)
         for quota in queue.everywhere_and_on_groups:
             for name, value in quota.guarantee.items():
                 r = instance.resources.index(name)
                 amount[r] += value
                 named[r] |= value > 0
-        node_rates[node] = safe_ratio(amount, total)[total > 0].max(initial=0.0)
+        node_rates[node] = safe_ratio(amount, total)[total > 0].max(initial=0)
         if not node_rates[node] > 0:
             continue
         inside = _inside(tree.parent, tree.weights, list(tree.downwards()), int(node))
@@ -146,9 +147,9 @@ def _guarantees(instance: Instance, tree: Tree, weights: FloatArray, depth: int,
     if not rising.any():
         return None
     limits = stack_rows(instance, rows, users, servers)
-    names = tuple(rows[key].name for key in limits.keys[:, 0])
+    stated = tuple(rows[key] for key in limits.keys[:, 0])
     limits = replace(limits, keys=np.column_stack([np.arange(len(limits)), np.full(len(limits), -1)]))
-    return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, names)
+    return Part(f"the guarantees at depth {depth}", rising, node_rates, user_rates, limits, tuple(row.name for row in stated), stated)
 
 
 def _inside(parent: IntArray, weights: FloatArray, downwards: list[int], top: int) -> BoolArray:

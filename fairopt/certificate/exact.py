@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from fairopt.certificate.exact_equilibrium import prove_equilibrium
 from fairopt.certificate.exact_levels import prove_levels, prove_separately, prove_total
-from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Total
+from fairopt.certificate.exact_trees import prove_filling, prove_nested
+from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separate, Solution, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 
 __all__ = ["PROOFS", "prove"]
@@ -23,6 +24,8 @@ PROOFS: dict[type[Goal], Callable[[ExactProgram, Solution], None]] = {
     Total: prove_total,
     Separate: prove_separately,
     Equilibrium: prove_equilibrium,
+    TreeFilling: prove_filling,
+    Nested: prove_nested,
 }
 """Of each kind of goal, what proves an answer."""
 

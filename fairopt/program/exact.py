@@ -39,6 +39,7 @@ from fairopt.program.goals import AlphaFair, Goal, Separate, Tradeoff
 from fairopt.program.limits import LimitKind, Limits
 from fairopt.program.program import Program
 from fairopt.program.queue_limits import Row, limit_rows
+from fairopt.program.tree_filling import Part
 
 if TYPE_CHECKING:
     from flint import fmpq
@@ -150,15 +151,31 @@ class ExactProgram:
             kept,
         )
 
-    def with_limits(self, more: Limits, data: ExactArray, bounds: ExactArray) -> ExactProgram:
-        """Return the program with more limits behind its own."""
-        limits = Limits.stack([self.program.limits, more])
-        return replace(
+    def during(self, part: Part, before: ExactArray | None) -> ExactProgram:
+        """Return the program with the extra limits of a part of a filling behind its own.
+
+        Where the part before, which ended at ``before``, (pairs,), gave more than a guarantee, that is the limit.
+        """
+        if part.extra is None or not len(part.extra):
+            return self
+        data, bounds = exact_rows(self.program, part.extra, self.instance, part.rows)
+        keys = part.extra.keys.copy()
+        keys[:, 0] += len(self.program.queue_limits)
+        names = self.program.queue_limits + part.names
+        limits = Limits.stack([self.program.limits, replace(part.extra, keys=keys)])
+        longer = replace(
             self,
-            program=replace(self.program, limits=limits),
+            program=replace(self.program, limits=limits, queue_limits=names),
             data=np.concatenate([self.data, data]),
             bounds=np.concatenate([self.bounds, bounds]),
         )
+        if before is None:
+            return longer
+        used = longer.usage(before)
+        given = [max(bound, use) for bound, use in zip(longer.bounds.tolist(), used.tolist(), strict=True)]
+        bounds = longer.bounds.copy()
+        bounds[self.bounds.size :] = given[self.bounds.size :]
+        return replace(longer, bounds=bounds)
 
 
 def exact_powers(goal: AlphaFair | Tradeoff) -> tuple[fmpq, fmpq]:

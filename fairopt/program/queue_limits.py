@@ -97,7 +97,7 @@ def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: In
         lengths = first[mine + 1] - first[mine]
         pairs = np.arange(lengths.sum()) + np.repeat(first[mine] - np.cumsum(lengths) + lengths, lengths)
         pairs = pairs if row.servers.all() else pairs[row.servers[servers[pairs]]]
-        entries.append((instance.demands[users[pairs], row.resource], pairs))
+        entries.append((instance.demands[users[pairs], row.resource].astype(np.float64), pairs))
     sizes = [pairs.size for _, pairs in entries]
     matrix = sp.csr_array(
         (
@@ -107,7 +107,7 @@ def stack_rows(instance: Instance, rows: list[Row], users: IntArray, servers: In
         ),
         shape=(len(rows), users.size),
     )
-    return Limits.of(LimitKind.QUEUE, matrix, np.array([row.bound for row in rows]), np.arange(len(rows)))
+    return Limits.of(LimitKind.QUEUE, matrix, np.array([float(row.bound) for row in rows]), np.arange(len(rows)))
 
 
 def _groups(instance: Instance, queue: Queue) -> Iterator[tuple[Queue | Quota, BoolArray, str]]:

@@ -22,6 +22,8 @@ in the same part. Inside, weights hold. The extra limits end with the part. *The
 
 *Clamp:* of the children of a node only those rise whose share / weight is the smallest; the others wait until these have caught up. (Not
 guaranteed nodes themselves in the part of their guarantees.) The share of a node is what its rates add up to.
+
+All of this is written for floats and for fractions (arrays of objects): in fractions two shares are the same only if they are equal.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from fairopt.instance.queues import Tree
 from fairopt.program.limits import Limits
 
 if TYPE_CHECKING:
+    from fairopt.program.queue_limits import Row
     from fairopt.program.share_limits import ShareLimits
 
 __all__ = ["Part", "Shares", "TreeCourse", "TreeFilling"]
@@ -61,6 +64,8 @@ class Part:
         The guarantees as limits. Where earlier parts gave more than a guarantee, that is the limit.
     names : tuple of str
         Of the extra limits.
+    rows : tuple of Row
+        The extra limits as they were stated, in the order of ``extra``.
     """
 
     title: str
@@ -69,6 +74,7 @@ class Part:
     user_rates: FloatArray | None = None
     extra: Limits | None = None
     names: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
 
     def limits(self, x: FloatArray | None) -> Limits | None:
         """Return the extra limits after a part that ended at x, (pairs,); None where there are none."""
@@ -110,7 +116,15 @@ class TreeFilling:
 
     def nothing(self) -> Shares:
         """Return the shares before the first part."""
-        return Shares(np.zeros(self.weights.size), np.zeros(self.tree.n_nodes))
+        return Shares(self._zeros(self.weights.size), self._zeros(self.tree.n_nodes))
+
+    @property
+    def same(self) -> float:
+        """Shares that differ by at most this part are the same: 0 in fractions."""
+        return 0 if self.weights.dtype == object else _SAME
+
+    def _zeros(self, size: int) -> FloatArray:
+        return np.zeros(size, dtype=self.weights.dtype)
 
     def active(self, users: BoolArray) -> BoolArray:
         """Return which nodes have one of these users below, (nodes,)."""
@@ -135,23 +149,23 @@ class TreeFilling:
         """Return the rate of each user, (users,), where these users and nodes rise."""
         tree = self.tree
         node, parent = tree.user_node, tree.parent
-        own = part.user_rates if part.user_rates is not None else np.zeros(users.size)
+        own = part.user_rates if part.user_rates is not None else self._zeros(users.size)
         mine = self.weights * (users & (own == 0))
         sums = self._gathered(mine)
-        size = np.ones(tree.n_nodes)  # m
+        size = self._zeros(tree.n_nodes) + 1  # m
         for layer in tree.layers:
             total = sums[layer] if self.takes is None else sums[layer].max(axis=1)
-            size[layer] = np.where(total > 0, total, 1.0)
+            size[layer] = np.where(total > 0, total, 1)
             given = tree.weights[layer] * (nodes[layer] & (total > 0))
             np.add.at(sums, parent[layer], given if self.takes is None else (given / size[layer])[:, None] * sums[layer])
-        total = float(sums[0] if self.takes is None else sums[0].max())
-        size[0] = total if total > 0 else 1.0
-        rate = np.zeros(tree.n_nodes)
+        of_root = sums[0] if self.takes is None else sums[0].max()
+        size[0] = of_root if of_root > 0 else 1
+        rate = self._zeros(tree.n_nodes)
         if part.node_rates is None:
             rate[0] = size[0]
         for layer in tree.layers[::-1]:
             above = parent[layer]
-            rate[layer] = np.where(nodes[layer], rate[above] * tree.weights[layer] / size[above], 0.0)
+            rate[layer] = np.where(nodes[layer], rate[above] * tree.weights[layer] / size[above], 0)
             if part.node_rates is not None:
                 rate[layer] = np.where(part.node_rates[layer] > 0, part.node_rates[layer], rate[layer])
         return np.where(users & (own > 0), own, rate[node] * mine / size[node])
@@ -159,6 +173,10 @@ class TreeFilling:
     def _gathered(self, of_users: FloatArray) -> FloatArray:
         """Return the sums of values of the users right below each node, (nodes,); of what they take, (nodes, resources)."""
         tree = self.tree
+        if of_users.dtype == object:
+            exact = np.zeros(tree.n_nodes if self.takes is None else (tree.n_nodes, self.takes.shape[1]), dtype=object)
+            np.add.at(exact, tree.user_node, of_users if self.takes is None else of_users[:, None] * self.takes)
+            return exact
         if self.takes is None:
             return np.bincount(tree.user_node, weights=of_users, minlength=tree.n_nodes).astype(np.float64)
         kinds = self.takes.shape[1]
@@ -171,7 +189,7 @@ class TreeFilling:
         tree, sums = self.tree, self._gathered(rates)
         for layer in tree.layers:
             np.add.at(sums, tree.parent[layer], sums[layer])
-        return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0.0))
+        return np.asarray(sums if self.takes is None else sums.max(axis=1, initial=0))
 
     def course(self, part: Part, shares: Shares, members: BoolArray, most: FloatArray, limits: ShareLimits) -> TreeCourse:
         """Return the way through a part that begins with these shares.
@@ -193,9 +211,11 @@ class TreeFilling:
 class TreeCourse:
     """The way through a part: time t, the shares at t, who rises how fast. It moves on when it is told to (`advance`, `stop`)."""
 
-    def __init__(self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, limits: ShareLimits) -> None:
+    def __init__(
+        self, goal: TreeFilling, part: Part, shares: Shares, rising: BoolArray, least: FloatArray, limits: ShareLimits | None
+    ) -> None:
         self.goal, self.part, self.least, self.limits = goal, part, least, limits
-        self.t = 0.0
+        self.t: float = 0
         self.shares, self.rising = shares, rising.copy()
         self.inside = goal.inside(part)  # whose rates come from their parents
         # Under a clamp: who rises, or would, did its queue not wait.
@@ -212,7 +232,7 @@ class TreeCourse:
             self.rate = goal.rates(self.part, self.first_users, self.first_nodes)
         else:
             self.rate = goal.rates(self.part, self.rising, active)
-        self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes)
+        self.node_rate = goal.node_rates(self.rate) if goal.clamp else np.zeros(goal.tree.n_nodes, dtype=self.rate.dtype)
 
     def _join(self, active: BoolArray, caught_up: bool) -> None:
         """Under a clamp, let the children of a node with the smallest share / weight rise where none does, and those who are reached."""
@@ -226,26 +246,27 @@ class TreeCourse:
         nodes = np.flatnonzero(active & self.inside)
         users = np.flatnonzero(self.rising)
         of_nodes, of_users = tree.parent[nodes], tree.user_node[users]
-        up_to = np.full(tree.n_nodes, -np.inf)
+        same, kind = self.goal.same, level_users.dtype
+        up_to = np.full(tree.n_nodes, -np.inf, dtype=kind)
         if caught_up:
             wait, next_level = self._until_caught_up()
-            soon = wait <= wait.min() + _SAME * max(self.t, wait.min())
-            up_to[soon] = next_level[soon] * (1 + _SAME)
+            soon = wait <= (wait.min() + same * max(self.t, wait.min()) if same else wait.min())
+            up_to[soon] = next_level[soon] * (1 + same)
         led = np.zeros(tree.n_nodes, bool)  # nodes where somebody rises already
         led[tree.user_node[self.first_users]] = True
         led[tree.parent[self.first_nodes & self.inside]] = True
-        least = np.full(tree.n_nodes, np.inf)
+        least = np.full(tree.n_nodes, np.inf, dtype=kind)
         np.minimum.at(least, of_users, level_users[users])
         np.minimum.at(least, of_nodes, level_nodes[nodes])
-        up_to[~led] = least[~led] * (1 + _SAME)
+        up_to[~led] = least[~led] * (1 + same)
         self.first_users[users] |= level_users[users] <= up_to[of_users]
         self.first_nodes[nodes] |= level_nodes[nodes] <= up_to[of_nodes]
 
     def _levels(self) -> tuple[FloatArray, FloatArray]:
         """Return the share / weight of users and nodes; inf for weights of 0."""
         weights, of_nodes = self.goal.weights, self.goal.tree.weights
-        users = np.divide(self.shares.users, weights, out=np.full(weights.size, np.inf), where=weights > 0)
-        return users, np.divide(self.shares.nodes, of_nodes, out=np.full(of_nodes.size, np.inf), where=of_nodes > 0)
+        users = np.divide(self.shares.users, weights, out=np.full_like(weights, np.inf), where=weights > 0)
+        return users, np.divide(self.shares.nodes, of_nodes, out=np.full_like(of_nodes, np.inf), where=of_nodes > 0)
 
     def at(self, t: float) -> Shares:
         """Return the shares at t, which is not before now."""
@@ -253,12 +274,18 @@ class TreeCourse:
         return Shares(self.shares.users + self.rate * past, self.shares.nodes + self.node_rate * past)
 
     def event(self) -> tuple[float, IntArray]:
-        """Return when, but for limits of servers, the rates change next, and who is stopped then by a full limit on shares."""
+        """Return when, but for limits of servers, the rates change next, and who is stopped then by a full limit on shares.
+
+        In fractions no limits on shares are known here (``limits`` is None): they are limits like others.
+        """
         limits = self.limits
+        caught = self._until_caught_up()[0].min() if self.goal.clamp else np.inf
+        if limits is None:
+            return self.t + caught, np.empty(0, np.int64)
         left, speed = limits.left(self.shares.users), limits.uses @ self.rate
         time = np.divide(left, speed, out=np.full(left.size, np.inf), where=speed > 0)
         first = max(float(time.min(initial=np.inf)), 0.0)
-        caught = float(self._until_caught_up()[0].min()) if self.goal.clamp else np.inf
+        caught = float(caught)
         if caught < first * (1 - _SAME):
             return self.t + caught, np.empty(0, np.int64)
         if not np.isfinite(first):
@@ -274,15 +301,15 @@ class TreeCourse:
         goal, tree = self.goal, self.goal.tree
         level_users, level_nodes = self._levels()
         waiting_users, waiting_nodes = self.rising & ~self.first_users, goal.active(self.rising) & self.inside & ~self.first_nodes
-        next_level, wait = np.full(tree.n_nodes, np.inf), np.full(tree.n_nodes, np.inf)
+        next_level, wait = (np.full(tree.n_nodes, np.inf, dtype=level_users.dtype) for _ in range(2))
         np.minimum.at(next_level, tree.user_node[waiting_users], level_users[waiting_users])
         np.minimum.at(next_level, tree.parent[waiting_nodes], level_nodes[waiting_nodes])
         for level, rate, weight, above in (
             (level_users, self.rate, goal.weights, tree.user_node),
             (level_nodes[1:], self.node_rate[1:], tree.weights[1:], tree.parent[1:]),
         ):
-            going = np.flatnonzero((rate > 0) & np.isfinite(next_level[above]) & (weight > 0))
-            gap = np.maximum(next_level[above[going]] - level[going], 0.0)
+            going = np.flatnonzero((rate > 0) & (next_level[above] < np.inf) & (weight > 0))
+            gap = np.maximum(next_level[above[going]] - level[going], 0)
             np.minimum.at(wait, above[going], gap * weight[going] / rate[going])
         return wait, next_level
 

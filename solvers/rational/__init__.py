@@ -10,6 +10,7 @@
 ``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``pivots``          exchanges among nearly dependent columns
+``trees``           trees of queues
 ==================  ====================================================================================================
 
 The answer is proved by `fairopt.certificate.exact`, which knows nothing of these modules.
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Total
+from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separate, Solution, Total, TreeFilling
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 
@@ -34,6 +35,8 @@ EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
     Total: ("totals", "solve_total"),
     Separate: ("totals", "solve_separately"),
     Equilibrium: ("equilibrium", "solve_equilibrium"),
+    TreeFilling: ("trees", "solve_filling"),
+    Nested: ("trees", "solve_nested"),
 }
 """Of each kind of goal, the module and the function that solve it: (program, deadline) -> Solution, in rationals of FLINT.
 

@@ -7,16 +7,18 @@ are at the level of others but do not pay for it rise on in the next program, pe
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from fairopt.instance import BoolArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
 from fairopt.program import Equalize, Leximin, Solution, Stage
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.level_programs import LevelPrograms
 
-__all__ = ["solve_leximin"]
+__all__ = ["exactly", "open_users", "solve_leximin", "stopper"]
 
 log = logging.getLogger(__name__)
 
@@ -32,15 +34,9 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
     goal, names = program.goal, program.program
     assert isinstance(goal, Leximin | Equalize)
     stages: list[Stage] = []
-
-    def check() -> None:
-        if deadline.left == 0.0:
-            users = [names.users[n] for stage in stages for n in stage.users]
-            raise deadline.passed({"levels": [float(from_rational(stage.value)) for stage in stages], "users": users})
-
+    check = stopper(program, deadline, stages)
     per_level = program.utilities / goal.weights[names.pair_users]
-    closed = np.array([most == 0 for most in program.largest()], bool)
-    members = np.unique(names.pair_users[~closed])
+    members = np.flatnonzero(open_users(program))
     of_user = [np.flatnonzero(names.pair_users == n) for n in members]
     programs = LevelPrograms(program, [(pairs, per_level[pairs].tolist()) for pairs in of_user], deadline, check)
     zero, one = rational(0), rational(1)
@@ -63,6 +59,25 @@ def solve_leximin(program: ExactProgram, deadline: Deadline) -> Solution:
         iterations=programs.iterations + programs.pivots,
         programs_solved=programs.programs,
     )
+
+
+def stopper(program: ExactProgram, deadline: Deadline, stages: Sequence[Stage]) -> Callable[[], None]:
+    """Return what raises NoSolution at the deadline, with the levels that are final by then."""
+
+    def check() -> None:
+        if deadline.left == 0.0:
+            users = [program.program.users[n] for stage in stages for n in stage.users]
+            raise deadline.passed({"levels": [float(from_rational(rational(stage.value))) for stage in stages], "users": users})
+
+    return check
+
+
+def open_users(program: ExactProgram) -> BoolArray:
+    """Return which users can have something, (users,): those with a pair that no limit of bound 0 closes."""
+    closed = np.array([most == 0 for most in program.largest()], bool)
+    open_to = np.zeros(len(program.program.users), bool)
+    open_to[program.program.pair_users[~closed]] = True
+    return open_to
 
 
 def exactly(program: ExactProgram, per_level: ExactArray, x: ExactArray, levels: ExactArray) -> ExactArray:

@@ -11,7 +11,7 @@ from fairopt.program import Separate, Solution, Stage, Total
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.level_programs import LevelPrograms
-from fairopt.solvers.rational.levels import solve_leximin
+from fairopt.solvers.rational.levels import solve_leximin, stopper
 
 __all__ = ["solve_separately", "solve_total"]
 
@@ -27,12 +27,8 @@ def solve_total(program: ExactProgram, deadline: Deadline) -> Solution:
     goal = program.goal
     assert isinstance(goal, Total)
 
-    def check() -> None:
-        if deadline.left == 0.0:
-            raise deadline.passed({"levels": []})
-
     worth = goal.weights[program.program.pair_users] * program.utilities
-    programs = LevelPrograms(program, [(np.arange(program.n_pairs), worth.tolist())], deadline, check)
+    programs = LevelPrograms(program, [(np.arange(program.n_pairs), worth.tolist())], deadline, stopper(program, deadline, ()))
     level = programs.solve([rational(0)], [rational(1)])
     return Solution(level.x, prices=level.prices, iterations=programs.iterations + programs.pivots, programs_solved=programs.programs)
 
