@@ -8,9 +8,11 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from numbers import Real
 
 __all__ = [
+    "ROUNDED",
     "brief",
     "contrast",
     "did_you_mean",
@@ -19,6 +21,7 @@ __all__ = [
     "figure",
     "figures",
     "found",
+    "fractions",
     "in_latex",
     "joined",
     "named",
@@ -37,6 +40,7 @@ _LATEX = {
 }
 # After a row, [ and * would belong to its end; two hyphens would be one dash, and two apostrophes a quotation mark.
 _IN_LATEX = re.compile(r"""[&%$#_{}\\~^<>|"`]|^[\[*]|-(?=-)|'(?=')""")
+ROUNDED = "~"  # before a decimal in the place of a fraction
 _SIZES = 100  # numbers that differ by a larger factor are not written with the same decimals
 _LONGEST = 200  # characters of a word that is compared, or shown
 _MOST = 100_000  # words that one is compared with
@@ -179,6 +183,15 @@ def figures(values: Iterable[float]) -> list[str]:
     fractions = [text.partition(".")[2] for text in texts]
     needless = min((len(zeros) - len(zeros.rstrip("0")) for zeros in fractions if zeros), default=0)
     return [text[: len(text) - needless].removesuffix(".") if "." in text else text for text in texts]
+
+
+def fractions(values: Iterable[Fraction], longest: int = 15) -> list[str]:
+    """Return a column of fractions; one that is too long for a column as a decimal with a sign that it is rounded.
+
+    >>> fractions([Fraction(60, 23), Fraction(12), Fraction(10**30 + 1, 3 * 10**30)])
+    ['60/23', '12', '~0.333333']
+    """
+    return [text if len(text := str(value)) <= longest else f"{ROUNDED}{figure(float(value), 6)}" for value in values]
 
 
 def exactly(value: float) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairopt.allocation.exact_answer import ExactAnswer
+from fairopt.allocation.exact_answer import ExactAnswer, as_text
 from fairopt.allocation.holdings import QueueHoldings, UserHoldings, frame_of, queue_holdings
 from fairopt.certificate import Certificate
 from fairopt.drawing import ShowsItself, draw
@@ -342,8 +342,10 @@ class Allocation(ShowsItself):
         """Return plain data, ready for JSON: notion, solver, sharing, users, queues, servers, levels, certificate, seconds.
 
         A user has its queue, and there is a list of queues, where the instance has any: each followed by those below it.
+
+        Of an answer in fractions, users and levels have ``exact`` beside their floats: fractions as text, "20/3".
         """
-        instance = self.instance
+        instance, exact = self.instance, self.exact
         per_user, shares = self.tasks_per_user, self.shares
         usage, utilization = self.usage, self.utilization
         users = []
@@ -358,6 +360,7 @@ class Allocation(ShowsItself):
                     "level": level,
                     "dominant_resource": dominant,
                     "servers": {instance.servers[i]: float(self.tasks[n, i]) for i in held},
+                    **({} if exact is None else {"exact": exact.of_user(n, instance.servers)}),
                 }
             )
         servers = [
@@ -384,10 +387,11 @@ class Allocation(ShowsItself):
                 {
                     "value": level.value,
                     "users": list(level.users),
+                    **({} if exact is None else {"exact": as_text(exact.levels[k])}),
                     **({"part": level.part} if level.part else {}),
                     **({"queue_prices": dict(level.queue_prices)} if level.queue_prices else {}),
                 }
-                for level in self.levels
+                for k, level in enumerate(self.levels)
             ],
             "certificate": {
                 **claims,
@@ -395,6 +399,7 @@ class Allocation(ShowsItself):
                 "greedy": certificate.greedy,
                 "approximate": certificate.approximate,
                 "best_found": certificate.best_found,
+                **({"exact": True} if certificate.exact else {}),
             },
             "unservable": list(instance.unservable),
             "seconds": dict(self.seconds),

@@ -57,6 +57,11 @@ class ExactAnswer:
         total: ExactArray = self.tasks.sum(axis=1)
         return total
 
+    def of_user(self, n: int, servers: Sequence[str]) -> dict[str, Any]:
+        """Return what a user has as text: its tasks, its share, and its tasks by server."""
+        held = {server: as_text(tasks) for server, tasks in zip(servers, self.tasks[n], strict=True) if tasks}
+        return {"tasks": as_text(self.tasks_per_user[n]), "share": as_text(self.shares[n]), "servers": held}
+
 
 def as_text(values: Any) -> Any:
     """Return fractions as text, "20/3" and "4", in lists of lists as deep as the array.
@@ -67,5 +72,5 @@ def as_text(values: Any) -> Any:
     """
     if isinstance(values, Fraction):
         return str(values)
-    plain: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
+    plain: Any = values.tolist() if hasattr(values, "tolist") else values
     return [as_text(value) for value in plain] if isinstance(plain, list) else str(plain)

@@ -203,4 +203,4 @@ def closed_pairs(program: ExactProgram) -> BoolArray:
 
 def dot(a: Iterable[Any], b: Iterable[Any]) -> Any:
     """Return the sum of products."""
-    return sum((x * y for x, y in zip(a, b, strict=True) if x != 0), rational(0))
+    return sum(x * y for x, y in zip(a, b, strict=True) if x != 0)

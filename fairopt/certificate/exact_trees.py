@@ -6,10 +6,12 @@ stopped. At a level, with S the shares that the course has there, and q the chea
     p.b  =  sum over all users of q S,      sum of q rate > 0 over those who climb,      q > 0 for whoever is stopped
 
 proves that no x with shares of at least S gives a user with q > 0 more, so that the course ends there. Rates change without a price only
-where somebody has caught up with a sibling who waits. The point that the answer gives for the end of each part has the shares of the course.
+where somebody has caught up with a sibling who waits. The point that the answer gives for the end of each part has the shares of the
+course.
 
 *Nested leximins.* With prices y >= 0 of agents beside those of limits, A'p >= sum over the agents of a pair's user of y u on every pair,
-and p.b = sum over settled agents of y L + t sum over agents who rise of y unit, no agent with y > 0 can have more.
+and p.b = sum over settled agents of y L + t sum over agents who rise of y unit, no agent with y > 0 can have more. (The others have at
+least nothing, which adds nothing.)
 """
 
 from __future__ import annotations
@@ -152,13 +154,12 @@ def _prove_agents(
 ) -> None:
     assert stage.prices is not None
     assert stage.agents is not None
-    number, t = program.bounds.size, stage.value
+    number = program.bounds.size
+    t: Any = stage.value
     everything: list[Any] = stage.prices.tolist()
     if len(everything) != number + len(units) or any(price < 0 for price in everything):
         refuse(program, f"{told} has no prices >= 0 of all limits and agents")
     prices, pays = stage.prices[:number], everything[number:]
-    if any(pays[a] != 0 for a in np.flatnonzero(~settled & ~rising)):
-        refuse(program, f"{told} has prices of agents who take no part")
     for a in np.flatnonzero(rising):
         if sums[a] < units[a] * t or (a in stage.agents and sums[a] != units[a] * t):
             refuse(program, f"an agent has {sums[a]} at {told} which gives it {units[a] * t}")

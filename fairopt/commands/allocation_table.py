@@ -21,7 +21,7 @@ from fairopt.commands.tables import add_names, add_numbers, add_words, label, sh
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
-from fairopt.wording import duration, figure, figures, joined, percent, plural
+from fairopt.wording import ROUNDED, duration, figure, figures, fractions, joined, percent, plural
 
 __all__ = ["Choice", "print_allocation"]
 
@@ -107,7 +107,7 @@ def print_allocation(
     for block in (Text.assemble((title, "bold"), " ", facts), *users, servers or _summary_of_servers(allocation, console)):
         console.print(block)
         console.print()
-    for line in (_without_tasks(allocation), _levels_text(allocation), allocation.proof, _times_text(seconds)):
+    for line in (_without_tasks(allocation), _levels_text(allocation), allocation.proof, _rounded(allocation), _times_text(seconds)):
         if line:
             console.print(Text(line))
 
@@ -128,10 +128,11 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
         add_numbers(table, "weight")
         columns.append(figures(instance.weights[chosen]))
     add_numbers(table, "tasks")
-    columns.append(figures(allocation.tasks_per_user[chosen]))
+    exact = allocation.exact
+    columns.append(figures(allocation.tasks_per_user[chosen]) if exact is None else fractions(exact.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
         add_numbers(table, allocation.share_heading)
-        columns.append(figures(shares[chosen]))
+        columns.append(figures(shares[chosen]) if exact is None else fractions(exact.shares[chosen]))
     if instance.guarantees.any():
         add_words(table, "guarantee")
         own, has = instance.guarantees, allocation.tasks_per_user
@@ -257,13 +258,24 @@ def _levels_text(allocation: Allocation) -> str:
     if not levels:
         return ""
     lines = []
-    for part, of_part in itertools.groupby(levels, key=lambda level: level.part):
-        texts = [f"{figure(level.value, 6)} ({plural(len(level.users), 'user')})" for level in of_part]
+    exact = allocation.exact
+    numbers = [figure(level.value, 6) for level in levels] if exact is None else fractions(exact.levels)
+    for part, of_part in itertools.groupby(zip(numbers, levels, strict=True), key=lambda each: each[1].part):
+        texts = [f"{number} ({plural(len(level.users), 'user')})" for number, level in of_part]
         one = len(texts) == 1
         if len(texts) > _LEVELS:
             texts = [*texts[: _LEVELS - 1], f"... {len(texts) - _LEVELS:,} more", texts[-1]]
         lines.append(f"{'Level' if one else 'Levels'}{f' of {part}' if part else ''}: {', '.join(texts)}")
     return "\n".join(lines)
+
+
+def _rounded(allocation: Allocation) -> str:
+    """Return what the sign of rounded fractions means, where one is too long for the table."""
+    exact = allocation.exact
+    if exact is None:
+        return ""
+    shown = fractions([*exact.tasks_per_user, *exact.shares.ravel(), *exact.levels])
+    return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in shown) else ""
 
 
 def _times_text(seconds: dict[str, float]) -> str:

@@ -56,6 +56,12 @@ def solve(
     ] = None,
     sharing: Sharing = None,
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
+    exact: Annotated[
+        bool,
+        typer.Option(
+            "--exact", help="In fractions, proved without a tolerance: 20/3. For goals that are linear; numbers as written, 1/3 too."
+        ),
+    ] = False,
     formulation: Annotated[
         str | None,
         typer.Option(
@@ -188,6 +194,7 @@ def solve(
             read_notion(notion)[1] if len(words(notion)) > 1 else notion,
             solver=solver,
             integral=integral,
+            exact=exact,
             sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
             tolerance=tolerance,
             time_limit=time_limit,

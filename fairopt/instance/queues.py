@@ -13,7 +13,7 @@ does not name is neither guaranteed nor limited. They hold for the whole cluster
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -31,6 +31,7 @@ from fairopt.wording import contrast, did_you_mean, joined, written
 __all__ = ["Queue", "Quota", "Tree"]
 
 _NONE: Mapping[str, float] = MappingProxyType({})
+_AS_FLOATS: Mapping[tuple[str, str], Fraction] = MappingProxyType({})
 _LARGEST_TIER = 10**15
 _ROUNDING = 1e-12  # a limit that is less than a guarantee by a smaller part is equal to it
 
@@ -57,7 +58,7 @@ class Quota:
     limit: Mapping[str, float]
     lending_limit: Mapping[str, float]
     name: str
-    _written: Mapping[tuple[str, str], Fraction] = field(init=False, repr=False)
+    _written = _AS_FLOATS  # numbers that were given as fractions which their floats do not mean; no field of the dataclass
 
     def __init__(
         self,
@@ -74,6 +75,9 @@ class Quota:
         object.__setattr__(self, "servers", tuple(dict.fromkeys(servers)))
         object.__setattr__(self, "name", name or joined(self.servers, 3))
         _take(self, f"the quota on {self.name}", guarantee, limit, lending_limit)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (Quota, _plain(_in_fractions(self) if self._written else self))
@@ -121,7 +125,7 @@ class Queue:
     lending_limit: Mapping[str, float]
     tier: int
     quotas: tuple[Quota, ...]
-    _written: Mapping[tuple[str, str], Fraction] = field(init=False, repr=False)
+    _written = _AS_FLOATS  # numbers that were given as fractions which their floats do not mean; no field of the dataclass
 
     def __init__(
         self,
@@ -154,6 +158,9 @@ class Queue:
         object.__setattr__(self, "tier", int(tier))
         object.__setattr__(self, "quotas", tuple(quotas))
         _take(self, where, guarantee, limit, lending_limit, weight=weight)
+
+    def __eq__(self, other: object) -> bool:
+        return _equal(self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (Queue, _plain(self.given))
@@ -219,11 +226,19 @@ def _in_fractions(thing: _K) -> _K:
         if name in ("guarantee", "limit", "lending_limit"):
             value = MappingProxyType({r: thing._written.get((name, r), fraction_of(amount)) for r, amount in value.items()})
         object.__setattr__(copied, name, value)
+    object.__setattr__(copied, "_written", thing._written)
     return copied
 
 
+def _equal(one: Queue | Quota, other: object) -> bool:
+    """Compare all numbers and names; fractions too, where floats are the same."""
+    if not isinstance(other, Queue | Quota) or type(other) is not type(one):
+        return False
+    return one._written == other._written and all(getattr(one, name) == getattr(other, name) for name in one.__dataclass_fields__)
+
+
 def _plain(thing: Queue | Quota) -> dict[str, Any]:
-    values = {name: getattr(thing, name) for name in thing.__dataclass_fields__ if name != "_written"}
+    values = {name: getattr(thing, name) for name in thing.__dataclass_fields__}
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
 

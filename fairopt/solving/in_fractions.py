@@ -21,7 +21,7 @@ from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance
 from fairopt.instance.aggregation import Merging
 from fairopt.instance.exact_merging import merge_exactly, unmerged_exactly
-from fairopt.instance.fractions import ExactArray, from_rationals, rationals
+from fairopt.instance.fractions import ExactArray, from_rational, from_rationals, rational, rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
@@ -60,7 +60,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     floats = notion if utility is None else notion.changed(utility=merging.restrict(utility.astype(np.float64)))
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program):
-        raise Unsupported(f'"{notion.name}" is not solved in fractions here: {type(program.goal).__name__}; leave exact out')
+        raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
@@ -159,4 +159,4 @@ def _floats(values: ExactArray) -> FloatArray:
 
 
 def _float(value: Any) -> float:
-    return float(int(value.p) / int(value.q))
+    return float(from_rational(rational(value)))

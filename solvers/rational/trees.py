@@ -7,9 +7,10 @@ limit on shares stops users by its price like any other.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from flint import fmpq
 
 from fairopt.instance import BoolArray, IntArray
 from fairopt.instance.fractions import ExactArray, from_rational, rational
@@ -130,10 +131,10 @@ def solve_nested(program: ExactProgram, deadline: Deadline) -> Solution:
     )
 
 
-def nested_units(goal: Nested, depth: int, sums: list[object]) -> list[object]:
+def nested_units(goal: Nested, depth: int, sums: Sequence[fmpq]) -> list[fmpq]:
     """Return what each agent of a depth has at a level of 1, its weight times what its parent has; 0 of other depths."""
-    units: list[object] = [rational(0)] * goal.depth.size
+    units = [rational(0)] * goal.depth.size
     for a in np.flatnonzero(goal.depth == depth):
         above = sums[goal.parent[a]] if goal.parent[a] >= 0 else rational(1)
-        units[a] = rational(goal.weight[a]) * above  # type: ignore[operator]
+        units[a] = rational(goal.weight[a]) * above
     return units

@@ -362,3 +362,26 @@ def test_the_path_in_its_polytope_is_drawn_beside_drf(tmp_path: Path) -> None:
     assert ours == paper
     ring = ("--notion", "bbf", "--solver", "trajectory", "--plot-polytope", tmp_path / "ring.svg")
     assert "this path moves 4" in flat(run("solve", EXAMPLES / "bbf-ring.yaml", *ring, status=2).stderr)
+
+
+def test_fractions_on_the_command_line(tmp_path: Path) -> None:
+    """--exact prints fractions, marks those that are rounded, and has all digits as JSON."""
+    path = tmp_path / "c.yaml"
+    path.write_text(
+        "servers:\n- {name: A, capacity: {cpu: 20/3, memory: 30}}\n"
+        "users:\n- {name: a, demand: {cpu: 1}}\n- {name: b, demand: {cpu: 1, memory: 0.1234567890123456789}, tasks: 1/3}\n"
+    )
+    page = run("solve", path, "--exact")
+    assert "19/3" in flat(page.stdout)
+    assert "1/3" in flat(page.stdout)
+    assert "Proved exact in rational arithmetic" in flat(page.stdout)
+    plain = json.loads(run("solve", path, "--exact", "--json").stdout)
+    assert [user["exact"]["tasks"] for user in plain["users"]] == ["19/3", "1/3"]
+    assert plain["users"][0]["exact"]["servers"] == {"A": "19/3"}
+    assert plain["certificate"]["exact"] is True
+    assert plain["levels"][0]["exact"] == "1/20"
+    path.write_text(path.read_text().replace("20/3", "6.66666666666666666667"))
+    rounded = flat(run("solve", path, "--exact").stdout)
+    assert "~6.3333" in rounded
+    assert "~ a decimal in the place of a long fraction" in rounded
+    run("solve", path, "--exact", "--integral", status=2)

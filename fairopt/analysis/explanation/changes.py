@@ -82,7 +82,7 @@ def raised(instance: Instance, row: Row, which: str, resource: str, amount: floa
 def with_queue(instance: Instance, node: int, queue: Queue, **changes: object) -> Instance:
     """Return the instance with another queue at a node."""
     given = queue.given
-    values = {each.name: getattr(given, each.name) for each in fields(given) if each.init} | changes
+    values = {name: getattr(given, name) for name in given.__dataclass_fields__} | changes
     queues = list(instance.queues)
     queues[node - 1] = Queue(**values)
     return instance.replace(queues=queues)
