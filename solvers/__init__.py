@@ -21,6 +21,7 @@ from fairopt.solvers.polishing import polishes
 from fairopt.solvers.rational import EXACT_GOALS, points_near, solve_exactly
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
 from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
+from fairopt.solvers.via_highs.memory import RememberedLevels
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solvers.via_pyomo.engine import to_model
 
@@ -36,6 +37,7 @@ __all__ = [
     "Pareto",
     "Placed",
     "Placement",
+    "RememberedLevels",
     "RepeatedLevels",
     "Turns",
     "candidates",

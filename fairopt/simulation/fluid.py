@@ -38,7 +38,7 @@ from fairopt.solvers import RepeatedLevels, choose
 from fairopt.solving import solve
 from fairopt.specs import OwnScheduler
 
-__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "check_step", "instance_at", "no_closer", "run_fluid", "tasks_of"]
+__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "OwnAllocations", "check_step", "instance_at", "no_closer", "run_fluid", "stream_weights", "tasks_of"]
 
 log = logging.getLogger(__name__)
 
@@ -88,21 +88,20 @@ class Flow:
 
 def run_fluid(
     streams: Streams,
-    notion: Notion | OwnScheduler,
+    optimum: Optimum,
     until: float,
     step: float | None,
     done: Callable[[float, int], object],
     stopped: Callable[[], bool],
 ) -> Flow:
-    """Follow the exact allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
+    """Follow an allocation from event to event. Keep a sample every ``step`` seconds, or at each event (thinned if many)."""
     trace, situation = streams.trace, Situation(streams)
-    optimum = OwnAllocations(streams, notion) if isinstance(notion, OwnScheduler) else Optimum(streams, notion)
     record = _Record(streams, step)
-    now, ending, moments = -np.inf, np.inf, 0
+    now, ending, again, moments = -np.inf, np.inf, np.inf, 0
     active, rate, has = situation.active, np.empty(0), np.zeros(streams.owner.size)
     x, rows = optimum.at(active, situation.counts)
     while True:
-        then = min(ending, situation.coming)
+        then = min(ending, situation.coming, again)
         if np.isinf(then) or then > until or stopped():
             break
         if moments and then > now:
@@ -111,13 +110,14 @@ def run_fluid(
         now = then
         situation.advance(now)
         active = situation.active
-        x, rows = optimum.at(active, situation.counts)
+        x, rows = optimum.at(active, situation.counts, now)
         rate = _in_turn(x, streams.stream[active], trace.tasks[active])
         running = active[rate > 0]
         situation.started[running[np.isnan(situation.started[running])]] = now
         ending = now + float(np.min(situation.left[running] / rate[rate > 0], initial=np.inf))
         if ending == now and not np.isinf(ending):  # the next end rounds to the same floating-point time
             ending = np.nextafter(now, np.inf)
+        again = optimum.again(now, bool(np.isfinite(situation.left[active]).any()))
         has = tasks_of(streams, situation.here)
         moments += 1
         if moments % 20 == 0:
@@ -246,8 +246,11 @@ class Optimum:
         self.repeated: _Repeated | None = None
         self.repeats_at: bytes | None = None  # the numbers of servers for which ``repeated`` was built
 
-    def at(self, jobs: IntArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the tasks of each stream and the usage of each row of servers when these jobs have tasks."""
+    def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
+        """Return the tasks of each stream and the usage of each row of servers when these jobs have tasks.
+
+        ``now`` matters to an optimum that remembers.
+        """
         streams = self.streams
         limits = tasks_of(streams, jobs)
         active = limits > 0
@@ -264,6 +267,10 @@ class Optimum:
         if active.any() and (counts > 0).any():
             self._solve(np.flatnonzero(active), counts)
         return self.x, self.rows
+
+    def again(self, now: float, unfinished: bool) -> float:
+        """Return when the allocation changes though nothing happens; inf: never. ``unfinished``: some job has a finite amount to do."""
+        return np.inf
 
     def _same_guarantees(self, limits: FloatArray) -> bool:
         """Do these limits leave the guarantees as they are? A guarantee of a user is at most its number of tasks."""
@@ -300,7 +307,7 @@ class Optimum:
     def _solve_again(self, repeated: _Repeated, active: IntArray) -> FloatArray | None:
         """Solve from the last solution; return tasks, (streams, groups), or None if the solution or its certificate fails."""
         weights = np.array(self.streams.weights[self.streams.owner])
-        weights[active] = _weights(self.streams, active)
+        weights[active] = stream_weights(self.streams, active)
         try:
             tasks, certificate = repeated.solve(self.limits, weights)
             certificate.require(1e-8, self.notion.name, "highs")
@@ -359,7 +366,7 @@ class _Repeated:
         return tasks, Certificate.combine([certify(program, solution), excess])
 
 
-def _weights(streams: Streams, active: IntArray) -> FloatArray:
+def stream_weights(streams: Streams, active: IntArray) -> FloatArray:
     """Return the weights of these streams: each owner divides its weight equally among its active streams."""
     owner = streams.owner[active]
     return np.asarray(streams.weights[owner] / np.bincount(owner)[owner], float)
@@ -380,7 +387,7 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
         users=[whole.users[n] for n in active],
         servers=[whole.servers[i] for i in first],
         resources=whole.resources,
-        **({"weights": _weights(streams, active)} if streams.tree is None else _tree(streams, streams.tree, active, tasks, group, first)),
+        **({"weights": stream_weights(streams, active)} if streams.tree is None else _tree(streams, streams.tree, active, tasks, group, first)),
     )
 
 

@@ -49,8 +49,9 @@ from fairopt.registry import words
 from fairopt.simulation import Simulation
 from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
-from fairopt.simulation.baselines.options import Baseline, baseline_of
-from fairopt.simulation.fluid import Flow, check_step, run_fluid
+from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
+from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, check_step, run_fluid
+from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
 from fairopt.simulation.streams import Streams, streams_of
@@ -158,7 +159,7 @@ def simulate(
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Baseline):
         return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
-    if isinstance(plan, Notion | OwnScheduler):
+    if isinstance(plan, Notion | OwnScheduler | Memory):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
 
@@ -172,13 +173,15 @@ class _Asynchronous:
 _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline]:
+def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline | Memory]:
     """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
     if (baseline := baseline_of(spec)) is not None:
         return baseline.name, baseline
     name, word, options = options_of(spec)
+    if "half_life" in options:
+        return name, _memory_of(word, options)
     if "period" in options or "phases" in options:
         return name, _asynchronous_of(word, options)
     greedy = (
@@ -190,6 +193,14 @@ def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous 
         return read_notion(spec)
     name, plan = read_schedule(spec)
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
+
+
+def _memory_of(word: str, options: dict[str, Any]) -> Memory:
+    rest = {option: value for option, value in options.items() if option not in ("half_life", "period")}
+    period = None if "period" not in options else seconds_of(options["period"], "the period")
+    if period is not None and np.isinf(period):
+        raise Unsupported('the period of a memory is infinite; give the seconds of a round, as in "drfh:half_life=1h:period=60"')
+    return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), period)
 
 
 def _asynchronous_of(word: str, options: dict[str, Any]) -> _Asynchronous:
@@ -259,7 +270,14 @@ def _regret(streams: Streams, plan: dict[str, Any] | Baseline, times: FloatArray
 
 
 def _fluid(
-    streams: Streams, name: str, notion: Notion | OwnScheduler, until: float, step: float | None, regret: int, hooks: Hooks, began: float
+    streams: Streams,
+    name: str,
+    notion: Notion | OwnScheduler | Memory,
+    until: float,
+    step: float | None,
+    regret: int,
+    hooks: Hooks,
+    began: float,
 ) -> Simulation:
     own = isinstance(notion, OwnScheduler)
     if regret and own:
@@ -268,11 +286,20 @@ def _fluid(
         )
     if regret:
         raise Unsupported("the fluid optimum has no regret against itself; leave regret out, or simulate a schedule")
-    flow = run_fluid(streams, notion, until, step, *hooks)
+    optimum = _optimum(streams, notion)
+    flow = run_fluid(streams, optimum, until, step, *hooks)
     details = {"solved": flow.solved, "residual": flow.residual}
+    if isinstance(optimum, RememberedOptimum):
+        details |= {"half_life": optimum.memory.half_life, "period": optimum.period}
     return _flowed(
         streams, name, "own, fluid" if own else "exact, fluid", flow, until, began, series=sample_flow(streams, flow), details=details
     )
+
+
+def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory) -> Optimum:
+    if isinstance(notion, OwnScheduler):
+        return OwnAllocations(streams, notion)
+    return RememberedOptimum(streams, notion) if isinstance(notion, Memory) else Optimum(streams, notion)
 
 
 def _asynchronous(

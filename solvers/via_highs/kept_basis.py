@@ -9,7 +9,8 @@ limit and no user is priced wrongly (dual feasible). By weak duality t is at mos
 
 and at this t the right-hand side is orthogonal to y. The basic variables then solve a square system whose column for t has the coefficient
 0, whatever the users' rates are, so that the inverse of one basis serves every moment. If no basic variable is negative, they are an
-optimum, and t is its level. Otherwise a pivot of dual simplex lowers the root.
+optimum, and t is its level (`KeptBasis`). With a *past* of the users, past[n] >= 0, a user is wanted to have
+min(max(phi[n] t - past[n], 0), cap[n]), and all of this holds as it is. Otherwise a pivot of dual simplex lowers the root.
 
 Where tasks are few enough, every user has its cap and there is no level. A basis without t serves these moments; its prices are 0.
 
@@ -176,29 +177,31 @@ class KeptBasis:
         """Return the prices of limits and, negative, those of users, (rows,); 0 without a level."""
         return self.inverse[-1] if self.has_level else np.zeros(self.system.size)
 
-    def solve(self, cap: FloatArray, weights: FloatArray, t: float = np.inf) -> OneLevel | None:
-        """Return the answer for these caps and weights, of utilities, (members,); None where it needs another basis or more levels.
+    def solve(self, cap: FloatArray, weights: FloatArray, t: float = np.inf, past: FloatArray | float = 0.0) -> OneLevel | None:
+        """Return the answer for these caps, weights and past, of utilities, (members,); None where it needs another basis or more levels.
 
         ``t`` is the `level` at the present prices, where there is one.
         """
         for _ in range(_MOST_PIVOTS):
-            levels = np.minimum(weights * t, cap) if self.has_level else cap
+            levels = np.clip(weights * t - past, 0.0, cap) if self.has_level else cap
             right = np.concatenate([np.ones(self.system.use.shape[0]), levels / self.system.unit])
             values = self._values(right)
             lowest = int(values.argmin())
             if values[lowest] >= -_NEGATIVE:
-                return self._answer(self._refined(values, right), levels, t, cap, weights)
+                return self._answer(self._refined(values, right), levels, t, cap, weights, past)
             if not self._pivot(lowest):
                 return None
-            t = self.level(cap, weights)
+            t = self.level(cap, weights, past)
         return None
 
-    def level(self, cap: FloatArray, weights: FloatArray) -> float:
+    def level(self, cap: FloatArray, weights: FloatArray, past: FloatArray | float = 0.0) -> float:
         """Return the root t at the present prices, which no level exceeds; inf where all have their caps, and where t is not basic."""
         if not self.has_level:
             return np.inf
         prices, limits = self.prices(), self.system.use.shape[0]
         q = np.maximum(-prices[limits:], 0.0) / self.system.unit
+        if np.any(past):
+            return _root(q, cap, weights, np.broadcast_to(past, cap.shape), float(np.maximum(prices[:limits], 0.0).sum()))
         paid, most = q * cap, cap / weights
         order = np.argsort(most)
         after = np.cumsum((q * weights)[order][::-1])[::-1]  # what all with this cap or a larger one pay for a unit of t
@@ -242,7 +245,9 @@ class KeptBasis:
         self.inverse -= np.outer(column, self.inverse[leaving] / pivot)
         return True
 
-    def _answer(self, values: FloatArray, levels: FloatArray, t: float, cap: FloatArray, weights: FloatArray) -> OneLevel | None:
+    def _answer(
+        self, values: FloatArray, levels: FloatArray, t: float, cap: FloatArray, weights: FloatArray, past: FloatArray | float
+    ) -> OneLevel | None:
         """Return the point of the basis with every user at its level exactly, if it is one beyond rounding."""
         system = self.system
         limits, pairs = system.use.shape
@@ -261,14 +266,33 @@ class KeptBasis:
             return OneLevel(x, t, None)
         prices = self.prices()
         q, p = np.maximum(-prices[limits:], 0.0), np.maximum(prices[:limits], 0.0)
-        rising = cap > weights * t
-        paid = q * wanted
-        if not (paid[rising] > NOISE * p.sum()).all():  # somebody is not stopped by these prices, and has a higher level
-            return None
+        waiting = weights * t <= past  # they have as much from their past
+        rising = (cap > weights * t - past) & ~waiting
+        paid = np.where(waiting, q, q * wanted)
+        if not rising.any() or not (paid[rising | (waiting & (cap > 0))] > NOISE * p.sum()).all():
+            return None  # somebody is not stopped by these prices, and has a higher level
         full = np.zeros(len(system.problem.program.limits))
         rate = float((q * weights / system.unit)[rising].sum())
         full[system.problem.rows] = p / rate / system.problem.program.limits.bounds[system.problem.rows]
         return OneLevel(x, t, full)
+
+
+def _root(q: FloatArray, cap: FloatArray, weights: FloatArray, past: FloatArray, left: float) -> float:
+    """Return the t at which the sum of q min(max(weights t - past, 0), cap) is ``left``; inf where it never is.
+
+    >>> _root(np.ones(2), np.array([9.0, 1.0]), np.ones(2), np.array([0.0, 2.0]), 5.0)  # 2, then 1 more of each, then 1 more of the first
+    4.0
+    """
+    times = np.concatenate([past / weights, (past + cap) / weights])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    slopes = np.cumsum(np.concatenate([q * weights, -q * weights])[order])
+    values = np.append(0.0, np.cumsum(slopes[:-1] * np.diff(times)))
+    after = np.flatnonzero(values >= left)
+    if not after.size:
+        return np.inf
+    before = max(int(after[0]) - 1, 0)
+    return float(times[before] + (left - values[before]) / slopes[before]) if slopes[before] > 0 else float(times[before])
 
 
 def _inverse(matrix: FloatArray) -> FloatArray:

@@ -82,7 +82,7 @@ def _form(word: str) -> str:
     return f'write "{word}{options}"'
 
 
-def seconds_of(value: Any) -> float:
+def seconds_of(value: Any, what: str = "a half-life") -> float:
     """Return a duration > 0 in seconds, from a number, or from a text with a unit: s, m, h, d or w.
 
     Raises
@@ -96,5 +96,5 @@ def seconds_of(value: Any) -> float:
     except ValueError:
         seconds = math.nan
     if not seconds > 0:
-        raise Unsupported(f'a half-life is "{value}"; give seconds > 0, or a unit as in 90m, 12h, 7d, or inf for usage that does not fade')
+        raise Unsupported(f'{what} is "{value}"; give seconds > 0, or a unit as in 90m, 12h, 7d; a half-life of inf does not fade')
     return seconds

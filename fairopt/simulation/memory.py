@@ -1,0 +1,153 @@
+r"""The exact allocation with a memory: the leximin of cumulative shares, which fade with a half-life.
+
+    C[u] = integral of s[u](v) 2^(-(now - v) / h) dv          what user u has had, s[u] its share, h the half-life (inf: nothing fades)
+
+At each event, and every ``period`` seconds between events, the allocation is the leximin of what C[u] / phi[u] will be a period later if
+it is kept so long:
+
+    leximin over u of (C[u] 2^(-P / h) + a s[u]) / phi[u],     a = h / ln 2 (1 - 2^(-P / h)),     P = period; a = P for h = inf.
+
+So the past is an offset of the goal (`fairopt.program.past`): users who have had little come first, until they have caught up. With
+h = inf and a period of one round this is dynamic DRF (G. Fikioris, R. Agarwal and E. Tardos, Incentives in dominant resource fair allocation
+under dynamic demands, 2021). It looks at nothing but the past: neither ends of jobs nor later submissions are known to it.
+
+An owner with several streams divides its weight, and its past, equally among those that have tasks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairopt.certificate import Certificate, allocation_excess, certify
+from fairopt.errors import Unsupported
+from fairopt.instance import FloatArray, IntArray
+from fairopt.models import Notion
+from fairopt.models.notion import ShareNotion
+from fairopt.program import Leximin
+from fairopt.simulation.baselines.usage import FadingUsage, fading
+from fairopt.simulation.fluid import Optimum, instance_at, stream_weights, tasks_of
+from fairopt.simulation.streams import Streams
+from fairopt.solvers import RememberedLevels
+from fairopt.wording import named
+
+__all__ = ["Memory", "RememberedOptimum"]
+
+_PERIODS = 100  # in a half-life, by default
+_MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A notion with a memory.
+
+    Attributes
+    ----------
+    notion : ShareNotion
+    half_life : float
+        Seconds; inf: nothing fades.
+    period : float or None
+        Seconds; None: a hundredth of the half-life, and of an infinite one a thousandth of the time over which jobs are submitted.
+    """
+
+    notion: ShareNotion
+    half_life: float
+    period: float | None
+
+    @classmethod
+    def of(cls, notion: Notion, half_life: float, period: float | None) -> Memory:
+        """Return it.
+
+        Raises
+        ------
+        Unsupported
+            The notion is no leximin of shares.
+        """
+        if not isinstance(notion, ShareNotion) or not isinstance(notion.goal(np.ones(1)), Leximin):
+            raise Unsupported(
+                f'{named(notion.name)} is no leximin of shares that add up over time; a memory is that of "drfh", "asset", "tsf" and other '
+                "max-min notions: leave half_life out, or use one of these"
+            )
+        return cls(notion, half_life, period)
+
+    def period_of(self, streams: Streams) -> float:
+        """Return the period in seconds."""
+        if self.period is not None:
+            return self.period
+        if np.isfinite(self.half_life):
+            return self.half_life / _PERIODS
+        length = float(streams.trace.submit[-1] - streams.trace.submit[0])
+        return length / _MOMENTS if length > 0 else 1.0
+
+
+class RememberedOptimum(Optimum):
+    """The leximin of cumulative shares, recomputed at every event and after each period."""
+
+    def __init__(self, streams: Streams, memory: Memory) -> None:
+        if streams.tree is not None:
+            raise Unsupported(
+                "an exact allocation with a memory takes users with weights, and the cluster has queues or guarantees; leave these out, or use "
+                '"fairtree:half_life=7d", which follows the tree'
+            )
+        super().__init__(streams, memory.notion)
+        self.memory, self.period = memory, memory.period_of(streams)
+        self.usage = FadingUsage(len(streams.users), memory.half_life)
+        self.kept, self.gain = fading(self.period, memory.half_life)
+        self.levels: RememberedLevels | None = None
+        self.worth = np.zeros(streams.owner.size)
+
+    def at(self, jobs: IntArray, counts: FloatArray, now: float = -np.inf) -> tuple[FloatArray, FloatArray]:
+        """Return the tasks of each stream and the usage of each row of servers from now on."""
+        streams = self.streams
+        past = self.usage.at(now)
+        self.limits = tasks_of(streams, jobs)
+        self.x, self.rows = np.zeros(self.x.size), np.zeros(self.rows.shape)
+        active = np.flatnonzero(self.limits)
+        if active.size and (counts > 0).any():
+            self._remember(active, counts, past)
+        held = np.bincount(streams.owner, weights=self.x * self.worth, minlength=past.size)
+        self.usage.rate = np.asarray(held, float)
+        return self.x, self.rows
+
+    def again(self, now: float, unfinished: bool) -> float:
+        """Return when the allocation is to be computed again though nothing happens; inf: not before the next event."""
+        return now + self.period if unfinished and self.x.any() else np.inf
+
+    def _remember(self, active: IntArray, counts: FloatArray, past: FloatArray) -> None:
+        streams = self.streams
+        if self.levels is None or self.repeats_at != counts.tobytes():
+            self._formulate(counts)
+        assert self.levels is not None
+        weights = np.array(streams.weights[streams.owner])
+        weights[active] = stream_weights(streams, active)
+        part = weights / streams.weights[streams.owner]
+        offsets = np.where(self.limits > 0, past[streams.owner] * part * self.kept / self.gain, 0.0)
+        program, solution = self.levels.solve_again(self.limits, weights, offsets)
+        tasks = np.zeros((streams.owner.size, self.first.size + 1))
+        tasks[program.pair_users, program.pair_servers] = solution.x
+        excess = Certificate(allocation_excess(self.instance, tasks[:, :-1], "rdm"), 0.0, 0.0)
+        certificate = Certificate.combine([certify(program, solution), excess])
+        certificate.require(1e-8, self.notion.name, "highs")
+        self.residual = max(self.residual, certificate.worst)
+        self._take(tasks[:, :-1], counts)
+
+    def _formulate(self, counts: FloatArray) -> None:
+        """Build the program of all streams on these servers. Absent ones have the task limit 0."""
+        streams = self.streams
+        everybody = np.arange(streams.owner.size)
+        most = np.maximum(tasks_of(streams, np.arange(streams.trace.n_jobs)), 1.0)
+        instance = instance_at(streams, everybody, most, counts, self.group, self.first)
+        chosen = self.notion.restricted(streams.owner, self.first)
+        chosen.check(instance, "rdm")
+        assert isinstance(chosen, ShareNotion)
+        worth = chosen.share_per_task(instance)
+        if worth.ndim == 2:
+            raise Unsupported(
+                f'the share of a task under "{chosen.name}" depends on the server, so that shares of different times do not add up; '
+                'use "drfh", "asset" or "tsf" with a half_life'
+            )
+        self.worth = worth
+        self.levels = RememberedLevels(chosen.formulate(instance, sharing="rdm", integral=False))
+        self.instance = instance.replace(tasks=None)
+        self.repeats_at = counts.tobytes()
