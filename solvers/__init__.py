@@ -19,9 +19,9 @@ from fairopt.solvers.filling.progressive_filling import Filled, fill
 from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
 from fairopt.solvers.polishing import polishes
 from fairopt.solvers.rational import EXACT_GOALS, points_near, solve_exactly
+from fairopt.solvers.via_highs.memory import RememberedLevels
 from fairopt.solvers.via_highs.pareto import Pareto, pareto_frontier
 from fairopt.solvers.via_highs.placement import Placed, pack_servers, place_whole
-from fairopt.solvers.via_highs.memory import RememberedLevels
 from fairopt.solvers.via_highs.warm_start import RepeatedLevels
 from fairopt.solvers.via_pyomo.engine import to_model
 

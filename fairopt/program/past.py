@@ -76,17 +76,14 @@ class WithPast:
         capped = program.limits.keys[of_tasks, 0]
         of_tasks, capped = of_tasks[low[capped] == high[capped]], capped[low[capped] == high[capped]]
 
-        def joined(values: FloatArray, of_past: FloatArray) -> FloatArray:
-            every = np.empty(place.size, values.dtype)
-            every[now], every[past] = values, of_past
-            return every
-
+        order = np.argsort(place)
+        here = np.full(members.size, len(program.servers))
         extended = replace(
             program,
             servers=(*program.servers, PAST),
-            pair_users=joined(program.pair_users, members),
-            pair_servers=joined(program.pair_servers, np.full(members.size, len(program.servers))),
-            utilities=joined(program.utilities, np.ones(members.size)),
+            pair_users=np.append(program.pair_users, members)[order],
+            pair_servers=np.append(program.pair_servers, here)[order],
+            utilities=np.append(program.utilities, np.ones(members.size))[order],
             limits=limits,
         )
         both = sp.csr_array(sp.csr_array(extended.pair_users[None, :] == capped[:, None]) @ sp.diags_array(extended.utilities))

@@ -5,6 +5,8 @@
 ``whole_tasks``   greedy: progressive filling continues at every event
 ``baselines``     as clusters schedule: FIFO, EASY backfill, Slurm's fair tree, HTCondor's user priorities (a package)
 ``fluid``         exact: the optimum of divisible tasks, recomputed at every event
+``memory``        the leximin of cumulative shares, which fade with a half-life
+``karma``         credits for what users lend and borrow, in rounds
 ``asynchronous``  PS-DSF by servers that each act alone every T seconds, compared with the exact allocation
 ``situation``     the unfinished jobs, the present users and the number of servers at one moment
 ``series``        samples of the running and waiting tasks

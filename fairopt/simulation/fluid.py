@@ -38,7 +38,18 @@ from fairopt.solvers import RepeatedLevels, choose
 from fairopt.solving import solve
 from fairopt.specs import OwnScheduler
 
-__all__ = ["MOST_SAMPLES", "Flow", "Optimum", "OwnAllocations", "check_step", "instance_at", "no_closer", "run_fluid", "stream_weights", "tasks_of"]
+__all__ = [
+    "MOST_SAMPLES",
+    "Flow",
+    "Optimum",
+    "OwnAllocations",
+    "check_step",
+    "instance_at",
+    "no_closer",
+    "run_fluid",
+    "stream_weights",
+    "tasks_of",
+]
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +128,7 @@ def run_fluid(
         ending = now + float(np.min(situation.left[running] / rate[rate > 0], initial=np.inf))
         if ending == now and not np.isinf(ending):  # the next end rounds to the same floating-point time
             ending = np.nextafter(now, np.inf)
-        again = optimum.again(now, bool(np.isfinite(situation.left[active]).any()))
+        again = optimum.again(now, bool(np.isfinite(until) or np.isfinite(situation.left[active]).any()))
         has = tasks_of(streams, situation.here)
         moments += 1
         if moments % 20 == 0:
@@ -269,7 +280,7 @@ class Optimum:
         return self.x, self.rows
 
     def again(self, now: float, unfinished: bool) -> float:
-        """Return when the allocation changes though nothing happens; inf: never. ``unfinished``: some job has a finite amount to do."""
+        """Return when the allocation changes though nothing happens; inf: never. ``unfinished``: the simulation has an end."""
         return np.inf
 
     def _same_guarantees(self, limits: FloatArray) -> bool:
@@ -378,6 +389,10 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
     In a tree, an owner with several active streams is a queue, in which its streams have equal weights.
     """
     whole = streams.instance
+    if streams.tree is None:
+        more: dict[str, Any] = {"weights": stream_weights(streams, active)}
+    else:
+        more = _tree(streams, streams.tree, active, tasks, group, first)
     return Instance(
         whole.capacities[first],
         whole.demands[active],
@@ -387,7 +402,7 @@ def instance_at(streams: Streams, active: IntArray, tasks: FloatArray, counts: F
         users=[whole.users[n] for n in active],
         servers=[whole.servers[i] for i in first],
         resources=whole.resources,
-        **({"weights": stream_weights(streams, active)} if streams.tree is None else _tree(streams, streams.tree, active, tasks, group, first)),
+        **more,
     )
 
 

@@ -8,8 +8,8 @@ it is kept so long:
     leximin over u of (C[u] 2^(-P / h) + a s[u]) / phi[u],     a = h / ln 2 (1 - 2^(-P / h)),     P = period; a = P for h = inf.
 
 So the past is an offset of the goal (`fairopt.program.past`): users who have had little come first, until they have caught up. With
-h = inf and a period of one round this is dynamic DRF (G. Fikioris, R. Agarwal and E. Tardos, Incentives in dominant resource fair allocation
-under dynamic demands, 2021). It looks at nothing but the past: neither ends of jobs nor later submissions are known to it.
+h = inf and a period of one round this is dynamic DRF (G. Fikioris, R. Agarwal and E. Tardos, Incentives in dominant resource fair
+allocation under dynamic demands, 2021). It looks at nothing but the past: neither ends of jobs nor later submissions are known to it.
 
 An owner with several streams divides its weight, and its past, equally among those that have tasks.
 """
@@ -29,12 +29,15 @@ from fairopt.program import Leximin
 from fairopt.simulation.baselines.usage import FadingUsage, fading
 from fairopt.simulation.fluid import Optimum, instance_at, stream_weights, tasks_of
 from fairopt.simulation.streams import Streams
-from fairopt.solvers import RememberedLevels
+from fairopt.solvers import RememberedLevels, candidates
+from fairopt.solvers.backend import Deadline
+from fairopt.solving.policy import find
 from fairopt.wording import named
 
 __all__ = ["Memory", "RememberedOptimum"]
 
 _PERIODS = 100  # in a half-life, by default
+_GOOD, _TOLERANCE = 1e-9, 1e-8  # residuals: what needs no other engine, and what is allowed
 _MOMENTS = 1000  # periods in the time over which jobs are submitted, by default, where nothing fades
 
 
@@ -87,8 +90,8 @@ class RememberedOptimum(Optimum):
     def __init__(self, streams: Streams, memory: Memory) -> None:
         if streams.tree is not None:
             raise Unsupported(
-                "an exact allocation with a memory takes users with weights, and the cluster has queues or guarantees; leave these out, or use "
-                '"fairtree:half_life=7d", which follows the tree'
+                "an exact allocation with a memory takes users with weights, and the cluster has queues or guarantees; leave these out, or "
+                'use "fairtree:half_life=7d", which follows the tree'
             )
         super().__init__(streams, memory.notion)
         self.memory, self.period = memory, memory.period_of(streams)
@@ -124,11 +127,15 @@ class RememberedOptimum(Optimum):
         part = weights / streams.weights[streams.owner]
         offsets = np.where(self.limits > 0, past[streams.owner] * part * self.kept / self.gain, 0.0)
         program, solution = self.levels.solve_again(self.limits, weights, offsets)
+        certificate = certify(program, solution)
+        if certificate.worst > _GOOD:
+            found = find(program, candidates(program, None), _TOLERANCE, Deadline(None))
+            solution, certificate = found.solution, found.certificate
         tasks = np.zeros((streams.owner.size, self.first.size + 1))
         tasks[program.pair_users, program.pair_servers] = solution.x
         excess = Certificate(allocation_excess(self.instance, tasks[:, :-1], "rdm"), 0.0, 0.0)
-        certificate = Certificate.combine([certify(program, solution), excess])
-        certificate.require(1e-8, self.notion.name, "highs")
+        certificate = Certificate.combine([certificate, excess])
+        certificate.require(_TOLERANCE, self.notion.name, "highs")
         self.residual = max(self.residual, certificate.worst)
         self._take(tasks[:, :-1], counts)
 

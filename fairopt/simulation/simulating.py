@@ -1,6 +1,6 @@
 """Simulation of a trace of jobs on a cluster under a scheduler.
 
-There are four kinds of scheduler.
+There are five kinds of scheduler.
 
 *Greedy*, "drfh:best-fit": whole tasks by progressive filling (`fairopt.schedule`). Filling continues when a task ends, a job is submitted,
 a user joins or a server is added. No task is stopped: a task runs to its end on its server, even if its user leaves or its server is
@@ -12,6 +12,10 @@ systems, Slurm and HTCondor (`fairopt.simulation.baselines`). They also start ga
 
 *Exact, fluid*, "drfh": the exact allocation of the notion, recomputed at every event. It is the optimum for comparing heuristics. Tasks are
 divided and moved at no cost, a relaxation that no scheduler can reach (`fairopt.simulation.fluid`).
+
+*With a memory, fluid*, "drfh:half_life=1h" and "karma:alpha=0.5": users who have had little come first. The first is the leximin of
+cumulative shares, which fade with a half-life, exact at every event and after each ``period`` (`fairopt.simulation.memory`); with
+"half_life=inf" it is dynamic DRF. The second is Karma's trade in credits, in rounds (`fairopt.simulation.karma`).
 
 *Asynchronous, fluid*, "psdsf:period=1": the distributed procedure of the PS-DSF paper. Each server acts alone, once in every period, and
 knows only how many tasks each user runs on the other servers (`fairopt.solvers.equilibrium.asynchronous`). The procedure is not exact; the
@@ -51,6 +55,7 @@ from fairopt.simulation.asynchronous import run_asynchronous
 from fairopt.simulation.baselines.events import run_baseline
 from fairopt.simulation.baselines.options import Baseline, baseline_of, seconds_of
 from fairopt.simulation.fluid import Flow, Optimum, OwnAllocations, check_step, run_fluid
+from fairopt.simulation.karma import Karma, KarmaRounds
 from fairopt.simulation.memory import Memory, RememberedOptimum
 from fairopt.simulation.moments import regret_over_time
 from fairopt.simulation.series import sample_flow, sample_times, sample_whole_tasks
@@ -106,6 +111,11 @@ def simulate(
 
         Exact, fluid: a notion without a placement, "drfh", "psdsf", "proportional:alpha=2", or ``("proportional", {"alpha": 2})``.
 
+        With a memory, fluid: "drfh:half_life=1h", a max-min notion of shares that are the same on every server, here with a half-life of
+        an hour ("inf": nothing is forgotten: dynamic DRF), recomputed at every event and after each ``period`` (default: a hundredth of the
+        half-life; of an infinite one, a thousandth of the time over which jobs are submitted). "karma:alpha=0.5", for one resource: the
+        guaranteed part of a fair share, and ``period``, the seconds of a round (default: such a thousandth).
+
         Asynchronous, fluid: "psdsf:period=0.1", or ``("psdsf", {"period": 0.1})``. Options: ``period``, the seconds between two actions of
         a server; ``phases`` ("random": each server has its own times; "sweep": all servers act at the same times, one after the other;
         "at-once": all servers act at the same times, and none sees the actions of the others); ``seed`` of random phases; ``sharing``
@@ -159,7 +169,7 @@ def simulate(
         return _asynchronous(streams, name, plan, last, step, regret, hooks, began)
     if isinstance(plan, Baseline):
         return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
-    if isinstance(plan, Notion | OwnScheduler | Memory):
+    if isinstance(plan, Notion | OwnScheduler | Memory | Karma):
         return _fluid(streams, name, plan, last, step, regret, hooks, began)
     return _whole_tasks(streams, name, plan, last, step, regret, hooks, began)
 
@@ -173,13 +183,15 @@ class _Asynchronous:
 _OPTIONS = ("period", "phases", "seed", "sharing")
 
 
-def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline | Memory]:
+def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous | OwnScheduler | Baseline | Memory | Karma]:
     """Return the name of a scheduler, and its notion, its arguments of `fairopt.schedule`, or what else describes it."""
     if (own := own_scheduler(spec)) is not None:
         return own.name, own
     if (baseline := baseline_of(spec)) is not None:
         return baseline.name, baseline
     name, word, options = options_of(spec)
+    if word == "karma":
+        return name, _karma_of(options)
     if "half_life" in options:
         return name, _memory_of(word, options)
     if "period" in options or "phases" in options:
@@ -195,12 +207,28 @@ def _scheduler(spec: Any) -> tuple[str, Notion | dict[str, Any] | _Asynchronous 
     return name, dict(plan)  # type: ignore[arg-type]  # an allocation is no such spec
 
 
+def _karma_of(options: dict[str, Any]) -> Karma:
+    for option in options:
+        if option not in ("alpha", "period"):
+            raise Unsupported(
+                f'"karma" takes no option "{option}"{did_you_mean(option, ("alpha", "period"))}; write "karma:alpha=0.5:period=60"'
+            )
+    return Karma(options.get("alpha", 0.5), _period_of(options))
+
+
+def _period_of(options: dict[str, Any]) -> float | None:
+    """Return the seconds of a round; None: the default."""
+    if "period" not in options:
+        return None
+    period = seconds_of(options["period"], "the period")
+    if np.isinf(period):
+        raise Unsupported('the period of a memory is infinite; give the seconds of a round, as in "drfh:half_life=1h:period=60"')
+    return period
+
+
 def _memory_of(word: str, options: dict[str, Any]) -> Memory:
     rest = {option: value for option, value in options.items() if option not in ("half_life", "period")}
-    period = None if "period" not in options else seconds_of(options["period"], "the period")
-    if period is not None and np.isinf(period):
-        raise Unsupported('the period of a memory is infinite; give the seconds of a round, as in "drfh:half_life=1h:period=60"')
-    return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), period)
+    return Memory.of(notion_of(word, **rest), seconds_of(options["half_life"]), _period_of(options))
 
 
 def _asynchronous_of(word: str, options: dict[str, Any]) -> _Asynchronous:
@@ -272,14 +300,14 @@ def _regret(streams: Streams, plan: dict[str, Any] | Baseline, times: FloatArray
 def _fluid(
     streams: Streams,
     name: str,
-    notion: Notion | OwnScheduler | Memory,
+    notion: Notion | OwnScheduler | Memory | Karma,
     until: float,
     step: float | None,
     regret: int,
     hooks: Hooks,
     began: float,
 ) -> Simulation:
-    own = isinstance(notion, OwnScheduler)
+    own = isinstance(notion, OwnScheduler | Karma)
     if regret and own:
         raise Unsupported(
             "the regret over time is that of schedules of whole tasks; leave regret out, and simulate a notion to compare with"
@@ -291,12 +319,15 @@ def _fluid(
     details = {"solved": flow.solved, "residual": flow.residual}
     if isinstance(optimum, RememberedOptimum):
         details |= {"half_life": optimum.memory.half_life, "period": optimum.period}
-    return _flowed(
-        streams, name, "own, fluid" if own else "exact, fluid", flow, until, began, series=sample_flow(streams, flow), details=details
-    )
+    elif isinstance(optimum, KarmaRounds):
+        details |= {"alpha": optimum.alpha, "period": optimum.period}
+    kind = "rounds, fluid" if isinstance(notion, Karma) else "own, fluid" if own else "exact, fluid"
+    return _flowed(streams, name, kind, flow, until, began, series=sample_flow(streams, flow), details=details)
 
 
-def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory) -> Optimum:
+def _optimum(streams: Streams, notion: Notion | OwnScheduler | Memory | Karma) -> Optimum:
+    if isinstance(notion, Karma):
+        return KarmaRounds(streams, notion)
     if isinstance(notion, OwnScheduler):
         return OwnAllocations(streams, notion)
     return RememberedOptimum(streams, notion) if isinstance(notion, Memory) else Optimum(streams, notion)

@@ -39,6 +39,7 @@ _REFINEMENTS = 3
 _SHARP = 1e-15  # a smaller error of a row is rounding
 _SINGULAR = 1e-11
 _OVER = 1e-14  # relative use of a limit beyond it that is rounding
+_OVER_PAST = 1e-12  # the same with a past: what is wanted is a difference, of fewer digits
 _WRONG = 1e-10  # of the largest price: a price below 0 that is more than rounding
 
 
@@ -258,8 +259,11 @@ class KeptBasis:
         if (got < wanted * (1 - 1e-9)).any():
             return None
         y *= np.divide(wanted, got, out=np.zeros(levels.size), where=got > 0)[system.users]
-        if float((system.use @ y).max(initial=0.0)) > 1 + _OVER:
+        over = float((system.use @ y).max(initial=0.0)) - 1
+        if over > (_OVER_PAST if np.any(past) else _OVER):
             return None
+        if over > _OVER:
+            y /= 1 + over
         x = np.zeros(system.problem.program.n_pairs)
         x[system.problem.columns] = y * system.scale
         if not self.has_level:
@@ -268,7 +272,7 @@ class KeptBasis:
         q, p = np.maximum(-prices[limits:], 0.0), np.maximum(prices[:limits], 0.0)
         waiting = weights * t <= past  # they have as much from their past
         rising = (cap > weights * t - past) & ~waiting
-        paid = np.where(waiting, q, q * wanted)
+        paid = q * np.maximum(wanted, past / system.unit)
         if not rising.any() or not (paid[rising | (waiting & (cap > 0))] > NOISE * p.sum()).all():
             return None  # somebody is not stopped by these prices, and has a higher level
         full = np.zeros(len(system.problem.program.limits))

@@ -1,9 +1,9 @@
 """Leximins that remember, one after another: `fairopt.program.past` on the columns and limits of `RepeatedLevels`.
 
 What changes from moment to moment is how many tasks users have, their weights, and their past. All of these are right-hand sides, so that
-the kept basis of the programs without a past (`fairopt.solvers.via_highs.kept_basis`) serves here too. It gives one level. Users whose past
-exceeds it get nothing; the prices of the level prove that, too. Where there is no such basis, or there are more levels, the program with the
-past is solved level by level.
+the kept basis of the programs without a past (`fairopt.solvers.via_highs.kept_basis`) serves here too. It gives one level. Users whose
+past exceeds it get nothing; the prices of the level prove that, too. Where there is no such basis, or there are more levels, the program
+with the past is solved level by level.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ class RememberedLevels:
         """Return the level, and those of users whose past exceeds it, all at the same prices; users at their caps need no proof."""
         assert self.repeated is not None
         members = self.repeated.system.members
-        without = np.setdiff1d(self.past.members, members)  # no room for any task of theirs
         stages: list[Stage] = []
         if prices is not None:
             waits = mine * t <= own
@@ -87,5 +86,4 @@ class RememberedLevels:
             for value in np.unique(past[waiting] / weights[waiting]):
                 users = waiting[past[waiting] / weights[waiting] == value]
                 stages.append(Stage(float(value), users, self.past.prices(prices, weights, past, float(value) * (1 + 1e-12))))
-        assert not without.size
         return tuple(stages)

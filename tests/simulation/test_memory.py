@@ -1,0 +1,143 @@
+"""Allocations that remember: against slow loops for one resource, and the examples that their papers give."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+from fairopt.simulation.karma import round_of
+
+
+def pool(users: int, capacity: float, weights: list[float] | None = None) -> fo.Instance:
+    """Return one server of one resource."""
+    return fo.Instance([[capacity]], np.ones((users, 1)), users=[f"u{n}" for n in range(users)], resources=["cpu"], weights=weights)
+
+
+def catching_up(trace: fo.Trace, weights: np.ndarray, capacity: float, half_life: float, period: float) -> np.ndarray:
+    """Return the ends of the jobs, one a user, of the leximin of faded shares of one resource, by bisection at each moment."""
+    n = trace.n_jobs
+    left, had, ends, now = trace.job_work.copy(), np.zeros(n), np.full(n, math.nan), 0.0
+    rate = 0.0 if math.isinf(half_life) else math.log(2) / half_life
+    while np.isnan(ends).any():
+        here = (trace.submit <= now + 1e-12) & np.isnan(ends)
+        coming = trace.submit[trace.submit > now + 1e-12].min(initial=math.inf)
+        if not here.any():
+            step, x = coming - now, np.zeros(n)
+        else:
+            gain = period if not rate else (1 - math.exp(-rate * period)) / rate
+            owed = had * math.exp(-rate * period) / gain  # in parts of the capacity
+            low, high = 0.0, 1e9
+            for _ in range(200):
+                t = (low + high) / 2
+                x = np.where(here, np.clip((weights * t - owed) * capacity, 0, trace.tasks), 0.0)
+                low, high = (t, high) if x.sum() <= capacity else (low, t)
+            x = np.where(here, np.clip((weights * low - owed) * capacity, 0, trace.tasks), 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = min(np.where(x > 1e-9, left / x, math.inf).min(), coming - now, period)
+        fade = math.exp(-rate * step)
+        had = had * fade + x / capacity * (step if not rate else (1 - fade) / rate)
+        left, now = left - x * step, now + step
+        ends[np.isnan(ends) & (left <= 1e-9 * trace.job_work)] = now
+    return ends
+
+
+@pytest.mark.parametrize(("half_life", "period"), [(math.inf, 1.0), (7.0, 0.5), (30.0, 2.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_resource_as_in_a_slow_loop(half_life: float, period: float, seed: int) -> None:
+    """Weights, limits of tasks, users who come late: the ends of all jobs, and a proof of every moment."""
+    rng = np.random.default_rng(seed)
+    n = 5
+    cluster = pool(n, 6.0, rng.choice([1.0, 2.0, 3.0], n).tolist())
+    submit, tasks, run = np.sort(rng.integers(0, 15, n)), rng.integers(1, 9, n), rng.integers(3, 20, n)
+    trace = fo.Trace(cluster.users, submit, tasks, np.ones((n, 1)), run, resources=["cpu"])
+    found = fo.simulate(trace, cluster, f"drfh:half_life={half_life}:period={period}")
+    expected = catching_up(trace, cluster.weights, 6.0, half_life, period)
+    np.testing.assert_allclose(found.finished, expected, rtol=1e-7)
+    assert found.details["residual"] <= 1e-8
+
+
+def test_a_short_memory_is_none() -> None:
+    """With a half-life far below the period the past is forgotten before it counts."""
+    cluster = pool(2, 1.0)
+    trace = fo.Trace(cluster.users, [0, 100], [1, 1], [[1], [1]], [150, 100], resources=["cpu"])
+    plain = fo.simulate(trace, cluster, "drfh")
+    np.testing.assert_allclose(fo.simulate(trace, cluster, "drfh:half_life=0.01:period=10").finished, plain.finished, rtol=1e-9)
+
+
+def test_a_long_memory_lets_the_late_catch_up() -> None:
+    """A alone for 100 s, then B alone until it has had 100 s too: B ends at 200, A's last 50 s follow; without a memory they share."""
+    cluster = pool(2, 1.0)
+    trace = fo.Trace(cluster.users, [0, 100], [1, 1], [[1], [1]], [150, 100], resources=["cpu"])
+    assert fo.simulate(trace, cluster, "drfh").finished.tolist() == pytest.approx([200, 250])
+    assert fo.simulate(trace, cluster, "drfh:half_life=inf:period=1").finished.tolist() == pytest.approx([250, 200])
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "expected"),
+    [
+        ("drfh", [6, 6, 3]),
+        ("karma:alpha=0.5:period=1", [5, 5, 5]),
+        ("drfh:half_life=inf:period=1", [5, 5, 5]),
+        ("karma:alpha=1:period=1", [6, 6, 3]),  # everything is guaranteed: what C lends is not given back
+    ],
+)
+def test_karma_in_five_rounds(scheduler: str, expected: list[float]) -> None:
+    """Three slices; A and B always want them, C from the third round on. Instant by instant A and B get twice as much as C."""
+    cluster = pool(3, 3.0)
+    trace = fo.Trace(cluster.users, [0, 0, 2], [3, 3, 3], [[1]] * 3, [math.inf] * 3, resources=["cpu"])
+    found = fo.simulate(trace, cluster, scheduler, until=5.0, step=1.0)
+    had = found.series.running[:5].sum(axis=0)
+    assert had.tolist() == pytest.approx(expected)
+
+
+def test_a_round_of_karma_slice_by_slice() -> None:
+    """Small slices, one after the other as in the paper's algorithm, come to the same as pouring."""
+    rng = np.random.default_rng(3)
+    slice_ = 1e-3
+    for _ in range(6):
+        n, alpha = 4, float(rng.choice([0.0, 0.5, 0.8]))
+        demand, fair, credits = rng.uniform(0, 3, n), np.ones(n), rng.uniform(0, 2, n)
+        got, growth = round_of(demand, fair, credits, alpha, 1.0, np.ones(n))
+        own = credits + (1 - alpha) * fair
+        alloc = np.minimum(demand, alpha * fair)
+        donated, shared = alpha * fair - alloc, (1 - alpha) * n
+        while True:
+            borrowers = np.flatnonzero(alloc + slice_ / 2 < demand)
+            donors = np.flatnonzero(donated >= slice_ / 2)
+            if not borrowers.size or (not donors.size and shared < slice_ / 2):
+                break
+            best = borrowers[own[borrowers].argmax()]
+            if donors.size:
+                lender = donors[own[donors].argmin()]
+                own[lender] += slice_
+                donated[lender] -= slice_
+            else:
+                shared -= slice_
+            alloc[best] += slice_
+            own[best] -= slice_
+        np.testing.assert_allclose(got, alloc, atol=3 * slice_)
+        np.testing.assert_allclose(credits + growth, own, atol=3 * slice_)
+
+
+def test_what_is_refused() -> None:
+    """Each in a sentence that says what to do."""
+    cluster = pool(1, 1.0)
+    trace = fo.Trace(["u0"], [0], [1], [[1]], [5], resources=["cpu"])
+    tree = fo.Instance([[1.0]], [[1]], users=["u0"], resources=["cpu"], queues=[fo.Queue("q")], queue_of=["q"])
+    two = fo.Instance([[1.0, 1.0]], [[1, 1]], users=["u0"], resources=["cpu", "memory"])
+    both = fo.Trace(["u0"], [0], [1], [[1, 1]], [5], resources=["cpu", "memory"])
+    for jobs, where, scheduler, words in [
+        (trace, tree, "drfh:half_life=7", "follows the tree"),
+        (trace, cluster, "proportional:half_life=7", "no leximin of shares"),
+        (trace, cluster, "drfh:half_life=7:period=inf", "seconds of a round"),
+        (trace, cluster, "drfh:half_life=soon", "give seconds > 0"),
+        (trace, cluster, "karma:alpha=2", "a number from 0 to 1"),
+        (trace, cluster, "karma:beta=2", "takes no option"),
+        (both, two, "karma", "one resource"),
+        (trace, tree, "karma", "leave these out"),
+    ]:
+        with pytest.raises(fo.Unsupported, match=words):
+            fo.simulate(jobs, where, scheduler)
