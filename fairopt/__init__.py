@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     )
     from fairopt.formats import load, load_trace, save
     from fairopt.generators import GENERATORS, generate, generate_trace
+    from fairopt.histories.job_log import JobLog
+    from fairopt.histories.result import History
+    from fairopt.histories.running import history
     from fairopt.imports import (
         Import,
         import_gavel,
@@ -82,9 +85,11 @@ __all__ = [
     "Export",
     "FairoptError",
     "Frontier",
+    "History",
     "Import",
     "Instance",
     "InvalidInstance",
+    "JobLog",
     "Level",
     "NoSolution",
     "Notion",
@@ -117,6 +122,7 @@ __all__ = [
     "frontier",
     "generate",
     "generate_trace",
+    "history",
     "import_gavel",
     "import_google2011",
     "import_kubernetes",
@@ -169,6 +175,9 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         ],
         "formats": ["load", "load_trace", "save"],
         "generators": ["GENERATORS", "generate", "generate_trace"],
+        "histories.job_log": ["JobLog"],
+        "histories.result": ["History"],
+        "histories.running": ["history"],
         "imports": [
             "Import",
             "import_gavel",

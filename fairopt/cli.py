@@ -135,6 +135,11 @@ _PANELS = {  # sections of the help, and their commands: module, help in one lin
         ),
     },
     "Over time": {
+        "history": (
+            "histories",
+            "Judge the log of a cluster: what owners received, and what the exact allocation would have given them.",
+            "examples/gpu-lab/log.csv --cluster examples/gpu-lab --plot day.svg",
+        ),
         "simulate": (
             "simulating",
             "Follow the jobs of a trace on a cluster over time, under a scheduler.",

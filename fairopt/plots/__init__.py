@@ -10,6 +10,7 @@ from fairopt.plots.completion_times import plot_completion_times
 from fairopt.plots.convergence import plot_convergence
 from fairopt.plots.envy import plot_envy
 from fairopt.plots.frontiers import plot_frontier
+from fairopt.plots.histories import plot_history
 from fairopt.plots.polytope import plot_polytope
 from fairopt.plots.queues import plot_queues
 from fairopt.plots.row_utilization import plot_row_utilization
@@ -32,6 +33,7 @@ __all__ = [
     "plot_convergence",
     "plot_envy",
     "plot_frontier",
+    "plot_history",
     "plot_polytope",
     "plot_queues",
     "plot_row_utilization",

@@ -15,7 +15,7 @@ from fairopt.cli import app
 
 LAB = EXAMPLES / "gpu-lab"
 MORE = ("--set", "servers.dgx.count+=2", "--set", "users.vision.weight=4")
-READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "arrivals", "study", "explore")
+READ = ("solve", "schedule", "compare", "audit", "explain", "frontier", "report", "simulate", "history", "arrivals", "study", "explore")
 
 
 def commands() -> dict[str, Any]:
@@ -47,8 +47,9 @@ def test_the_answer_is_that_of_the_changed_instance() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *((name, LAB) for name in READ if name != "simulate"),
+        *((name, LAB) for name in READ if name not in ("simulate", "history")),
         ("simulate", LAB / "jobs.csv", "--cluster", LAB),
+        ("history", LAB / "log.csv", "--cluster", LAB),
         *(("export", kind, LAB) for kind in ("slurm", "kueue", "volcano", "kai", "yunikorn", "yarn", "resourcequota")),
     ],
 )

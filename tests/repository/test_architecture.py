@@ -21,7 +21,7 @@ ROOMS = (  # of fairopt, from the lowest floor to the highest; each has a floor 
     *("wording", "errors", "drawing", "validation", "files", "registry", "processes"),
     *("instance", "trace", "papers", "program", "formats", "certificate"),
     *("models", "solvers", "allocation", "solving", "scheduling", "generators", "specs"),
-    *("analysis", "studies", "imports", "exports", "simulation"),
+    *("analysis", "studies", "imports", "exports", "simulation", "histories"),
     *("plots", "reproduction", "reporting", "commands", "cli", "__main__"),
 )
 SHARED = ("backend", "compiled", "highs_model", "structure", "leximin", "alpha_fair")  # of fairopt.solvers, from the lowest floor

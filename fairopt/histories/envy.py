@@ -1,0 +1,56 @@
+"""How much owners whose work waits would rather have what another owner holds, at one moment.
+
+Owner m holds the bundle b[m,i,r] on each row of servers i. Owner n, whose weight is phi[n], envies m by
+
+    max over its streams s of  min(T[s], sum_i min_r phi[n] / phi[m] b[m,i,r] / d[s,r]) share[s]  -  (its own dominant share),
+
+over the rows i where s may run, if that is positive: the dominant share that it would have with the bundle. The envy of n is the largest
+towards an owner of the same queue. For owners with one stream it is that of `fairopt.analysis.measures`, in shares instead of tasks. An
+owner with several could divide the bundle among them, so for these it is a lower bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairopt.histories.setting import Setting
+from fairopt.instance import FloatArray
+
+__all__ = ["envy_at"]
+
+_NONE = 1e-9  # relative: smaller envy is rounding
+
+
+def envy_at(setting: Setting, wanted: FloatArray, held: FloatArray) -> FloatArray:
+    """Return the envy of each owner, in dominant share; ``wanted`` (streams,) and ``held`` (streams, rows) are tasks."""
+    number, rows = len(setting.owners), setting.cluster.n_servers
+    has = held.sum(axis=1)
+    own = np.bincount(setting.owner, weights=has * setting.task_share, minlength=number)
+    envy = np.zeros(number)
+    waiting = np.flatnonzero(wanted > has * (1 + _NONE))
+    holds = np.flatnonzero(has > 0)
+    if not waiting.size or not holds.size:
+        return envy
+    bundles = np.zeros((number, rows, setting.demands.shape[1]))
+    np.add.at(bundles, setting.owner[holds], held[holds, :, None] * setting.demands[holds, None, :])
+    rich = np.unique(setting.owner[holds])
+    rich = rich[setting.weights[rich] > 0]
+    for group in np.unique(setting.siblings[setting.owner[waiting]]):
+        others = rich[setting.siblings[rich] == group]
+        mine = waiting[setting.siblings[setting.owner[waiting]] == group]
+        if not others.size:
+            continue
+        would = np.zeros((mine.size, others.size))
+        for i in range(rows):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = bundles[others, i][None] / setting.demands[mine][:, None]
+            fits = np.where(setting.demands[mine][:, None] > 0, ratio, np.inf).min(axis=2)
+            would += np.where(setting.eligibility[mine, i, None], fits, 0.0)
+        would *= setting.weights[setting.owner[mine], None] / setting.weights[others][None]
+        value = np.minimum(would, wanted[mine, None]) * setting.task_share[mine, None]
+        value[setting.owner[mine, None] == others[None]] = 0.0
+        best = value.max(axis=1)
+        gain = best - own[setting.owner[mine]]
+        gain[gain <= _NONE * best] = 0.0
+        np.maximum.at(envy, setting.owner[mine], gain)
+    return envy

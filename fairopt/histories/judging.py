@@ -1,0 +1,263 @@
+"""Sums over time of what was due and not given, and of what was given beyond what was due.
+
+With e[n](t) the dominant share that the exact allocation gives owner n, and r[n](t) that which it holds,
+
+    shortfall[n] = integral of max(e[n] - r[n], 0) dt,    surplus[n] = integral of max(r[n] - e[n], 0) dt,
+
+so that received = entitled - shortfall + surplus. The exact allocation gives no more than an owner asks for, so work of an owner with a
+shortfall waits. What is received is integrated at every change.
+
+The moments are judged in parts. The sums of a part are written as one file, atomically, so that a run that is stopped goes on from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fairopt.files import write_files
+from fairopt.histories.changes import Changes, Moments
+from fairopt.histories.entitlement import Entitlement
+from fairopt.histories.envy import envy_at
+from fairopt.histories.setting import Setting
+from fairopt.instance import FloatArray, IntArray
+
+__all__ = ["Sums", "judge", "request_of"]
+
+PART = 200  # moments; even, as neighbours estimate the error
+_ROUNDING = 1e-9  # relative to the share that an owner asks for: a smaller difference is rounding
+_NAMES = ("owners", "queues", "hours", "bins", "squares", "due", "facts")
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums over contended time, in seconds.
+
+    Attributes
+    ----------
+    owners : array (windows, owners, 5)
+        Shortfall and surplus in shares, in tasks, and envy.
+    queues : array (windows, groups, 2)
+        Shortfall and surplus of queues in shares: of what their owners have together.
+    hours : array (24, owners, 2)
+    bins : array (bins, owners, 2)
+    squares : array (windows, owners + 1, 2)
+        Squared errors of shortfall and surplus, of each owner and of their total.
+    due : array (streams, rows)
+        The exact allocation.
+    facts : array (3,)
+        Moments, allocations that were computed, and the worst residual of a certificate.
+    """
+
+    owners: FloatArray
+    queues: FloatArray
+    hours: FloatArray
+    bins: FloatArray
+    squares: FloatArray
+    due: FloatArray
+    facts: FloatArray
+
+    @classmethod
+    def empty(cls, setting: Setting, windows: int, bins: int) -> Sums:
+        """Return sums of nothing."""
+        number = len(setting.owners)
+        return cls(
+            owners=np.zeros((windows, number, 5)),
+            queues=np.zeros((windows, len(setting.groups), 2)),
+            hours=np.zeros((24, number, 2)),
+            bins=np.zeros((bins, number, 2)),
+            squares=np.zeros((windows, number + 1, 2)),
+            due=np.zeros((setting.n_streams, setting.cluster.n_servers)),
+            facts=np.zeros(3),
+        )
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of a part."""
+        for name in _NAMES[:-1]:
+            getattr(self, name).__iadd__(getattr(other, name))
+        self.facts[:2] += other.facts[:2]
+        self.facts[2] = max(self.facts[2], other.facts[2])
+
+    def to_bytes(self) -> bytes:
+        """Return the sums as a file."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **{name: getattr(self, name) for name in _NAMES})
+        return buffer.getvalue()
+
+    @classmethod
+    def read(cls, path: Path, like: Sums) -> Sums | None:
+        """Return the sums of a file; None if there is none, or it is damaged."""
+        with contextlib.suppress(OSError, ValueError, KeyError, EOFError), np.load(path, allow_pickle=False) as held:
+            arrays = {name: held[name] for name in _NAMES}
+            if all(arrays[name].shape == getattr(like, name).shape for name in _NAMES):
+                return cls(**arrays)
+        return None
+
+
+def request_of(setting: Setting, notion: str, windows: list[tuple[float, float]], settings: tuple[object, ...]) -> str:
+    """Return a name of everything that the sums depend on."""
+    log = setting.log
+    mark = hashlib.sha256(repr((notion, windows, settings, setting.labels, setting.owners, setting.home, setting.queues)).encode())
+    for array in (
+        log.tasks,
+        log.submit,
+        log.start,
+        log.end,
+        log.row,
+        setting.stream,
+        setting.demands,
+        setting.eligibility,
+        setting.weights,
+    ):
+        mark.update(np.ascontiguousarray(array).tobytes())
+    for array in (setting.cluster.capacities, setting.cluster.counts, setting.stream_weights, setting.guarantees):
+        mark.update(np.ascontiguousarray(array).tobytes())
+    return mark.hexdigest()[:16]
+
+
+class _Situation:
+    """What streams ask for and hold, from one moment to the next."""
+
+    def __init__(self, setting: Setting, changes: Changes) -> None:
+        self.setting, self.changes = setting, changes
+        rows = setting.cluster.n_servers
+        self.wanted = np.zeros(setting.n_streams)
+        self.held = np.zeros((setting.n_streams, rows + 1))  # the last column: on an unknown row
+        self._row = np.where(setting.log.row < 0, rows, setting.log.row)
+        self._event = 0
+
+    def at(self, change: int) -> tuple[FloatArray, FloatArray]:
+        """Return what is asked for, (streams,), and held, (streams, rows + 1), after a change; changes only go on."""
+        changes, log = self.changes, self.setting.log
+        until = int(np.searchsorted(changes.at, change, side="right"))
+        if until > self._event:
+            here = slice(self._event, until)
+            record = changes.record[here]
+            stream, tasks = self.setting.stream[record], log.tasks[record]
+            np.add.at(self.wanted, stream, changes.wanted[here] * tasks)
+            np.add.at(self.held, (stream, self._row[record]), changes.held[here] * tasks)
+            self._event = until
+        self.wanted[np.abs(self.wanted) < 1e-9] = 0.0
+        self.held[np.abs(self.held) < 1e-9] = 0.0
+        return self.wanted, self.held
+
+
+def judge(
+    setting: Setting,
+    changes: Changes,
+    moments: Moments,
+    entitlement: Callable[[], Entitlement],
+    bins: IntArray,
+    hours: IntArray,
+    sizes: tuple[int, int],
+    *,
+    folder: Path | None,
+    request: str,
+    done: Callable[[int], object],
+    stopped: Callable[[], bool],
+) -> tuple[Sums, int]:
+    """Judge all moments; return the sums, and how many moments they are of.
+
+    Parameters
+    ----------
+    entitlement : function
+        Makes what computes allocations, when the first is needed.
+    bins, hours : int arrays (pieces,)
+        The part of the picture and the hour of the day of each piece.
+    sizes : (int, int)
+        Windows, and parts of the picture.
+    folder : Path, optional
+        Where the sums of parts are kept.
+    done, stopped : functions
+        Called with the number of judged moments; asked between moments, True ends the work after the last whole part.
+    """
+    total = Sums.empty(setting, *sizes)
+    situation, exact = _Situation(setting, changes), None
+    # A part ends where a window ends, or after so many moments.
+    first_piece = np.searchsorted(moments.moment, np.arange(moments.change.size + 1))
+    window = moments.window[first_piece[:-1]]
+    begins = np.flatnonzero(np.concatenate([[True], window[1:] != window[:-1]])) if window.size else np.empty(0, int)
+    ends = np.append(begins[1:], window.size)[: begins.size]
+    parts = [(a, min(a + PART, b)) for start, b in zip(begins.tolist(), ends.tolist(), strict=True) for a in range(start, b, PART)]
+    for number, (first, last) in enumerate(parts):
+        path = None if folder is None else folder / f"{request}-{number:05d}.npz"
+        kept = None if path is None else Sums.read(path, total)
+        if kept is None:
+            exact = entitlement() if exact is None else exact
+            kept = _judge_part(setting, situation, moments, exact, (first, last), first_piece, bins, hours, sizes, done, stopped)
+            if kept is None:
+                return total, first
+            if path is not None:
+                write_files({path: kept.to_bytes()})
+        total.add(kept)
+        done(last)
+    return total, moments.change.size
+
+
+def _judge_part(
+    setting: Setting,
+    situation: _Situation,
+    moments: Moments,
+    exact: Entitlement,
+    part: tuple[int, int],
+    first_piece: IntArray,
+    bins: IntArray,
+    hours: IntArray,
+    sizes: tuple[int, int],
+    done: Callable[[int], object],
+    stopped: Callable[[], bool],
+) -> Sums | None:
+    first, last = part
+    number, owner = len(setting.owners), setting.owner
+    rows = setting.cluster.n_servers
+    values, of_queues = np.zeros((last - first, number, 5)), np.zeros((last - first, len(setting.groups), 2))
+    sums = Sums.empty(setting, *sizes)
+    pieces = slice(int(first_piece[first]), int(first_piece[last]))
+    seconds = np.bincount(moments.moment[pieces] - first, weights=moments.length[pieces], minlength=last - first)
+    solved = exact.solved
+    placed = setting.log.placed
+    for k in range(first, last):
+        if stopped():
+            return None
+        wanted, held = situation.at(int(moments.change[k]))
+        x = exact.at(wanted)
+        sums.due += seconds[k - first] * x
+        given, has = x.sum(axis=1), held.sum(axis=1)
+        share = np.bincount(owner, weights=given * setting.task_share, minlength=number)
+        own = np.bincount(owner, weights=has * setting.task_share, minlength=number)
+        scale = np.bincount(owner, weights=wanted * setting.task_share, minlength=number)
+        tasks = np.bincount(owner, weights=given - has, minlength=number)
+        asked = np.bincount(owner, weights=wanted, minlength=number)
+        gap = share - own
+        gap[np.abs(gap) <= _ROUNDING * scale] = 0.0
+        tasks[np.abs(tasks) <= _ROUNDING * asked] = 0.0
+        value = values[k - first]
+        value[:, 0], value[:, 1] = np.maximum(gap, 0.0), np.maximum(-gap, 0.0)
+        value[:, 2], value[:, 3] = np.maximum(tasks, 0.0), np.maximum(-tasks, 0.0)
+        if placed:
+            value[:, 4] = envy_at(setting, wanted, held[:, :rows])
+        together = setting.members @ gap
+        of_queues[k - first, :, 0], of_queues[k - first, :, 1] = np.maximum(together, 0.0), np.maximum(-together, 0.0)
+        if (k - first) % 10 == 9:
+            done(k)
+    moment, length, window = moments.moment[pieces] - first, moments.length[pieces], int(moments.window[pieces][0])
+    sums.owners[window] = np.tensordot(seconds, values, 1)
+    sums.queues[window] = np.tensordot(seconds, of_queues, 1)
+    weighted = length[:, None, None] * values[moment][:, :, :2]
+    np.add.at(sums.hours, hours[pieces], weighted)
+    np.add.at(sums.bins, bins[pieces], weighted)
+    if not moments.exact[window]:
+        two = values[:, :, :2]
+        every = seconds[:, None, None] * np.concatenate([two, two.sum(axis=1, keepdims=True)], axis=1)
+        even = len(every) // 2 * 2
+        sums.squares[window] = ((every[0:even:2] - every[1:even:2]) ** 2).sum(axis=0)
+        if even < len(every) and len(every) > 1:
+            sums.squares[window] += (every[-1] - every[-2]) ** 2 / 2
+    sums.facts[:] = last - first, exact.solved - solved, exact.residual
+    return sums

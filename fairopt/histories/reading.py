@@ -1,0 +1,107 @@
+"""Which reader a log needs: by the ending of its name, and by its first line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairopt.errors import InvalidInstance
+from fairopt.formats import load, source_of
+from fairopt.formats.traces import server_attributes
+from fairopt.histories.job_log import JobLog
+from fairopt.instance import Instance, require_instance
+from fairopt.wording import joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["USERS", "read_cluster", "read_log_file"]
+
+USERS = {"table": (), "sacct": ("user", "account"), "swf": ("user", "group", "queue"), "kubernetes": ("namespace", "priority", "label:KEY")}
+
+
+def read_cluster(
+    cluster: Instance | str | os.PathLike[str], changes: Mapping[str, Any] | Sequence[str] = ()
+) -> tuple[Instance, list[dict[str, Any]] | None]:
+    """Return a cluster, and the attributes of its servers if it is read from a file."""
+    if isinstance(cluster, str | os.PathLike):
+        return load(cluster, changes=changes), server_attributes(source_of(Path(cluster), changes))
+    require_instance(cluster)
+    return cluster, None
+
+
+def kind_of(path: Path) -> str:
+    """Return the kind of a log: "table", "sacct", "swf" or "kubernetes"."""
+    import gzip
+
+    name = path.name.lower().removesuffix(".gz")
+    for ending, kind in ((".swf", "swf"), (".json", "kubernetes"), (".csv", "table"), (".parquet", "table")):
+        if name.endswith(ending):
+            return kind
+    if path.is_dir() or not path.exists():
+        return "sacct"  # whose reader says what is wrong
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            head = file.readline(100_000).decode("utf-8", "replace")
+    except OSError:
+        return "sacct"
+    if "|" in head and "jobid" in head.lower():
+        return "sacct"
+    raise InvalidInstance(
+        f"{path}: cannot tell what kind of log this is; end its name in .csv or .parquet (a table), .swf or .json (pods of Kubernetes), "
+        "or give what sacct -P prints, with JobID in its first line"
+    )
+
+
+def read_log_file(
+    log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame | JobLog,
+    cluster: Instance,
+    attributes: list[dict[str, Any]] | None = None,
+    *,
+    users: str | None = None,
+    timezone: str | None = None,
+    lenient: bool = False,
+) -> JobLog:
+    """Read a log of any kind, or take one.
+
+    Raises
+    ------
+    InvalidInstance
+        With the file and the place in it: what is wrong, and what to do.
+    """
+    if isinstance(log, JobLog):
+        return log
+    if not isinstance(log, str | os.PathLike | list | tuple):
+        frame: Any = log
+        if not hasattr(frame, "columns"):
+            raise InvalidInstance(f"the log is {type(log).__name__}; give the path of a file, a pandas frame, or a JobLog")
+        return JobLog.from_frame(frame, cluster, attributes=attributes, timezone=timezone, lenient=lenient)
+    paths = [Path(each) for each in ([log] if isinstance(log, str | os.PathLike) else log)]
+    if not paths:
+        raise InvalidInstance("there is no log; give the path of one")
+    kind = kind_of(paths[0])
+    if len(paths) > 1 and kind != "kubernetes":
+        raise InvalidInstance(f"{paths[1]}: only pods of Kubernetes come in several files; join the others into one")
+    allowed = USERS[kind]
+    if users is not None and users not in allowed and not (kind == "kubernetes" and users.startswith("label:")):
+        there = f"give {joined(allowed)}" if allowed else "a table names them in its column user; leave it out"
+        raise InvalidInstance(f'{paths[0]}: users is "{users}"; {there}')
+    options: dict[str, Any] = {"timezone": timezone, "lenient": lenient}
+    if kind == "table":
+        from fairopt.histories.from_table import read_table
+
+        return JobLog.of(read_table(paths[0], cluster, attributes, **options), cluster)
+    options["users"] = users or allowed[0]
+    if kind == "swf":
+        from fairopt.histories.from_swf import read_swf_log
+
+        return JobLog.of(read_swf_log(paths[0], cluster, **options), cluster)
+    if kind == "kubernetes":
+        from fairopt.histories.from_pods import read_pod_log
+
+        return JobLog.of(read_pod_log(paths, cluster, **options), cluster)
+    from fairopt.histories.from_sacct import read_sacct_log
+
+    return JobLog.of(read_sacct_log(paths[0], cluster, **options), cluster)

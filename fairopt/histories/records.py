@@ -1,0 +1,135 @@
+"""The records of a log as a reader finds them, before they are checked; what is left out, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance
+from fairopt.histories.clock import Clock
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray
+from fairopt.wording import did_you_mean, joined, plural
+
+__all__ = ["Records", "Unjudged", "row_places", "unknown_server"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Why some jobs, or their waits, are not judged; how many they are, the hours that their tasks waited, and the first of them."""
+
+    why: str
+    jobs: int
+    task_hours: float
+    first: str
+
+
+@dataclass(slots=True)
+class Records:
+    """What a reader found, before it is checked.
+
+    Attributes
+    ----------
+    job, user, queue : object arrays (records,)
+        Names; an empty queue: none is named.
+    submit, start, end : float arrays (records,)
+        Seconds; nan: unknown, not started, not ended.
+    tasks : float array (records,)
+    shape : int array (records,)
+        Row of ``demands``.
+    demands : array (shapes, resources)
+        Demand of one task, in the order of the resources of the cluster.
+    row : int array (records,)
+        The row of servers on which the record ran; -1: the log does not say.
+    place : int array (records,)
+        Row of ``allowed``; -1: everywhere.
+    allowed : bool array (places, rows)
+    why : object array (records,)
+        Why the wait of the record is not judged; empty: it is judged.
+    where : function
+        The place of a record in the file.
+    clock : Clock
+    lenient : bool
+    inferred : bool
+        Whether ``allowed`` is what was seen, which the cluster knows better where it says anything.
+    notes : list of str
+    unjudged : list of Unjudged
+        What the reader has left out.
+    """
+
+    job: Any
+    user: Any
+    queue: Any
+    submit: FloatArray
+    start: FloatArray
+    end: FloatArray
+    tasks: FloatArray
+    shape: IntArray
+    demands: FloatArray
+    row: IntArray
+    place: IntArray
+    allowed: BoolArray
+    why: Any
+    where: Callable[[int], str]
+    clock: Clock
+    lenient: bool = False
+    inferred: bool = False
+    notes: list[str] = field(default_factory=list)
+    unjudged: list[Unjudged] = field(default_factory=list)
+
+    def leave_out(self, bad: BoolArray, why: str, jobs: int | None = None) -> None:
+        """Count records that are left out."""
+        if bad.any():
+            first = int(np.argmax(bad))
+            self.unjudged.append(Unjudged(why, int(bad.sum()) if jobs is None else jobs, 0.0, self.where(first)))
+
+    def keep(self, good: BoolArray) -> None:
+        """Drop the other records."""
+        index = np.flatnonzero(good)
+        where = self.where
+        self.where = lambda n: where(int(index[n]))
+        for name in ("job", "user", "queue", "submit", "start", "end", "tasks", "shape", "row", "place", "why"):
+            setattr(self, name, getattr(self, name)[index])
+
+    def refuse(self, bad: BoolArray, message: Callable[[int], str] | str) -> BoolArray:
+        """Refuse bad records, or return which remain if the reader is lenient."""
+        if bad.any():
+            first = int(np.argmax(bad))
+            text = message if isinstance(message, str) else message(first)
+            if not self.lenient:
+                more = int(bad.sum()) - 1
+                also = f" (and {plural(more, 'more record')}; lenient=True or --lenient leaves them out)" if more else ""
+                also = also or " (lenient=True or --lenient leaves it out)"
+                raise InvalidInstance(f'{self.where(first)}: job "{self.job[first]}": {text}{also}')
+            self.leave_out(bad, text.partition(":")[0].partition(";")[0])
+        return ~bad
+
+
+def row_places(cluster: Instance, names: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Return the row of servers of each name, and the names of which none is known.
+
+    A name is that of a row, or of a node of a row that is named after its first node and the number of the others, ``cn01 +19``, if the
+    nodes are numbered one after the other.
+
+    >>> cluster = Instance([[1], [2]], [[1]], counts=[20, 1], servers=["cn01 +19", "login"])
+    >>> row_places(cluster, ["cn07", "login", "cn21"])
+    ({'cn07': 0, 'login': 1}, ['cn21'])
+    """
+    known = {name: i for i, name in enumerate(cluster.servers)}
+    for i, name in enumerate(cluster.servers):
+        match = re.fullmatch(r"(.*?)(\d+)(\D*) \+(\d+)", name)
+        if match and float(match[4]) + 1 == cluster.counts[i] and int(match[4]) < 1_000_000:
+            first, width = int(match[2]), len(match[2])
+            for k in range(int(match[4]) + 1):
+                known.setdefault(f"{match[1]}{first + k:0{width}d}{match[3]}", i)
+    return {name: known[name] for name in names if name in known}, [name for name in names if name not in known]
+
+
+def unknown_server(name: str, cluster: Instance) -> str:
+    """Say that a server is not in the cluster."""
+    return (
+        f'it ran on "{name}", which the cluster does not have{did_you_mean(name, cluster.servers)}; there are {joined(cluster.servers, 5)}'
+    )

@@ -1,0 +1,248 @@
+"""Was a period fair? `history` puts what the jobs of a log received beside what the exact allocation would have given them.
+
+At each change of the log, the exact allocation of the notion is that of the jobs that are there: submitted, and not ended. A stream of
+equal tasks asks for those that wait and those that run. While no work waits, everybody has what it asks for, and that is what is due.
+
+Source of the definitions: entitlements as exact allocations at each moment, without a memory, follow A. Ghodsi and others, Dominant
+Resource Fairness (NSDI 2011), section 4, and its extension to heterogeneous servers; a notion with a memory is another notion.
+
+>>> import pandas as pd
+>>> from fairopt.instance import Instance
+>>> jobs = pd.DataFrame({
+...     "user": ["A", "B"], "submit": [0, 3600], "start": [0, 7200], "end": [7200, 10800], "tasks": [8, 8], "cpu": [1, 1]})
+>>> found = history(jobs, Instance([[8]], [[1]], resources=["cpu"]))
+>>> found
+History(drfh: 2 owners on 1 server, 3 h; shortfall 0.5 of 3 share-hours)
+>>> found.to_frame()[["entitled", "received", "shortfall", "surplus"]].to_numpy().tolist()
+[[1.5, 2.0, 0.0, 0.5], [1.5, 1.0, 0.5, 0.0]]
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from fairopt.errors import InvalidInstance, NoSolution
+from fairopt.histories.changes import changes_of, check_capacity, choose_moments, refuse_excess, streams_at_once
+from fairopt.histories.clock import length_of, nice_step
+from fairopt.histories.entitlement import Entitlement
+from fairopt.histories.job_log import JobLog
+from fairopt.histories.judging import judge, request_of
+from fairopt.histories.reading import read_cluster, read_log_file
+from fairopt.histories.received import received
+from fairopt.histories.result import History
+from fairopt.histories.setting import Setting, setting_of
+from fairopt.instance import FloatArray, Instance
+from fairopt.models import Notion
+from fairopt.specs import NotionSpec, read_notion
+from fairopt.validation import check_whole_number
+from fairopt.wording import plural
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LEAST", "WORK", "history"]
+
+WORK = 80_000  # streams in all moments that are judged, unless the caller says how many moments
+LEAST = 100  # moments at any rate
+_BINS = 200  # parts of the picture
+
+
+def history(
+    log: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pd.DataFrame | JobLog,
+    cluster: Instance | str | os.PathLike[str],
+    notion: NotionSpec = "drfh",
+    *,
+    windows: Sequence[tuple[Any, Any]] = (),
+    every: float | str | None = None,
+    moments: int | Literal["all"] | None = None,
+    users: str | None = None,
+    timezone: str | None = None,
+    changes: Mapping[str, Any] | Sequence[str] = (),
+    seed: int = 0,
+    keep: str | os.PathLike[str] | None = None,
+    lenient: bool = False,
+    done: Callable[[int, int], object] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> History:
+    """Put what the jobs of a log received beside what the exact allocation of a notion would have given them.
+
+    Parameters
+    ----------
+    log : path, paths, pandas.DataFrame or JobLog
+        What ``sacct -P`` prints, a log in the Standard Workload Format (.swf), pods as ``kubectl get pods -A -o json`` lists them (several
+        files: the later one counts), or a table of jobs (.csv, .parquet or a frame); each may be compressed by gzip. The modules
+        ``fairopt.histories.from_sacct``, ``from_swf``, ``from_pods`` and ``from_table`` describe what is read.
+    cluster : Instance or path
+        Servers, and the weights, queues, guarantees and placement constraints of its users; their demands and numbers of tasks are not
+        read. It must know all owners of the log (by name, as a user or a queue, or by the queue of the job), or none; then weights are 1.
+    notion : str, tuple or Notion
+        As `fairopt.compare` takes it.
+    windows : sequence of (start, end)
+        Periods that are judged, which do not overlap: seconds of the log, or dates such as "2026-11-22T15:00". Default: the whole log.
+    every : float or str, optional
+        Divide each period into windows of this length: seconds, or "1h", "7d". The last one is shorter.
+    moments : int or "all", optional
+        The most moments of contended time that are judged: every change if there are no more, else random ones, and then the shortfall and
+        the surplus have a standard error. Default: so many that 80,000 streams of tasks are in all of them together, and at least 100.
+        What is received is exact at any rate.
+    users : str, optional
+        The owner of a job: "user" (default) or "account" of ``sacct``; "user", "group" or "queue" of .swf; "namespace", "priority" or
+        "label:KEY" of pods. A table names it.
+    timezone : str, optional
+        The time zone of local times, such as "Europe/Berlin", for logs in which clocks change.
+    changes : mapping or sequence of str, optional
+        What is otherwise than in the file of the cluster, as for `fairopt.load`.
+    seed : int
+        Of random moments.
+    keep : path, optional
+        A folder in which results are kept from part to part, so that a run that was stopped goes on from there.
+    lenient : bool
+        Leave bad records and jobs of unknown owners out, and count them, instead of refusing the log; allow more to be held than there is.
+    done : function, optional
+        Called from time to time with the number of judged moments, and that of all.
+    stopped : function, optional
+        Asked from time to time; True ends the work with `NoSolution`. With ``keep``, the same call goes on from there.
+
+    Returns
+    -------
+    History
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        With the file and the place in it: what is wrong, and what to do.
+    NoSolution
+        The work was stopped, or a moment has no allocation.
+    """
+    began = time.perf_counter()
+    if moments == "all":
+        moments = 0
+    elif moments is not None:
+        check_whole_number("moments", moments, 2, meaning=', or "all"')
+    check_whole_number("seed", seed, 0)
+    name, chosen = read_notion(notion)
+    instance, attributes = read_cluster(cluster, changes)
+    jobs = read_log_file(log, instance, attributes, users=users, timezone=timezone, lenient=lenient)
+    setting = setting_of(jobs, instance, chosen, lenient=lenient)
+    periods = _windows(setting.log, windows, every)
+    found = changes_of(setting)
+    file = str(log) if isinstance(log, str | os.PathLike) else "the log"
+    note = refuse_excess(check_capacity(setting, found, periods), lenient, file)
+    most = max(LEAST, int(WORK / max(streams_at_once(setting, found), 1.0))) if moments is None else moments
+    contended = int(found.waits.sum())
+    parts = _BINS if most == 0 or most >= contended else min(_BINS, max(most // 4, 1))  # some moments in each
+    edges, bin_edges = _edges(setting, periods, parts)
+    chosen_moments = choose_moments(found, periods, edges, most, seed)
+    hour_edges, hour_of = setting.log.clock.hour_edges(edges[0], edges[-1])
+    hours = hour_of[np.clip(np.searchsorted(hour_edges, chosen_moments.time, side="right") - 1, 0, None)]
+    bins = np.clip(np.searchsorted(bin_edges, chosen_moments.time, side="right") - 1, 0, bin_edges.size - 2)
+    folder = _folder(keep)
+    number = chosen_moments.change.size
+    sums, judged = judge(
+        setting,
+        found,
+        chosen_moments,
+        lambda: Entitlement(setting, chosen),
+        bins,
+        hours,
+        (len(periods), bin_edges.size - 1),
+        folder=folder,
+        request="" if folder is None else request_of(setting, repr(chosen), periods, (most, seed, _BINS)),
+        done=(lambda k: None) if done is None else lambda k: done(k, number),
+        stopped=stopped or (lambda: False),
+    )
+    if judged < number:  # the time until the last moment that was judged
+        until = float(chosen_moments.time[np.searchsorted(chosen_moments.moment, judged)])
+        again = (
+            f"the same again goes on from there, with what {folder} keeps" if folder is not None else "with keep= it could go on from there"
+        )
+        raise NoSolution(f"stopped after {judged:,} of {plural(number, 'moment')}, at {setting.log.clock.shown(until)}; {again}")
+    notes = [*setting.log.notes, *([note] if note else []), *_notes(setting, chosen)]
+    return History(
+        notion=name,
+        setting=setting,
+        windows=tuple(periods),
+        exact=tuple(chosen_moments.exact.tolist()),
+        contended_changes=chosen_moments.states,
+        moments=number,
+        contended=tuple(float(chosen_moments.length[chosen_moments.window == w].sum()) for w in range(len(periods))),
+        received=received(setting, found, periods, edges, hour_edges, hour_of, bin_edges),
+        sums=sums,
+        bin_edges=bin_edges,
+        notes=tuple(notes),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str | None) -> list[tuple[float, float]]:
+    """Return the windows in order; refuse those that overlap."""
+    clock, (first, last) = log.clock, log.span
+    if isinstance(windows, str) or any(isinstance(each, str) or len(each) != 2 for each in windows):
+        raise InvalidInstance("windows are pairs of a start and an end")
+    read = [(clock.read(a, "the start of a window"), clock.read(b, "the end of a window")) for a, b in windows] or [(first, last)]
+    for a, b in read:
+        if not a < b:
+            raise InvalidInstance(f"a window ends at {clock.shown(b)}, which is not after its start, {clock.shown(a)}; give START END")
+        if b <= first or a >= last:
+            raise InvalidInstance(
+                f"no job is in the log from {clock.shown(a)} to {clock.shown(b)}; it goes from {clock.shown(first)} to {clock.shown(last)}"
+            )
+    read.sort()
+    for one, other in itertools.pairwise(read):
+        if other[0] < one[1]:
+            raise InvalidInstance(
+                f"the window from {clock.shown(other[0])} overlaps the one that ends at {clock.shown(one[1])}; "
+                "let each begin where the one before ends, or later"
+            )
+    if every is None:
+        return read
+    length = length_of(every, "every")
+    if sum((b - a) / length for a, b in read) > 10_000:
+        raise InvalidInstance(f"windows of {length:g} s would be more than 10,000; give a longer one (every, --every)")
+    cut = [(a + k * length, min(a + (k + 1) * length, b)) for a, b in read for k in range(int(np.ceil((b - a) / length - 1e-9)))]
+    return cut
+
+
+def _edges(setting: Setting, windows: list[tuple[float, float]], parts: int) -> tuple[FloatArray, FloatArray]:
+    """Return the times at which hours, windows and parts of the picture end, and the latter alone."""
+    first, last = windows[0][0], windows[-1][1]
+    zero = setting.log.clock.zero or 0.0
+    step = nice_step(last - first, parts)
+    start = np.floor((first + zero) / step) * step - zero
+    bins = np.arange(start, last + step, step)
+    bins = bins[: int(np.searchsorted(bins, last)) + 1]
+    hours, _ = setting.log.clock.hour_edges(first, last)
+    every = np.unique(np.concatenate([bins, hours, *windows]))
+    return every, bins
+
+
+def _folder(keep: str | os.PathLike[str] | None) -> Path | None:
+    if keep is None:
+        return None
+    folder = Path(keep)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InvalidInstance(f"the folder {folder} cannot be made: {error.strerror or error}; give another for what is kept") from error
+    for half in folder.glob(".*.npz.*.tmp"):  # left by a run that was killed while it wrote
+        half.unlink(missing_ok=True)
+    return folder
+
+
+def _notes(setting: Setting, notion: Notion) -> list[str]:
+    """Return what should be known of the numbers."""
+    log, found = setting.log, []
+    if not log.placed:
+        unknown = plural(int((log.row < 0)[log.start < log.end].sum()), "record")
+        found.append(f"the log does not say on which servers {unknown} ran: envy is not judged, and averages are placed where they fit")
+    several = int((np.bincount(setting.owner) > 1).sum())
+    if several and not setting.tree:
+        found.append(f"{plural(several, 'owner')} with tasks of several shapes: {notion.name} divides the weight of an owner among them")
+    return found

@@ -1,0 +1,330 @@
+"""The owners of a log on a cluster: their weights and queues, and the *streams* of their tasks.
+
+A stream has the tasks of one owner with the same demand that may run on the same servers. At a moment, the streams that have tasks are the
+users of an instance. Where the notion fills trees of queues, an owner with several streams is a queue, so that its share is that of all it
+holds; for the other notions its weight is divided equally among its streams that have tasks.
+
+An owner is found in the cluster by its name: as a user, with weight, queue and placement; else as a queue; else by the queue that the log
+names. If none is found, and the cluster has no queues, all weights are 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairopt.errors import FairoptError, InvalidInstance, Unsupported
+from fairopt.histories.job_log import JobLog
+from fairopt.histories.records import Unjudged
+from fairopt.imports.shapes import labels_of
+from fairopt.instance import BoolArray, FloatArray, Instance, IntArray, safe_ratio
+from fairopt.instance.aggregation import number_distinct
+from fairopt.instance.queues import Queue
+from fairopt.models import Notion
+from fairopt.wording import did_you_mean, joined, plural
+
+__all__ = ["Setting", "setting_of"]
+
+_UNKNOWN = "its owner is not in the cluster"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """Owners and streams.
+
+    Attributes
+    ----------
+    log : JobLog
+        Without the jobs of unknown owners.
+    cluster : Instance
+    owners : tuple of str
+    queue_of : tuple of str or None (owners,)
+        The queue of each owner, for reports.
+    weights : array (owners,)
+        Among the siblings of an owner.
+    siblings : int array (owners,)
+        Owners of one number compare with each other: they are in the same queue.
+    groups : tuple of str
+        Queues that have owners.
+    members : bool array (groups, owners)
+    stream : int array (records,)
+    owner : int array (streams,)
+    labels : tuple of str (streams,)
+    demands : array (streams, resources)
+    eligibility : bool array (streams, rows)
+    task_share : array (streams,)
+        Dominant share of one task in the cluster.
+    tree : bool
+        Whether the owners are in a tree of queues; else a flat list.
+    queues : tuple of Queue
+    home : tuple of str or None (streams,)
+        The queue of each stream.
+    stream_weights : array (streams,)
+        In a tree.
+    guarantees : array (owners,)
+    """
+
+    log: JobLog
+    cluster: Instance
+    owners: tuple[str, ...]
+    queue_of: tuple[str | None, ...]
+    weights: FloatArray
+    siblings: IntArray
+    groups: tuple[str, ...]
+    members: BoolArray
+    stream: IntArray
+    owner: IntArray
+    labels: tuple[str, ...]
+    demands: FloatArray
+    eligibility: BoolArray
+    task_share: FloatArray
+    tree: bool
+    queues: tuple[Queue, ...]
+    home: tuple[str | None, ...]
+    stream_weights: FloatArray
+    guarantees: FloatArray
+
+    @property
+    def n_streams(self) -> int:
+        """The number of streams."""
+        return self.owner.size
+
+    def instance(self, tasks: FloatArray) -> tuple[Instance, IntArray]:
+        """Return the instance of the streams that have tasks, and which streams its users are; ``tasks``, (streams,)."""
+        active = np.flatnonzero(tasks > 0)
+        owner = self.owner[active]
+        options: dict[str, Any] = {}
+        if self.tree:
+            left, guarantees = self.guarantees.copy(), np.zeros(active.size)
+            for k, n in enumerate(owner if left.any() else ()):
+                guarantees[k] = min(left[n], tasks[active[k]])
+                left[n] -= guarantees[k]
+            options = {"queues": self.queues, "queue_of": [self.home[s] for s in active], "guarantees": guarantees}
+            weights = self.stream_weights[active]
+        else:
+            weights = self.weights[owner] / np.bincount(owner, minlength=len(self.owners))[owner]
+        cluster = self.cluster
+        return (
+            Instance(
+                cluster.capacities,
+                self.demands[active],
+                weights=weights,
+                eligibility=self.eligibility[active],
+                counts=cluster.counts,
+                tasks=tasks[active],
+                users=[self.labels[s] for s in active],
+                servers=cluster.servers,
+                resources=cluster.resources,
+                **options,
+            ),
+            active,
+        )
+
+
+@dataclass(slots=True)
+class _Owner:
+    """Where an owner is in the cluster."""
+
+    home: str | None
+    weight: float
+    siblings: str | None  # the queue whose children compare with it
+    user: int  # of the cluster; -1: it is none
+    is_queue: bool
+
+
+def setting_of(log: JobLog, cluster: Instance, notion: Notion, *, lenient: bool = False) -> Setting:
+    """Find the owners of a log in a cluster, and group their records into streams.
+
+    Raises
+    ------
+    InvalidInstance, Unsupported
+        Some owners are not in the cluster, and others are. The cluster has rates, or weights per resource.
+    """
+    if cluster.rates_per_server is not None:
+        raise Unsupported("the cluster gives rates, so its servers are shared by time; a history divides resources: leave the rates out")
+    if cluster.weights.ndim == 2:
+        raise Unsupported("the cluster gives a weight per resource; a history takes one per user, shape (users,)")
+    log, owner_of, names, found = _owners(log, cluster, lenient)
+    eligibility, stream, owner, demands = _streams(log, cluster, owner_of, found)
+    several = np.bincount(owner, minlength=len(names)) > 1
+    queues, home = list(cluster.queues), [each.home for each in found]
+    taken = {queue.name for queue in queues}
+    inner: list[str | None] = list(home)
+    for n in np.flatnonzero(several):
+        if not found[n].is_queue:
+            name = names[n]
+            while name in taken:
+                name += " (owner)"
+            taken.add(name)
+            queues.append(Queue(name, home[n], found[n].weight))
+            inner[n] = name
+    weights = np.array([each.weight for each in found])
+    alone = np.array([not several[n] and not found[n].is_queue for n in owner], bool)
+    groups, members, queue_of = _groups(log, cluster, owner_of, home)
+    of_siblings = {name: j for j, name in enumerate(dict.fromkeys(each.siblings for each in found))}
+    guarantees = np.array([cluster.guarantees[each.user] if each.user >= 0 else 0.0 for each in found])
+    setting = Setting(
+        log=log,
+        cluster=cluster,
+        owners=tuple(names),
+        queue_of=queue_of,
+        weights=weights,
+        siblings=np.array([of_siblings[each.siblings] for each in found], np.int64),
+        groups=groups,
+        members=members,
+        stream=stream,
+        owner=owner,
+        labels=tuple(labels_of([names[n] for n in owner], demands, list(cluster.resources))),
+        demands=demands,
+        eligibility=eligibility,
+        task_share=np.asarray(safe_ratio(demands, cluster.total_capacity).max(axis=1)),
+        tree=bool(queues) or bool(guarantees.any()) or bool((weights == 0).any()),
+        queues=tuple(queues),
+        home=tuple(inner[n] for n in owner),
+        stream_weights=np.where(alone, weights[owner], 1.0),
+        guarantees=guarantees,
+    )
+    if setting.tree and not cluster.is_tree and not _takes_trees(setting, notion):
+        setting = replace(setting, tree=False, queues=())
+    return setting
+
+
+def _takes_trees(setting: Setting, notion: Notion) -> bool:
+    try:
+        instance, _ = setting.instance(np.ones(setting.n_streams))
+        notion.check(instance, "rdm")
+        notion.formulate(instance, sharing="rdm", integral=False)
+    except FairoptError:
+        return False
+    return True
+
+
+def _owners(log: JobLog, cluster: Instance, lenient: bool) -> tuple[JobLog, IntArray, list[str], list[_Owner]]:
+    """Return the log without unknown owners, the owner of each record, their names, and where they are in the cluster."""
+    users = {name: n for n, name in enumerate(cluster.users)}
+    queues = {queue.name: queue for queue in cluster.queues}
+    pair = log.owner * (len(log.queues) + 1) + log.queue + 1
+    codes, inverse = np.unique(pair, return_inverse=True)
+    in_queues = np.bincount((codes // (len(log.queues) + 1)).astype(int))
+    names: list[str] = []
+    found: list[_Owner | None] = []
+    index: dict[tuple[int, int], int] = {}
+    of_code = np.zeros(codes.size, np.int64)
+    for k, code in enumerate(codes.tolist()):
+        n, q = divmod(code, len(log.queues) + 1)
+        name, queue = log.owners[n], log.queues[q - 1] if q else None
+        place: _Owner | None = None
+        if name in users:
+            u = users[name]
+            place = _Owner(cluster.queue_of[u], float(cluster.weights[u]), cluster.queue_of[u], u, False)
+        elif name in queues:
+            place = _Owner(name, float(queues[name].weight), queues[name].parent, -1, True)
+        elif queue in queues:
+            place = _Owner(queue, 1.0, queue, -1, False)
+        by_queue = place is not None and not place.is_queue and place.user < 0 and in_queues[n] > 1
+        key = (n, q) if by_queue else (n, -1)
+        if key not in index:
+            index[key] = len(names)
+            names.append(f"{name} in {queue}" if by_queue else name)
+            found.append(place)
+        of_code[k] = index[key]
+    owner_of = of_code[inverse]
+    missing = [name for name, place in zip(names, found, strict=True) if place is None]
+    if len(missing) == len(names) and not cluster.queues:
+        return log, owner_of, names, [_Owner(None, 1.0, None, -1, False) for _ in names]
+    if not missing:
+        return log, owner_of, names, [place for place in found if place is not None]
+    if not lenient or len(missing) == len(names):
+        hint = did_you_mean(missing[0], [*users, *queues])
+        known = f"there are {joined([*queues, *users], 5)}"
+        raise InvalidInstance(
+            f"the cluster does not know {plural(len(missing), 'owner')} of the log, such as {joined(missing, 3)}{hint}; {known}: name them "
+            "there as users or queues, name the queue of each job in the log"
+            + ("" if len(missing) == len(names) else ", or leave their jobs out with lenient=True or --lenient")
+        )
+    good = np.array([place is not None for place in found], bool)
+    keep = good[owner_of]
+    lost = Unjudged(_UNKNOWN, int((~keep).sum()), 0.0, f"owner {missing[0]}")
+    new = np.cumsum(good) - 1
+    return (
+        _part(replace(log, unjudged=(*log.unjudged, lost)), keep),
+        new[owner_of[keep]],
+        [name for name, place in zip(names, found, strict=True) if place is not None],
+        [place for place in found if place is not None],
+    )
+
+
+def _part(log: JobLog, keep: BoolArray) -> JobLog:
+    """Return some records of a log."""
+    names = ("jobs", "owner", "queue", "shape", "row", "place", "tasks", "submit", "start", "end")
+    return replace(log, **{name: getattr(log, name)[keep] for name in names})
+
+
+def _streams(log: JobLog, cluster: Instance, owner_of: IntArray, found: list[_Owner]) -> tuple[BoolArray, IntArray, IntArray, FloatArray]:
+    """Return where streams may run, the stream of each record, and the owners and demands of streams."""
+    width = (len(log.demands), len(log.allowed) + 1)
+    code = (owner_of * width[0] + log.shape) * width[1] + log.place + 1
+    kinds, inverse = np.unique(code, return_inverse=True)
+    owner, shape, place = kinds // (width[0] * width[1]), kinds // width[1] % width[0], kinds % width[1] - 1
+    demands = log.demands[shape]
+    allowed = np.ones((kinds.size, cluster.n_servers), bool)
+    below = cluster.tree.below if cluster.queues else None
+    for k in range(kinds.size):
+        said = _placement(cluster, found[owner[k]], demands[k], below)
+        if said is not None:
+            allowed[k] = said
+        if place[k] >= 0 and not (said is not None and log.inferred):
+            allowed[k] &= log.allowed[place[k]]
+    ran = log.row >= 0
+    allowed[inverse[ran], log.row[ran]] = True
+    lacks = (demands[:, None, :] > 0) & (cluster.capacities[None] == 0)
+    allowed &= ~lacks.any(axis=2) & (cluster.counts > 0)
+    order = np.lexsort((*(-demands.T[::-1]), owner))
+    merged = number_distinct([owner[order, None], demands[order], np.packbits(allowed[order], axis=1).astype(float)])
+    first = np.unique(merged, return_index=True)[1]
+    rank = np.argsort(np.argsort(first))  # streams in the order of owners
+    stream = np.empty(kinds.size, np.int64)
+    stream[order] = rank[merged]
+    chosen = order[np.sort(first)]
+    return allowed[chosen], stream[inverse], owner[chosen], demands[chosen]
+
+
+def _placement(cluster: Instance, owner: _Owner, demand: FloatArray, below: BoolArray | None) -> BoolArray | None:
+    """Return where the cluster lets tasks of an owner run; None: it does not say."""
+    if cluster.placement is None:
+        return None
+    if owner.user >= 0:
+        return np.asarray(cluster.placement[owner.user])
+    if not owner.is_queue or below is None:
+        return None
+    inside = np.flatnonzero(below[cluster.tree.index(str(owner.home))])
+    same = [n for n in inside if np.allclose(cluster.demands[n], demand, rtol=1e-9, atol=0.0)]
+    return np.asarray(cluster.placement[same].any(axis=0)) if same else None
+
+
+def _groups(
+    log: JobLog, cluster: Instance, owner_of: IntArray, home: list[str | None]
+) -> tuple[tuple[str, ...], BoolArray, tuple[str | None, ...]]:
+    """Return the queues that have owners, which owners are in them, and the queue of each owner."""
+    number = len(home)
+    if cluster.queues:
+        parent = {queue.name: queue.parent for queue in cluster.queues}
+        inside: dict[str, list[int]] = {queue.name: [] for queue in cluster.queues}
+        for n, name in enumerate(home):
+            while name is not None:
+                inside[name].append(n)
+                name = parent[name]
+        groups = tuple(name for name, owners in inside.items() if owners)
+        members = np.array([np.isin(np.arange(number), inside[name]) for name in groups], bool).reshape(len(groups), number)
+        return groups, members, tuple(home)
+    pairs = np.unique(np.column_stack([owner_of, log.queue]), axis=0)
+    if not log.queues or (log.queue < 0).any() or len(pairs) > number:  # an owner in several queues has one entitlement
+        return (), np.zeros((0, number), bool), (None,) * number
+    groups = log.queues
+    members = np.zeros((len(groups), number), bool)
+    members[pairs[:, 1], pairs[:, 0]] = True
+    some = np.asarray(members.any(axis=1))
+    queue_of = tuple(groups[int(np.argmax(members[:, n]))] for n in range(number))
+    return tuple(name for name, used in zip(groups, some, strict=True) if used), members[some], queue_of

@@ -1,0 +1,93 @@
+"""``fairopt history``: the page, its forms, files for other commands, and messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fairopt as fo
+from fairopt.cli import app
+
+ROWS = "user,submit,start,end,tasks,cpu,memory\nA,0,0,14400,8,1,1\nB,3600,14400,21600,8,1,1\n[bold],7200,,10800,2,1,4\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Return the arguments that name a log and its cluster."""
+    (tmp_path / "jobs.csv").write_text(ROWS)
+    fo.save(fo.Instance([[8, 32]], [[1, 1]], resources=["cpu", "memory"], users=["nobody"]), tmp_path / "cluster.yaml")
+    return ["history", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml")]
+
+
+def run(*words: object, status: int = 0) -> str:
+    """Run a command; return what it prints, and its messages on one line."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    assert result.exit_code == status, result.output
+    return result.stdout if status == 0 else " ".join(result.output.split())
+
+
+def test_the_page_fits_the_terminal(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Totals, owners, the worst times; names are no markup."""
+    monkeypatch.setenv("COLUMNS", "80")
+    page = run(*files, "--every", "2h")
+    assert max(map(len, page.splitlines())) <= 80
+    for words in ("shortfall       1.62 share-hours", "work waited in  50 % of the time", "[bold]", "worst times", "window"):
+        assert words in page
+    assert "B " not in run(*files, "--user", "A").partition("worst")[0].partition("owner")[2]
+    assert run(*files, "--top", "1", "--sort", "received").count("and 2 owners more") == 1
+
+
+def test_forms(files: list[str], tmp_path: Path) -> None:
+    """JSON, CSV, Parquet and pictures."""
+    data = json.loads(run(*files, "--json"))
+    assert data["shortfall"] == pytest.approx(13 / 8)
+    assert [owner["owner"] for owner in data["owners"]] == ["A", "B", "[bold]"]
+    assert run(*files, "--csv", "--by", "window").startswith("start,end,hours")
+    run(*files, "--by", "time", "-o", tmp_path / "time.parquet", "--plot", tmp_path / "time.svg", "--report", tmp_path / "month.html")
+    assert set(pd.read_parquet(tmp_path / "time.parquet")["owner"]) == {"A", "B", "[bold]"}
+    assert "<svg" in (tmp_path / "time.svg").read_text()
+    page = (tmp_path / "month.html").read_text()
+    assert "Not judged" not in page
+    assert page.count("<table>") == 4
+
+
+def test_averages_go_to_other_commands(files: list[str], tmp_path: Path) -> None:
+    """What ran and what was due, as allocations of the averaged instance."""
+    names = [tmp_path / name for name in ("mean.yaml", "held.csv", "due.csv")]
+    run(*files, "--instance", names[0], "--held", names[1], "--due", names[2])
+    rows = json.loads(run("compare", names[0], "--allocation", names[1], "--allocation", names[2], "--json"))["rows"]
+    assert [row["name"] for row in rows] == ["drfh", "held", "due"]
+    assert "pareto" in run("audit", names[0], "--allocation", names[1], "--effort", "1")
+
+
+def test_a_folder_keeps_results(files: list[str], tmp_path: Path) -> None:
+    """The second run says the same."""
+    first, second = (json.loads(run(*files, "--keep", tmp_path / "kept", "--json")) for _ in range(2))
+    del first["seconds"], second["seconds"]
+    assert first == second
+    assert list((tmp_path / "kept").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--window", "0/3600", "--window", "1800/7200"], "the window from 1800 s overlaps the one that ends at 3600 s"),
+        (["--window", "0"], '"0" is no period; give START/END'),
+        (["--moments", "few"], 'few is neither a whole number nor "all"'),
+        (["--user", "D"], 'there is no owner "D"'),
+        (["--notion", "tfs"], 'there is no notion "tfs" (did you mean "tsf"?)'),
+        (["--report", "month.pdf"], "month.pdf would be a web page"),
+        (["--timezone", "Mars"], 'there is no time zone "Mars"'),
+    ],
+)
+def test_bad_input_is_one_message_and_status_2(files: list[str], words: list[str], message: str) -> None:
+    """What is wrong, and what to do; --timezone is of logs with dates."""
+    if words[0] == "--timezone":
+        path = Path(files[1])
+        path.write_text("user,submit,start,end,cpu\nA,2026-01-01,2026-01-01,2026-01-02,1\n")
+    boxed = run(*files, *words, status=2).replace("│ ", "").replace(" │", "")
+    assert message in boxed

@@ -1,0 +1,306 @@
+"""What was due and what was received: numbers worked out by hand, a slow loop, and what holds of every log."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fairopt as fo
+from fairopt.errors import InvalidInstance, NoSolution
+
+POOL = fo.Instance([[8, 32]], [[1, 1]], resources=["cpu", "memory"])
+WORDS = ["entitled", "received", "shortfall", "surplus"]
+
+
+def log(*rows: tuple[Any, ...]) -> pd.DataFrame:
+    """Return a log of rows of user, submit, start, end (hours), tasks, cpu and memory."""
+    frame = pd.DataFrame(list(rows), columns=["user", "submit", "start", "end", "tasks", "cpu", "memory"])
+    return frame.assign(**{name: frame[name] * 3600.0 for name in ("submit", "start", "end")})
+
+
+# A holds all 8 CPUs from 0 to 4 h. B asks for 8 from 1 h, and gets them from 4 to 6 h. C asks for 2 from 2 to 3 h, when it leaves.
+#   0-1 h  nobody waits: A 1 is due and held.
+#   1-2 h  A and B are due 1/2 each: A +1/2, B -1/2.
+#   2-3 h  C asks for 1/4, less than a third: C 1/4, A and B 3/8: A +5/8, B -3/8, C -1/4.
+#   3-4 h  as from 1 to 2 h.        4-6 h  nobody waits.
+BY_HAND = log(("A", 0, 0, 4, 8, 1, 1), ("B", 1, 4, 6, 8, 1, 1), ("C", 2, None, 3, 2, 1, 4))
+
+
+def test_three_owners_by_hand() -> None:
+    """Shares and tasks; B and C envy A for what they lack of an equal part."""
+    found = fo.history(BY_HAND, POOL)
+    table = found.to_frame()
+    assert table[WORDS].to_numpy() == pytest.approx(
+        np.array([[1 + 1 / 2 + 3 / 8 + 1 / 2, 4, 0, 13 / 8], [1 / 2 + 3 / 8 + 1 / 2 + 2, 2, 11 / 8, 0], [1 / 4, 0, 1 / 4, 0]])
+    )
+    assert table["shortfall_tasks"].tolist() == pytest.approx([0, 11, 2])
+    assert table["waiting"].tolist() == pytest.approx([0, 3, 1 / 4])
+    # With all that A holds, B could run 8 tasks, and C its 2.
+    assert table["envy"].tolist() == pytest.approx([0, 3, 1 / 4])
+    assert found.is_exact
+    assert found.to_dict()["contended_hours"] == pytest.approx(3)
+
+
+def test_averages_over_time_are_allocations() -> None:
+    """What ran on average, and what was due, go to compare and audit; the cluster is that of the log."""
+    found = fo.history(BY_HAND, POOL)
+    assert found.instance.users == ("A", "B", "C")
+    assert found.instance.tasks.tolist() == pytest.approx([8 * 4 / 6, 8 * 5 / 6, 2 / 6])
+    assert found.held.tasks_per_user.tolist() == pytest.approx([8 * 4 / 6, 8 * 2 / 6, 0])
+    assert found.due.tasks_per_user.tolist() == pytest.approx([8 * (2.375) / 6, 8 * (3.375) / 6, 2 / 6])
+    rows = fo.compare(found.instance, allocations={"held": found.held, "due": found.due})
+    assert [row.name for row in rows] == ["drfh", "held", "due"]
+    assert fo.audit(found.held, effort=2)["pareto"] is not None
+
+
+def test_an_hour_of_the_day_and_the_worst_time_by_hand() -> None:
+    """From 2 to 3 h, most is lacking: 3/8 + 1/4."""
+    found = fo.history(BY_HAND, POOL)
+    hours = found.to_frame("hour")
+    assert hours["shortfall"].tolist() == pytest.approx([0, 1 / 2, 5 / 8, 1 / 2, 0, 0])
+    assert hours["received"].tolist() == pytest.approx([1] * 6)
+    worst = found.worst(1)[0]
+    assert (worst.start, worst.end) == (7200, 7320)
+    assert worst.lacked == (("B", pytest.approx(3 / 8)), ("C", pytest.approx(1 / 4)))
+    assert worst.beyond == (("A", pytest.approx(5 / 8)),)
+
+
+def test_queues_by_hand() -> None:
+    """Two queues of weights 1 and 3; what one owner of a queue lacks and another has beyond its due is even for the queue."""
+    cluster = fo.Instance(
+        [[8, 8]],
+        [[1, 1]] * 3,
+        queues=[fo.Queue("lab"), fo.Queue("firm", weight=3)],
+        queue_of=["lab", "firm", "firm"],
+        users=["a", "b", "c"],
+        resources=["cpu", "memory"],
+    )
+    # Due: a 1/4, b and c 3/8 each. Held for an hour: a 1/4, b 3/4.
+    found = fo.history(
+        log(("a", 0, 0, 1, 2, 1, 1), ("a", 0, None, 1, 8, 1, 1), ("b", 0, 0, 1, 6, 1, 1), ("c", 0, None, 1, 6, 1, 1)), cluster
+    )
+    assert found.to_frame()[WORDS].to_numpy() == pytest.approx(
+        np.array([[1 / 4, 1 / 4, 0, 0], [3 / 8, 3 / 4, 0, 3 / 8], [3 / 8, 0, 3 / 8, 0]])
+    )
+    assert found.to_frame("queue")[WORDS].to_numpy() == pytest.approx(np.array([[1 / 4, 1 / 4, 0, 0], [3 / 4, 3 / 4, 0, 0]]))
+    assert found.to_frame()["envy"].tolist() == pytest.approx([0, 0, 3 / 4])  # c of b, and a of nobody
+
+
+def test_an_owner_of_several_shapes_has_one_share() -> None:
+    """A with two shapes and B with one are due half each."""
+    found = fo.history(log(("A", 0, None, 1, 8, 1, 1), ("A", 0, None, 1, 8, 2, 2), ("B", 0, 0, 1, 8, 1, 1)), POOL)
+    assert found.to_frame()["entitled"].tolist() == pytest.approx([1 / 2, 1 / 2])
+
+
+# A slow loop ------------------------------------------------------------------------------------------------------------------------
+
+CLUSTER = fo.Instance(
+    [[8, 16, 0], [4, 32, 2]],
+    [[1, 1, 0]] * 3,
+    counts=[2, 1],
+    weights=[2, 1, 1],
+    users=["A", "B", "C"],
+    servers=["thin", "fat"],
+    resources=["cpu", "memory", "gpu"],
+)
+SHAPES = {"A": [1, 2, 0], "B": [1, 8, 0], "C": [1, 1, 1]}
+
+
+def jobs_of(draws: list[tuple[int, int, int, int, int]]) -> pd.DataFrame:
+    """Return a log in which each job fits on its server when it starts; draws are owner, submission, wait, run time and tasks."""
+    rows, used = [], {"thin": np.zeros((400, 3)), "fat": np.zeros((400, 3))}
+    for n, (owner, submit, wait, run, tasks) in enumerate(draws):
+        user = "ABC"[owner]
+        demand = np.array(SHAPES[user], float) * tasks
+        for server, capacity in (("thin", [16, 32, 0]), ("fat", [4, 32, 2])):
+            here = slice(submit + wait, submit + wait + run)
+            if (used[server][here] + demand <= capacity).all():
+                used[server][here] += demand
+                rows.append((f"j{n}", user, submit, submit + wait, submit + wait + run, tasks, server, *SHAPES[user]))
+                break
+        else:
+            rows.append((f"j{n}", user, submit, np.nan, submit + wait, tasks, "", *SHAPES[user]))
+    return pd.DataFrame(rows, columns=["job", "user", "submit", "start", "end", "tasks", "server", "cpu", "memory", "gpu"])
+
+
+DRAWS = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 30), st.integers(1, 40), st.integers(1, 4)), min_size=1, max_size=12
+)
+
+
+def slow_loop(frame: pd.DataFrame, window: tuple[float, float] = (-1.0, 1e9)) -> dict[str, np.ndarray]:
+    """Return the four sums of each owner in share-hours, second by second of the changes, each solved anew."""
+    rows = frame.to_dict("records")
+    over = [row | {"start": row["end"] if np.isnan(row["start"]) else row["start"]} for row in rows]
+    times = sorted({float(row[name]) for row in over for name in ("submit", "start", "end")} | {min(max(t, 0.0), 500.0) for t in window})
+    total = CLUSTER.total_capacity
+    found = {name: np.zeros(4) for name in sorted(set(frame["user"]))}
+    for first, last in itertools.pairwise(times):
+        if first < window[0] or last > window[1]:
+            continue
+        asked, held = dict.fromkeys(SHAPES, 0.0), dict.fromkeys(SHAPES, 0.0)
+        for row in over:
+            asked[row["user"]] += row["tasks"] * (row["submit"] <= first < row["end"])
+            held[row["user"]] += row["tasks"] * (row["start"] <= first < row["end"])
+        due = dict(held)
+        if asked != held:
+            names = [name for name in SHAPES if asked[name]]
+            small = CLUSTER.replace(
+                demands=[SHAPES[name] for name in names],
+                users=names,
+                weights=[2.0 if name == "A" else 1.0 for name in names],
+                tasks=[asked[name] for name in names],
+                queue_of=None,
+                parallelism=None,
+                guarantees=None,
+            )
+            due = dict.fromkeys(SHAPES, 0.0) | dict(zip(names, fo.solve(small, "drfh").tasks_per_user.tolist(), strict=True))
+        for name, sums in found.items():
+            share = max(amount / capacity for amount, capacity in zip(SHAPES[name], total, strict=True))
+            gap = (due[name] - held[name]) * share
+            sums += np.array([due[name] * share, held[name] * share, max(gap, 0.0), max(-gap, 0.0)]) * (last - first) / 3600
+    return found
+
+
+@settings(max_examples=15, deadline=None)
+@given(DRAWS)
+def test_agrees_with_a_slow_loop(draws: list[tuple[int, int, int, int, int]]) -> None:
+    """Every change solved anew, in plain Python."""
+    frame = jobs_of(draws)
+    found, expected = fo.history(frame, CLUSTER, moments="all").to_frame(), slow_loop(frame)
+    for name, sums in expected.items():
+        assert found.loc[name, WORDS].tolist() == pytest.approx(sums.tolist(), rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=10, deadline=None)
+@given(DRAWS, st.randoms(use_true_random=False), st.integers(1, 30))
+def test_what_holds_of_every_log(draws: list[tuple[int, int, int, int, int]], random: Any, cut: int) -> None:
+    """Received is entitled less shortfall plus surplus; rows in another order, and windows that add up, change nothing."""
+    frame = jobs_of(draws)
+    found = fo.history(frame, CLUSTER, moments="all")
+    table = found.to_frame()
+    assert (table["entitled"] - table["shortfall"] + table["surplus"]).tolist() == pytest.approx(table["received"].tolist(), abs=1e-12)
+    mixed = frame.sample(frac=1.0, random_state=random.randint(0, 1000))
+    assert fo.history(mixed, CLUSTER, moments="all").to_frame()[WORDS].to_numpy() == pytest.approx(table[WORDS].to_numpy(), abs=1e-12)
+    cut_up = fo.history(frame, CLUSTER, moments="all", every=cut)
+    assert cut_up.to_frame()[WORDS].to_numpy() == pytest.approx(table[WORDS].to_numpy(), abs=1e-12)
+    assert cut_up.to_frame("window")[WORDS].sum().tolist() == pytest.approx(table[WORDS].sum().tolist(), abs=1e-12)
+    times = cut_up.to_frame("time")
+    assert len(times)
+    assert (times["received"] >= -1e-12).all()
+
+
+def many_jobs() -> pd.DataFrame:
+    """Return a log with a few hundred changes while work waits."""
+    rng = np.random.default_rng(0)
+    draws = np.column_stack([rng.integers(0, 3, 150), rng.integers(0, 250, 150), rng.integers(0, 40, 150), rng.integers(1, 50, 150)])
+    return jobs_of([(int(a), int(b), int(c), int(d), 2) for a, b, c, d in draws])
+
+
+def test_random_moments_estimate_and_what_is_received_is_exact() -> None:
+    """The estimates of many seeds lie around the exact value, as far as their standard errors say."""
+    frame = many_jobs()
+    exact = fo.history(frame, CLUSTER, moments="all")
+    truth = float(exact.to_frame()["shortfall"].sum())
+    runs = [fo.history(frame, CLUSTER, moments=40, seed=seed).to_dict() for seed in range(8)]
+    assert not any(run["exact"] for run in runs)
+    assert [run["received"] for run in runs] == pytest.approx([exact.to_dict()["received"]] * 8)
+    error = float(np.sqrt(np.mean([run["shortfall_error"] ** 2 for run in runs])))
+    assert 0 < error < 0.2 * truth
+    assert abs(np.mean([run["shortfall"] for run in runs]) - truth) < 4 * error / np.sqrt(8)
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second run computes only what the first has not kept, and says the same as one run."""
+    monkeypatch.setattr("fairopt.histories.judging.PART", 20)
+    frame, asked = many_jobs(), [0]
+
+    def stopped() -> bool:
+        asked[0] += 1
+        return asked[0] > 50
+
+    with pytest.raises(NoSolution, match=r"stopped after 40 of \d+ moments, at .*; the same again goes on from there"):
+        fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", stopped=stopped)
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    judged: list[int] = []
+    found = fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept", done=lambda now, total: judged.append(now))
+    assert judged[:2] == [20, 40]
+    whole = fo.history(frame, CLUSTER, moments="all")
+    pd.testing.assert_frame_equal(found.to_frame(), whole.to_frame())
+    (tmp_path / "kept" / min(path.name for path in (tmp_path / "kept").iterdir())).write_bytes(b"half")
+    pd.testing.assert_frame_equal(fo.history(frame, CLUSTER, moments="all", keep=tmp_path / "kept").to_frame(), whole.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"windows": [(0, 10), (5, 20)]}, r"the window from 5 s overlaps the one that ends at 10 s"),
+        ({"windows": [(10, 5)]}, r"a window ends at 5 s, which is not after its start, 10 s"),
+        ({"windows": [(1e6, 2e6)]}, r"no job is in the log from 1000000 s to 2000000 s"),
+        ({"windows": [("2026-01-01", "2026-02-01")]}, r'"2026-01-01" is not a time of this log, such as 3600'),
+        ({"every": "1 month"}, r'every is "1 month"; give a length such as 1h'),
+        ({"every": 1e-3}, r"more than 10,000"),
+        ({"moments": 1}, r'moments is 1; give a whole number >= 2, or "all"'),
+    ],
+)
+def test_windows_and_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+    """One sentence: what, and what to do."""
+    with pytest.raises((InvalidInstance, fo.Unsupported), match=message):
+        fo.history(BY_HAND, POOL, **options)
+
+
+def test_more_held_than_the_cluster_has() -> None:
+    """Named with the moment and the server; lenient: counted as it is."""
+    two = log(("A", 0, 0, 4, 8, 1, 1), ("B", 1, 2, 6, 8, 1, 1))
+    with pytest.raises(InvalidInstance, match=r"the log: at 7200 s jobs hold 16 cpu of the cluster, which has 8; describe the servers"):
+        fo.history(two, POOL)
+    found = fo.history(two, POOL, lenient=True)
+    assert "jobs hold 16 cpu" in found.notes[0]
+    on_one = jobs_of([(0, 0, 0, 9, 4), (0, 0, 0, 9, 4)]).assign(server="fat")
+    with pytest.raises(InvalidInstance, match=r'jobs hold 8 cpu of "fat", which has 4'):
+        fo.history(on_one, CLUSTER)
+
+
+def test_owners_of_the_log_and_of_the_cluster() -> None:
+    """All are known, or none; an owner is found by its name or by the queue of its job."""
+    one = jobs_of([(0, 0, 0, 5, 1)])
+    with pytest.raises(InvalidInstance, match=r"does not know 1 owner of the log, such as D.*; there are A, B and C"):
+        fo.history(pd.concat([one, one.assign(job="x", user="D", submit=9, start=9, end=10)]), CLUSTER)
+    found = fo.history(pd.concat([one, one.assign(job="x", user="D", submit=9, start=9, end=10)]), CLUSTER, lenient=True)
+    assert found.owners == ("A",)
+    assert [(each.why, each.jobs) for each in found.setting.log.unjudged] == [("its owner is not in the cluster", 1)]
+    strangers = fo.history(one.assign(user="D"), CLUSTER)
+    assert strangers.setting.weights.tolist() == [1.0]
+    tree = fo.Instance([[8, 16, 0]], [[1, 1, 0]], queues=[fo.Queue("lab", weight=2)], resources=["cpu", "memory", "gpu"])
+    placed = fo.history(one.assign(queue="lab", server=""), tree)
+    assert placed.setting.queue_of == ("lab",)
+
+
+def test_tables_and_plain_data(tmp_path: Path) -> None:
+    """Each table has a form; files are written by their endings."""
+    found = fo.history(BY_HAND, POOL)
+    for by in ("owner", "queue", "hour", "window", "time", "worst"):
+        assert len(found.to_frame(by)) or by == "queue"
+    found.save(tmp_path / "owners.parquet")
+    assert pd.read_parquet(tmp_path / "owners.parquet")["owner"].tolist() == ["A", "B", "C"]
+    with pytest.raises(fo.Unsupported, match=r'there is no table by "owners" \(did you mean "owner"\?\)'):
+        found.to_frame("owners")  # type: ignore[arg-type]
+    data = found.to_dict()
+    assert data["received"] == pytest.approx(6)
+    assert data["owners"][1]["shortfall"] == pytest.approx(11 / 8)
+
+
+@pytest.mark.parametrize("notion", ["tsf", "proportional", "psdsf", "drfh:formulation=equalize"])
+def test_other_notions(notion: str) -> None:
+    """Whatever takes the instance of a moment can say what is due; one notion divides the weight of an owner among its shapes."""
+    frame = log(("A", 0, 0, 1, 8, 1, 1), ("B", 0, None, 1, 8, 1, 1), ("B", 0, None, 1, 2, 2, 1))
+    table = fo.history(frame, POOL, notion).to_frame()
+    assert table["received"].tolist() == pytest.approx([1, 0])
+    assert table["entitled"].sum() == pytest.approx(1)
