@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from fairopt.simulation import Simulation
     from fairopt.simulation.arrival_curves import Arrivals
     from fairopt.simulation.arriving_tasks import arrivals
+    from fairopt.simulation.side_by_side import SideBySide, compare_over_time
     from fairopt.simulation.simulating import simulate
     from fairopt.solvers import PLACEMENTS, SOLVERS
     from fairopt.solving import formulate, solve, to_pyomo
@@ -100,6 +101,7 @@ __all__ = [
     "Regret",
     "Report",
     "ShareNotion",
+    "SideBySide",
     "Simulation",
     "SolverUnavailable",
     "Trace",
@@ -109,6 +111,7 @@ __all__ = [
     "arrivals",
     "audit",
     "compare",
+    "compare_over_time",
     "edrf_rounds",
     "explain",
     "export_kai",
@@ -200,6 +203,7 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "simulation": ["Simulation"],
         "simulation.arrival_curves": ["Arrivals"],
         "simulation.arriving_tasks": ["arrivals"],
+        "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
         "solving": ["formulate", "solve", "to_pyomo"],

@@ -173,7 +173,9 @@ def hand_over(
         deliver(rendered(table(), form, str(output)), output)
 
 
-def draw(found: fo.Arrivals | fo.Comparison | fo.Frontier | fo.History | fo.Simulation | fo.WhatIf, path: Path | None) -> None:
+def draw(
+    found: fo.Arrivals | fo.Comparison | fo.Frontier | fo.History | fo.SideBySide | fo.Simulation | fo.WhatIf, path: Path | None
+) -> None:
     """Write the picture of a result, where one is wanted."""
     if path is not None:
         from fairopt.plots import save_figure

@@ -17,6 +17,7 @@ import fairopt as fo
 from fairopt.commands import completion
 from fairopt.commands.console import choose_form, draw, hand_over, say, work
 from fairopt.commands.options import Changes, Json, read_instance
+from fairopt.commands.side_by_side_table import print_side_by_side
 from fairopt.commands.tables import add_numbers, label, simple_table
 from fairopt.simulation.baselines.options import BASELINES
 from fairopt.wording import figure, percent, plural
@@ -35,15 +36,16 @@ def simulate(
         Path, typer.Option("--cluster", metavar="FILE", help="The servers, and the weights of users: an instance file.", show_default=False)
     ],
     scheduler: Annotated[
-        str,
+        list[str] | None,
         typer.Option(
             metavar="ID[:ID]",
             autocompletion=completion.words(lambda: [*fo.NOTIONS, *BASELINES, *completion.schedules(None, "")]),
             help="Greedy: criterion:placement, such as drfh:best-fit. As clusters schedule: fifo, backfill (EASY), "
             "fairtree:half_life=7d (Slurm), priority:half_life=1d (HTCondor). Exact at every event (divisible tasks): a notion, such as "
-            "drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Servers that act on their own, here every second: psdsf:period=1.",
+            "drfh; with a memory, drfh:half_life=1h or karma:alpha=0.5. Servers that act on their own, here every second: psdsf:period=1. "
+            "Give the option several times to compare schedulers side by side. Default: drfh:best-fit.",
         ),
-    ] = "drfh:best-fit",
+    ] = None,
     events: Annotated[
         Path | None,
         typer.Option(
@@ -67,6 +69,16 @@ def simulate(
             help="Of a log in the Standard Workload Format: all processors of a job start at one instant. (A table has a column gang.)",
         ),
     ] = False,
+    exact: Annotated[
+        str,
+        typer.Option(metavar="NOTION", help="Of several schedulers: the notion whose exact simulation shortfalls are measured against."),
+    ] = "drfh",
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Of several schedulers: keep each that has finished here; a run that is stopped goes on from there."
+        ),
+    ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip bad rows and count them.")] = False,
     changes: Changes = None,
     as_json: Json = False,
@@ -89,9 +101,14 @@ def simulate(
     Exact ones divide tasks and move them at no cost: the optimum to compare a heuristic with.
     With psdsf:period=SECONDS, each server acts on its own and approaches the optimum; the output shows how close they come.
     Its options are :phases=random, sweep or at-once, :seed=N, and :sharing=rdm or tdm.
+    With several schedulers: a table of waiting, slowdown, use, shortfall against the exact simulation, envy and Jain's index.
     Ctrl-C or SIGTERM stops the simulation and keeps its results.
     """
     form = choose_form(output, plot, as_json=as_json, as_csv=as_csv)
+    if scheduler and len(scheduler) > 1 and regret:
+        raise typer.BadParameter("regret is that of one scheduler; several are compared with the exact simulation", param_hint="--regret")
+    if store is not None and len(scheduler or ()) < 2:
+        raise typer.BadParameter("only several schedulers are kept; give --scheduler more than once", param_hint="--store")
     instance = read_instance(cluster, changes)
     swf = trace.name.lower().removesuffix(".gz").endswith(".swf")
     if swf and events is not None:
@@ -113,12 +130,35 @@ def simulate(
     progress = Progress(console=Console(stderr=True), transient=True)
     bar = progress.add_task("tasks", total=jobs.n_tasks)
     ended = threading.Event()
+    schedulers = scheduler or ["drfh:best-fit"]
+    if len(schedulers) > 1:
+        several = work(
+            "simulating",
+            lambda: fo.compare_over_time(
+                jobs,
+                instance,
+                schedulers,
+                exact=exact,
+                until=until,
+                step=step,
+                store=store,
+                done=lambda name, now, tasks: progress.update(bar, description=name, completed=tasks),
+                stopped=ended.is_set,
+            ),
+            progress,
+            ended,
+        )
+        draw(several, plot)
+        hand_over(
+            several.to_dict, lambda: several.to_frame().reset_index(), lambda console: print_side_by_side(console, several), form, output
+        )
+        return
     found = work(
         "simulating",
         lambda: fo.simulate(
             jobs,
             instance,
-            scheduler,
+            schedulers[0],
             until=until,
             step=step,
             regret=regret,

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from fairopt.simulation import Simulation
 
-__all__ = ["plot_simulation"]
+__all__ = ["UNITS", "plot_simulation"]
 
 _LINES = 7  # users with a panel of their own; one panel for all others
 _ACROSS = 4  # panels of users beside each other
 _ROUNDING = 1e-12  # drawn instead of anything smaller
-_UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
+UNITS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3_600.0, 3_600.0, "hours"), (0.0, 1.0, "seconds"))
 
 
 def plot_simulation(
@@ -72,7 +72,7 @@ def plot_simulation(
     page = sheet(ax, figsize, (10.0, 0.72 * sum(heights) + 1.2), panels, down=True, **options)
     top, bottom, middle = page.axes[0], page.axes[-1], page.axes[1 : 1 + len(names)]
     length = float(np.ptp(series.times)) if series.times.size else 0.0
-    _, unit, word = next(entry for entry in _UNITS if length >= entry[0])
+    _, unit, word = next(entry for entry in UNITS if length >= entry[0])
     times = series.times / unit
     _steps(top, times, series.utilization, short_labels(simulation.cluster.resources))
     exact = None if series.exact_shares is None else columns(series.exact_shares)

@@ -11,6 +11,7 @@
 ``situation``     the unfinished jobs, the present users and the number of servers at one moment
 ``series``        samples of the running and waiting tasks
 ``result``        `Simulation`
+``side_by_side``  several schedulers on one trace: waiting, slowdown, shortfall, envy
 ================  ======================================================================================================
 
 `fairopt.simulation.simulating.simulate` puts them together.

@@ -1,0 +1,60 @@
+"""The table of several schedulers on one trace."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+import fairopt as fo
+from fairopt.commands.tables import add_numbers, label, simple_table
+from fairopt.wording import figure, percent, plural
+
+__all__ = ["print_side_by_side"]
+
+_USERS = 8  # with a row for each scheduler
+
+
+def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
+    """Print a row for each scheduler, then the bounded slowdown of the users with most jobs under each."""
+    users = f"{plural(found.trace.n_jobs, 'job')} of {plural(len(found.users), 'user')}"
+    console.print(Text(f"{users}, {plural(found.cluster.counts.sum(), 'server')}; shortfall against exact {found.exact.name}\n"))
+    table = simple_table("scheduler")
+    add_numbers(table, "ended", "wait", "slow", "bounded", "use", "short", "envy", "Jain")
+    for name, row in found.to_frame().iterrows():
+        table.add_row(
+            label(str(name)),
+            figure(row["ended"], 6),
+            _number(row["wait_s"], " s"),
+            _number(row["slowdown"]),
+            _number(row["bounded_slowdown"]),
+            percent(row["utilization"]),
+            _number(row["shortfall_h"], " h"),
+            _number(row["envy_h"], " h"),
+            _number(row["jain"]),
+        )
+    console.print(table)
+    frame = found.users_frame()
+    most = frame.drop_duplicates("user").sort_values("jobs", ascending=False, kind="stable")["user"][:_USERS].tolist()
+    table = simple_table("bounded slowdown")
+    names = [course.name for course in found.courses]
+    add_numbers(table, *names)
+    for user in most:
+        own = frame[frame["user"] == user]["bounded_slowdown"].tolist()
+        table.add_row(label(user), *(_number(value) for value in own))
+    console.print()
+    console.print(table)
+    if len(found.users) > len(most):
+        console.print(Text(f"and {plural(len(found.users) - len(most), 'user')} with fewer jobs"))
+    notes = (
+        "wait: mean time until the first task of a job starts.\n"
+        "slow: mean of (end - submission) / run time. bounded: the same, with run times of at least 10 s.\n"
+        "short: hours of the cluster that users who waited lacked, against the exact simulation.\n"
+        "envy: hours that they would have had more with the weighted share of another user.\n"
+        "Jain: mean index of shares by weight; 1: all have the same."
+    )
+    console.print(Text(f"\n{notes}", style="dim"))
+
+
+def _number(value: float, unit: str = "") -> str:
+    return f"{figure(float(value))}{unit}" if np.isfinite(value) else "-"

@@ -1,0 +1,108 @@
+"""Schedulers side by side: measures worked out by hand, against a loop, and a run that goes on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import fairopt as fo
+from fairopt.cli import app
+
+
+def two_users() -> tuple[fo.Trace, fo.Instance]:
+    """A takes the machine for 100 s; B, who comes at 50 with a job of 5 s, waits for it in every schedule of whole tasks."""
+    trace = fo.Trace(["A", "B"], [0, 50], [4, 4], [[1], [1]], [100, 5], gangs=[1, 1], resources=["cpu"])
+    return trace, fo.Instance([[4]], [[1]], users=["nobody"], resources=["cpu"])
+
+
+def test_by_hand() -> None:
+    """B waits 50 s, of which exact DRFH gives it half of the cluster for ten."""
+    found = fo.compare_over_time(*two_users(), ["fifo", "drfh"], step=1.0, window=10.0)
+    fifo, exact = found.to_frame().to_dict("records")
+    assert fifo["wait_s"] == 25
+    assert fifo["slowdown"] == pytest.approx((1 + 55 / 5) / 2)
+    assert fifo["bounded_slowdown"] == pytest.approx((1 + 55 / 10) / 2)
+    assert fifo["shortfall_h"] * 3600 == pytest.approx(0.5 * 10)
+    assert fifo["envy_h"] * 3600 == pytest.approx(50)
+    assert exact["shortfall_h"] == 0
+    assert found.courses[1].finished.tolist() == pytest.approx([105, 60])
+    begins, jain = found.jain(found.courses[0])
+    assert begins.tolist() == [10.0 * k for k in range(11)]
+    assert jain[:10].tolist() == pytest.approx([1] * 5 + [0.5] * 5)
+
+
+def test_measures_over_time_as_in_a_loop() -> None:
+    """Shortfall and envy, sample by sample and user by user."""
+    rng = np.random.default_rng(3)
+    cluster = fo.Instance([[4, 8]], np.ones((3, 2)), counts=[2], users=["a", "b", "c"], weights=[1, 2, 4], resources=["cpu", "memory"])
+    trace = fo.Trace(
+        [cluster.users[n] for n in rng.integers(0, 3, 30)], np.sort(rng.integers(0, 60, 30)), rng.integers(1, 5, 30),
+        rng.integers(1, 4, (30, 2)), rng.integers(1, 20, 30), resources=["cpu", "memory"],
+    )  # fmt: skip
+    found = fo.compare_over_time(trace, cluster, ["drfh:best-fit"], step=1.0)
+    course = found.courses[0]
+    shortfall, envy = found.shortfall(course), found.envy(course)
+    exact = dict(zip(found.exact.times.tolist(), found.exact.shares, strict=True))
+    for k, time in enumerate(course.times.tolist()):
+        for n in range(3):
+            waits = course.waiting[k, n] > 1e-9
+            due = exact[time][n] if time in exact else 0.0
+            assert shortfall[k, n] == pytest.approx(max(due - course.shares[k, n], 0) if waits else 0)
+            best = max(course.shares[k, v] / cluster.weights[v] for v in range(3)) * cluster.weights[n]
+            assert envy[k, n] == pytest.approx(max(best - course.shares[k, n], 0) if waits else 0)
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has finished is not simulated again; what another trace left there is not taken."""
+    from fairopt.simulation import side_by_side
+
+    trace, cluster = two_users()
+    asked: list[str] = []
+    original = side_by_side.simulate
+
+    def counted(trace: fo.Trace, cluster: fo.Instance, scheduler: str, **options: object) -> fo.Simulation:
+        asked.append(scheduler)
+        if scheduler == "backfill" and len(asked) == 3:
+            raise KeyboardInterrupt
+        return original(trace, cluster, scheduler, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(side_by_side, "simulate", counted)
+    with pytest.raises(KeyboardInterrupt):
+        fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
+    again = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"], store=tmp_path)
+    assert asked == ["drfh", "fifo", "backfill", "backfill", "fairtree"]
+    whole = fo.compare_over_time(trace, cluster, ["fifo", "backfill", "fairtree"])
+    assert again.to_dict() == whole.to_dict()
+    asked.clear()
+    other = fo.Trace(["A", "B"], [0, 51], [4, 4], [[1], [1]], [100, 5], gangs=[1, 1], resources=["cpu"])
+    fo.compare_over_time(other, cluster, ["fifo"], store=tmp_path)
+    assert asked == ["drfh", "fifo"]
+    damaged = next(tmp_path.glob("fifo-*.npz"))
+    for file in tmp_path.glob("fifo-*.npz"):
+        file.write_bytes(b"nothing")
+    with pytest.raises(fo.InvalidInstance, match=f"{damaged.name[:5]}.*delete it"):
+        fo.compare_over_time(trace, cluster, ["fifo"], store=tmp_path)
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    """A table, JSON, a picture; what makes no sense is refused."""
+    (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gang\nA,0,100,4,1,yes\nB,50,5,4,1,yes\n")
+    (tmp_path / "cluster.yaml").write_text(
+        "servers:\n- {name: s, capacity: {cpu: 4}}\nusers:\n- {name: A, demand: {cpu: 1}}\n- {name: B, demand: {cpu: 1}}\n"
+    )
+    base = ["simulate", str(tmp_path / "jobs.csv"), "--cluster", str(tmp_path / "cluster.yaml")]
+    both = [*base, "--scheduler", "fifo", "--scheduler", "fairtree:half_life=7d"]
+    shown = CliRunner().invoke(app, [*both, "--plot", str(tmp_path / "x.png"), "--store", str(tmp_path / "kept")])
+    assert shown.exit_code == 0, shown.output
+    assert "fairtree:half_life=7d" in shown.output
+    assert (tmp_path / "x.png").stat().st_size > 1000
+    assert len(list((tmp_path / "kept").iterdir())) == 3
+    data = json.loads(CliRunner().invoke(app, [*both, "--json"]).stdout)
+    assert [row["scheduler"] for row in data["schedulers"]] == ["fifo", "fairtree:half_life=7d"]
+    assert data["schedulers"][0]["wait_s"] == 25
+    assert CliRunner().invoke(app, [*both, "--regret", "3"]).exit_code == 2
+    assert CliRunner().invoke(app, [*base, "--store", str(tmp_path / "kept")]).exit_code == 2
