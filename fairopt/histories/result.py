@@ -13,7 +13,7 @@ import numpy as np
 
 from fairopt.allocation import Allocation
 from fairopt.analysis.rerun import given
-from fairopt.drawing import draw
+from fairopt.drawing import ShowsItself, draw
 from fairopt.errors import Unsupported
 from fairopt.files import write_files
 from fairopt.formats.results import KINDS, rendered
@@ -49,7 +49,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class History:
+class History(ShowsItself):
     """What owners were due by the exact allocation of a notion, and what they received.
 
     A *share-hour* is the whole cluster for an hour, as a dominant share: an owner that holds a quarter of the cluster's GPUs, and less of

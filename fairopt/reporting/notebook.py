@@ -27,6 +27,7 @@ from fairopt.analysis.regrets import Regret
 from fairopt.analysis.what_ifs import UserChange, WhatIf
 from fairopt.certificate import Certificate
 from fairopt.errors import InvalidInstance
+from fairopt.histories.result import History
 from fairopt.instance import Instance
 from fairopt.models import CRITERIA, NOTIONS
 from fairopt.program import Program
@@ -267,3 +268,13 @@ def _simulation(simulation: Simulation) -> str:
     if simulation.cluster.queues:
         blocks.append(simulation.queues_frame)
     return _page(repr(simulation)[len("Simulation(") : -1], blocks)
+
+
+@html_of.register
+def _history(history: History) -> str:
+    columns = ["entitled", "received", "shortfall", "surplus", "envy", "waiting"]
+    blocks: list[Block] = [history.to_frame()[columns].dropna(axis="columns", how="all")]
+    if history.setting.groups:
+        blocks.append(history.to_frame("queue"))
+    blocks += [f"{plural(each.jobs, 'job')} not judged: {each.why}." for each in history.setting.log.unjudged]
+    return _page(repr(history)[len("History(") : -1], blocks)

@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairopt as fo
@@ -54,9 +55,11 @@ def objects() -> dict[str, object]:
     queues = [fo.Queue(BAD, guarantee={"cpu": 2}), fo.Queue("q", limit={"cpu": 3})]
     tree = flat.replace(queues=queues, queue_of=[BAD, "q"])
     allocation, greedy = fo.solve(tree, "drfh"), fo.schedule(flat, "drfh")
+    jobs = pd.DataFrame({"user": [BAD, "b"], "submit": [0, 1], "start": [0, 2], "end": [2, 3], "queue": [BAD, "q"], "cpu": [8, 8]})
     trace = fo.Trace([BAD, "b"], [0.0, 0.0], [3, 2], [[1, 4], [3, 1]], [5.0, 5.0], resources=["cpu", "memory"])
     return {
         "instance": tree,
+        "history": fo.history(jobs, fo.Instance([[8]], [[1]], resources=["cpu"])),
         "allocation": allocation,
         "certificate": allocation.certificate,
         "program": fo.formulate(tree, "drfh"),
@@ -81,6 +84,7 @@ KINDS = [
     "frontier",
     "regret",
     "simulation",
+    "history",
     "what-if",
 ]
 
