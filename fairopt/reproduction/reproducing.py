@@ -29,6 +29,7 @@ from fairopt.allocation import Allocation
 from fairopt.errors import InvalidInstance, SolverUnavailable
 from fairopt.instance import FloatArray, Instance
 from fairopt.papers import PAPERS, Result, read
+from fairopt.reproduction.memory_trials import memory_rows
 from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
 from fairopt.reproduction.schedule_trials import drfh_figure_4, drfh_placements, kesidis_tables, number_of_trials
 from fairopt.reproduction.simulation_trials import drfh_figure_4_over_time, psdsf_figure_6
@@ -236,6 +237,12 @@ def _experiments() -> Iterator[Experiment]:
     drfh, kesidis, pdrf, psdsf = read("drfh"), read("kesidis"), read("pdrf"), read("psdsf")
     yield Experiment("drfh-table-1", "Servers of the Google cluster", drfh.source, _drfh_table_1)
     yield Experiment("psdsf-figure-6", "A user who is away", psdsf.source, psdsf_figure_6)
+    yield Experiment(
+        "memory",
+        "Fairness with a memory",
+        "Vuppalapati et al. (OSDI 2023); Fikioris, Agarwal and Tardos (2021); Lifka (JSSPP 1995)",
+        memory_rows,
+    )
     yield Experiment("psdsf-table-1", "Properties under placement constraints", psdsf.source, psdsf_table_1, number_of_instances)
     yield Experiment("drfh-figure-4", "Three users on 100 servers", drfh.source, drfh_figure_4, number_of_trials("drfh", "figure-4"))
     yield Experiment(
