@@ -52,7 +52,7 @@ from fairopt.solvers.rational.enclosing import (
     within_limits,
 )
 from fairopt.solvers.rational.near import Tableau
-from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.pivots import combination, independent, vertex_of
 from fairopt.solvers.rational.reduced_kkt import Reduced, newton, reduced_conditions, utilities_at, worth_and_prices
 
 __all__ = ["Point", "points_near", "solve_near"]
@@ -268,6 +268,44 @@ def _placed(
 
     The utilities of the users of c are made to fit exactly: only then are the equations consistent.
     """
+    corner, held = _corner(goal, tied, x)
+    if len(corner) < len(tied):
+        found = _placed_on(goal, reduced, corner, priced, utility, held)
+        if isinstance(found, list):
+            return found
+    return _placed_on(goal, reduced, tied, priced, utility, x)
+
+
+def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[frozenset[int], list[float]]:
+    """Return the pairs that hold something at a vertex of the placements with the utilities of x, and what they hold, in floats."""
+    pairs, limits = sorted(tied), range(len(goal.bounds))
+    total = [0.0] * len(goal.phi)
+    for p, n in enumerate(goal.user):
+        total[n] += float(goal.worth[p]) * x[p]
+    table = np.zeros((len(limits) + len(total), len(pairs) + len(limits)))
+    place = {p: k for k, p in enumerate(pairs)}
+    for j in limits:
+        for p, a in goal.limits[j].items():
+            if p in place:
+                table[j, place[p]] = float(a / goal.bounds[j])
+        table[j, len(pairs) + j] = 1.0
+    for p, k in place.items():
+        table[len(limits) + goal.user[p], k] = float(goal.worth[p]) / total[goal.user[p]]
+    size = np.append(table[:, : len(pairs)].max(axis=0, initial=0.0), np.ones(len(limits)))
+    held = np.array([x[p] for p in pairs])
+    left = np.maximum(1.0 - table[: len(limits), : len(pairs)] @ held, 0.0)
+    left[left < _LITTLE] = 0.0
+    basis, sizes = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
+    at = [0.0] * len(x)
+    for p, k in place.items():
+        at[p] = float(sizes[k] / size[k])
+    return frozenset(pairs[k] for k in basis if k < len(pairs)), at
+
+
+def _placed_on(
+    goal: Enclosing, reduced: Reduced, tied: frozenset[int], priced: frozenset[int], utility: list[fmpq], x: Sequence[float]
+) -> list[fmpq] | _Sets | None:
+    """Return the same with these pairs alone."""
     utility = list(utility)
     own = set(reduced.users)
     for k, n in enumerate(reduced.users):

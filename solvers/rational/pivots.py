@@ -16,7 +16,7 @@ import numpy as np
 
 from fairopt.instance import FloatArray
 
-__all__ = ["combination", "independent"]
+__all__ = ["combination", "independent", "vertex_of"]
 
 _DEPENDENT = 1e-7  # of the size of a column
 
@@ -33,25 +33,49 @@ def combination(basis: FloatArray, column: FloatArray) -> FloatArray | None:
 def independent(columns: FloatArray, sizes: Sequence[float]) -> list[int]:
     """Return which columns to use in a combination sum of sizes[k] columns[:, k], sizes >= 0, such that they are independent.
 
-    Dependent columns are taken out one by one, and what they contributed goes to the others; where one of these would become negative, it
-    is taken out instead.
-
     >>> independent(np.array([[1.0, 1.0, 2.0], [0.0, 0.0, 1.0]]), [0.5, 0.2, 0.3])
     [0, 2]
     """
-    value = np.array(sizes, float)
-    basis: list[int] = []
+    return vertex_of(columns, sizes)[0]
+
+
+def vertex_of(columns: FloatArray, sizes: Sequence[float]) -> tuple[list[int], FloatArray]:
+    """Return the basis of a vertex of all sizes >= 0 with the same combination of the columns, and the sizes there.
+
+    Dependent columns are taken out one by one, and what they contributed goes to the others; where one of these would become negative, it
+    is taken out instead.
+    """
+    table, value = np.array(columns, float), np.array(sizes, float)
+    largest = np.abs(table).max(axis=0, initial=0.0)
+    open_rows = np.ones(table.shape[0], bool)
+    basis = np.full(table.shape[0], -1)
+    free: list[int] = []
     for k in np.argsort(-value, kind="stable").tolist():
-        made_of = combination(columns[:, basis], columns[:, k])
-        if made_of is None:
-            basis.append(k)
+        row = int(np.where(open_rows, np.abs(table[:, k]), -1.0).argmax()) if open_rows.any() else -1
+        if row < 0 or abs(table[row, k]) <= _DEPENDENT * largest[k]:
+            free.append(k)
             continue
-        blocking = [(value[q] / -a, place) for place, (q, a) in enumerate(zip(basis, made_of, strict=True)) if a < -_DEPENDENT]
-        least, place = min(blocking, default=(value[k], -1))
-        step = min(least, value[k])
-        value[basis] += step * made_of
+        _pivot(table, row, k)
+        basis[row], open_rows[row] = k, False
+    used = np.flatnonzero(basis >= 0)
+    for k in free:
+        made_of = table[used, k]
+        falling = np.flatnonzero(made_of < -_DEPENDENT)
+        steps = value[basis[used[falling]]] / -made_of[falling]
+        step = min(float(steps.min(initial=np.inf)), value[k])
+        value[basis[used]] += step * made_of
         value[k] -= step
-        if place >= 0 and value[k] > 0:
-            value[basis[place]] = 0.0
-            basis[place] = k
-    return sorted(basis)
+        if value[k] > 0 and falling.size:
+            row = used[falling[steps.argmin()]]
+            value[basis[row]] = 0.0
+            basis[row] = k
+            _pivot(table, row, k)
+    return sorted(basis[used].tolist()), value
+
+
+def _pivot(table: FloatArray, row: int, column: int) -> None:
+    table[row] /= table[row, column]
+    others = table[:, column].copy()
+    others[row] = 0.0
+    touched = np.flatnonzero(others)
+    table[touched] -= others[touched, None] * table[row]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.pivots import combination, independent, vertex_of
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -32,3 +32,16 @@ def test_combination() -> None:
     assert made_of == pytest.approx([2.0, 1.0])
     assert combination(basis, np.array([0.0, 0.0, 1.0])) is None
     assert combination(np.empty((2, 0)), np.zeros(2)) is not None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_vertex_has_the_same_combination(seed: int) -> None:
+    """Sizes >= 0, the same sum, and nothing outside the basis."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, 3, (4, 9)).astype(float)
+    sizes = rng.uniform(0.0, 1.0, 9)
+    basis, values = vertex_of(columns, sizes.tolist())
+    assert np.allclose(columns @ values, columns @ sizes)
+    assert values.min() > -1e-9
+    outside = np.setdiff1d(np.arange(9), basis)
+    assert np.allclose(values[outside], 0.0)
