@@ -8,6 +8,7 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Real
 
@@ -17,6 +18,7 @@ __all__ = [
     "contrast",
     "did_you_mean",
     "duration",
+    "enclosed",
     "exactly",
     "figure",
     "figures",
@@ -192,6 +194,17 @@ def fractions(values: Iterable[Fraction], longest: int = 15) -> list[str]:
     ['60/23', '12', '~0.333333']
     """
     return [text if len(text := str(value)) <= longest else f"{ROUNDED}{figure(float(value), 6)}" for value in values]
+
+
+def enclosed(value: Fraction, radius: Fraction, most: int | None = None) -> str:
+    """Return a number that is known to a relative radius > 0 as a decimal with its known digits, at most ``most``.
+
+    >>> enclosed(Fraction(2, 3), Fraction(1, 10**20)), enclosed(Fraction(4), Fraction(1, 10**20)), enclosed(Fraction(1, 3), Fraction(1, 9))
+    ('0.66666666666666666667', '4', '0.3')
+    """
+    known = max(len(str(radius.denominator // radius.numerator)) - 1, 1)
+    context = Context(prec=known if most is None else min(known, most))
+    return str(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
 
 def exactly(value: float) -> str:

@@ -131,7 +131,8 @@ class Allocation(ShowsItself):
     question : Exact, Greedy or None
         The arguments of `fairopt.solve` or `fairopt.schedule`; None for an allocation that fairopt did not compute.
     exact : ExactAnswer or None
-        Of ``solve(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as Fractions.
+        Of ``solve(..., exact=True)`` and ``schedule(..., exact=True)``: ``tasks``, ``tasks_per_user``, ``shares`` and ``levels`` as
+        Fractions, and the ``radius`` of goals whose optimum is irrational.
     """
 
     instance: Instance
@@ -343,7 +344,8 @@ class Allocation(ShowsItself):
 
         A user has its queue, and there is a list of queues, where the instance has any: each followed by those below it.
 
-        Of an answer in fractions, users and levels have ``exact`` beside their floats: fractions as text, "20/3".
+        Of an answer in fractions, users and levels have ``exact`` beside their floats: fractions as text, "20/3". Where the optimum is
+        irrational, the certificate has its ``radius``, not rounded down (`fairopt.allocation.ExactAnswer`).
         """
         instance, exact = self.instance, self.exact
         per_user, shares = self.tasks_per_user, self.shares
@@ -400,6 +402,7 @@ class Allocation(ShowsItself):
                 "approximate": certificate.approximate,
                 "best_found": certificate.best_found,
                 **({"exact": True} if certificate.exact else {}),
+                **({"radius": certificate.fairness} if exact is not None and exact.radius else {}),
             },
             "unservable": list(instance.unservable),
             "seconds": dict(self.seconds),

@@ -19,6 +19,7 @@ from typing import Any
 
 from fairopt.instance.fractions import ExactArray
 from fairopt.validation import restore_read_only
+from fairopt.wording import enclosed
 
 __all__ = ["ExactAnswer", "as_text"]
 
@@ -58,9 +59,13 @@ class ExactAnswer:
         return total
 
     def of_user(self, n: int, servers: Sequence[str]) -> dict[str, Any]:
-        """Return what a user has as text: its tasks, its share, and its tasks by server."""
-        held = {server: as_text(tasks) for server, tasks in zip(servers, self.tasks[n], strict=True) if tasks}
-        return {"tasks": as_text(self.tasks_per_user[n]), "share": as_text(self.shares[n]), "servers": held}
+        """Return what a user has as text: its tasks, its share, and its tasks by server; decimals with the digits that are proved."""
+        text = as_text if not self.radius else self._decimal
+        held = {server: text(tasks) for server, tasks in zip(servers, self.tasks[n], strict=True) if tasks}
+        return {"tasks": text(self.tasks_per_user[n]), "share": text(self.shares[n]), "servers": held}
+
+    def _decimal(self, value: Fraction) -> str:
+        return enclosed(value, self.radius)
 
 
 def as_text(values: Any) -> Any:

@@ -8,26 +8,28 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fairopt.allocation import Allocation
+from fairopt.allocation import Allocation, ExactAnswer
 from fairopt.analysis.measures import takes_part
 from fairopt.commands.queue_table import promised, queue_table
 from fairopt.commands.tables import add_names, add_numbers, add_words, label, sharing_note, simple_table
 from fairopt.errors import Unsupported
 from fairopt.instance import FloatArray, Instance, IntArray
 from fairopt.models import CRITERIA, NOTIONS
-from fairopt.wording import ROUNDED, duration, figure, figures, fractions, joined, percent, plural
+from fairopt.wording import ROUNDED, duration, enclosed, figure, figures, fractions, joined, percent, plural
 
 __all__ = ["Choice", "print_allocation"]
 
 _ROWS = 20  # more users or servers than this are summarised
 _FEW = 5  # names listed in a summary
 _LEVELS = 6  # listed
+_MOST_DIGITS = 30  # of a number in a column, however many are proved
 _BAR = 20  # characters of the longest bar
 _PERCENT = len("100.0 %")
 _QUANTILES = {"min": 0.0, "quartile 1": 0.25, "median": 0.5, "quartile 3": 0.75, "max": 1.0}
@@ -129,10 +131,10 @@ def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -
         columns.append(figures(instance.weights[chosen]))
     add_numbers(table, "tasks")
     exact = allocation.exact
-    columns.append(figures(allocation.tasks_per_user[chosen]) if exact is None else fractions(exact.tasks_per_user[chosen]))
+    columns.append(figures(allocation.tasks_per_user[chosen]) if exact is None else _exact(exact, exact.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
         add_numbers(table, allocation.share_heading)
-        columns.append(figures(shares[chosen]) if exact is None else fractions(exact.shares[chosen]))
+        columns.append(figures(shares[chosen]) if exact is None else _exact(exact, exact.shares[chosen]))
     if instance.guarantees.any():
         add_words(table, "guarantee")
         own, has = instance.guarantees, allocation.tasks_per_user
@@ -269,10 +271,15 @@ def _levels_text(allocation: Allocation) -> str:
     return "\n".join(lines)
 
 
+def _exact(answer: ExactAnswer, values: Iterable[Fraction]) -> list[str]:
+    """Return fractions, or decimals with the digits that are proved."""
+    return [enclosed(value, answer.radius, _MOST_DIGITS) for value in values] if answer.radius else fractions(values)
+
+
 def _rounded(allocation: Allocation) -> str:
     """Return what the sign of rounded fractions means, where one is too long for the table."""
     exact = allocation.exact
-    if exact is None:
+    if exact is None or exact.radius:
         return ""
     shown = fractions([*exact.tasks_per_user, *exact.shares.ravel(), *exact.levels])
     return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in shown) else ""

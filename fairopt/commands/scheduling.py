@@ -67,6 +67,9 @@ def schedule(
         typer.Option(metavar="WORD", help="Stop when no task fits (exhausted), or as soon as the next user's task does not (first-block)."),
     ] = "exhausted",
     sharing: Sharing = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Decide every step in fractions, without tolerances; numbers as written, 1/3 too.")
+    ] = False,
     changes: Changes = None,
     as_json: Json = False,
     as_csv: Csv = False,
@@ -100,6 +103,7 @@ def schedule(
             seed=seed,
             stop=stop,  # type: ignore[arg-type]
             sharing=sharing,  # type: ignore[arg-type]
+            exact=exact,
             **{name: value for name, value in options.items() if value is not None},
         ),
     )

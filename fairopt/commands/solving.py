@@ -58,10 +58,15 @@ def solve(
     integral: Annotated[bool, typer.Option("--integral", help="Whole tasks on single servers.")] = False,
     exact: Annotated[
         bool,
-        typer.Option(
-            "--exact", help="In fractions, proved without a tolerance: 20/3. For goals that are linear; numbers as written, 1/3 too."
-        ),
+        typer.Option("--exact", help="In fractions, proved without a tolerance: 20/3. Numbers as written, 1/3 too. See --digits."),
     ] = False,
+    digits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="With --exact, of goals whose optimum is irrational (proportional, bbf, fds, gfj): so many digits (default 30).",
+        ),
+    ] = None,
     formulation: Annotated[
         str | None,
         typer.Option(
@@ -195,6 +200,7 @@ def solve(
             solver=solver,
             integral=integral,
             exact=exact,
+            digits=digits,
             sharing=sharing,  # type: ignore[arg-type]  # solve says what there is
             tolerance=tolerance,
             time_limit=time_limit,

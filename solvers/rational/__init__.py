@@ -8,6 +8,9 @@
 ``totals``          totals, and the leximins of servers one after another
 ``equilibrium``     equilibria of servers, from the active sets of one in floats
 ``alpha_fair``      alpha-fair goals and trade-offs to any number of digits, from the active sets of an answer in floats
+``enclosing``       their data
+``reduced_kkt``     their conditions on active sets, reduced to a few equations, and Newton's method
+``placing``         their utilities as tasks on servers
 ``near``            solutions of underdetermined equations near floats, and the way to a vertex
 ``pivots``          exchanges among nearly dependent columns
 ``trees``           trees of queues

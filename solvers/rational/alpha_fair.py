@@ -51,8 +51,8 @@ from fairopt.solvers.rational.enclosing import (
     utilities_of,
     within_limits,
 )
-from fairopt.solvers.rational.near import Tableau
-from fairopt.solvers.rational.pivots import combination, independent, vertex_of
+from fairopt.solvers.rational.pivots import combination, independent
+from fairopt.solvers.rational.placing import LITTLE, Sets, placed_near
 from fairopt.solvers.rational.reduced_kkt import Reduced, newton, reduced_conditions, utilities_at, worth_and_prices
 
 __all__ = ["Point", "points_near", "solve_near"]
@@ -62,7 +62,6 @@ _GUESSES = tuple(
     product((True, False), ("either", "cost", "held"), (False, True), _TOLERANCES)
 )  # limits by price, pairs by, pivoting, tolerance
 _ROUNDS = 25  # of correcting the sets
-_LITTLE = 1e-9  # a smaller coefficient of a combination is rounding
 _FIRST_DIGITS = 120  # with which sets are tried: users may differ by 10^-30, and what they hold by the square of that
 _GUARD = 12  # digits beyond those asked for
 
@@ -120,7 +119,7 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     try:
         ctx.prec = int(_FIRST_DIGITS * BITS)
         money = in_worth(goal, x, prices)
-        seen: set[tuple[_Sets, bool]] = set()
+        seen: set[tuple[Sets, bool]] = set()
         for by_price, by, pivoting, tolerance in _GUESSES:
             sets = _sets_near(goal, x, money, tolerance, by_price, by)
             if sets is not None and pivoting:
@@ -139,10 +138,7 @@ def solve_near(goal: Enclosing, x: Sequence[float], prices: Sequence[float], dig
     return []
 
 
-_Sets = tuple[frozenset[int], frozenset[int]]
-
-
-def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], tolerance: float, by_price: bool, by: str) -> _Sets | None:
+def _sets_near(goal: Enclosing, x: Sequence[float], prices: Sequence[arb], tolerance: float, by_price: bool, by: str) -> Sets | None:
     """Return the pairs whose worth is their cost , or which hold something, and the limits that have a price (or are full)."""
     ctx.prec = 64
     utility = utilities_of(goal, [arb(value) for value in x])
@@ -185,7 +181,7 @@ def _try(
     prices: Sequence[arb],
     digits: int,
     pivoting: bool,
-) -> list[Point] | _Sets | None:
+) -> list[Point] | Sets | None:
     """Return points of these sets; or better sets; or None where the sets tell nothing."""
     start = utilities_of(goal, [arb(value) for value in x])
     reduced = reduced_conditions(goal, tied, priced, prices, start)
@@ -197,7 +193,7 @@ def _try(
     c, kappa = solved
     z, price = worth_and_prices(reduced, c)
     utility = utilities_at(goal, z, kappa)
-    placed = _placed(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
+    placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
     here = [float(value) for value in placed] if isinstance(placed, list) else x
     better = _corrected_by_prices(goal, tied, priced, z, price, here if pivoting else None)
     if better is not None:
@@ -218,7 +214,7 @@ def _try(
         c, kappa = again
         z, price = worth_and_prices(reduced, c)
         utility = utilities_at(goal, z, kappa)
-    placed = _placed(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
+    placed = placed_near(goal, reduced, tied, priced, [midpoint(value) for value in utility], x)
     if isinstance(placed, list):
         at_most = [rounded(value, digits + _GUARD, down=True) for value in placed]
         at = [rounded(midpoint(price[j]), digits + _GUARD, down=False) if j in price else fmpq(0) for j in range(len(goal.bounds))]
@@ -233,7 +229,7 @@ def _corrected_by_prices(
     z: Sequence[arb],
     price: dict[int, arb],
     x: Sequence[float] | None,
-) -> _Sets | None:
+) -> Sets | None:
     """Return sets without limits whose price is negative, and with pairs that are worth more than they cost; None: nothing to do."""
     money = sum((value * arb(goal.bounds[j]) for j, value in price.items() if value > 0), arb(0))
     little = arb(2) ** (-(ctx.prec * 7 // 10))
@@ -257,96 +253,8 @@ def _corrected_by_prices(
     if made_of is None:
         return tied | {enters}, priced
     held = [x[p] * _size(goal, p, priced) for p in pairs]
-    ratios = [(have / a, p) for have, a, p in zip(held, made_of, pairs, strict=True) if a > _LITTLE]
+    ratios = [(have / a, p) for have, a, p in zip(held, made_of, pairs, strict=True) if a > LITTLE]
     return ((tied - {min(ratios)[1]}) | {enters}, priced) if ratios else None
-
-
-def _placed(
-    goal: Enclosing, reduced: Reduced, tied: frozenset[int], priced: frozenset[int], utility: list[fmpq], x: Sequence[float]
-) -> list[fmpq] | _Sets | None:
-    """Solve (2) in rationals near x, at a vertex; or return better sets; or None.
-
-    The utilities of the users of c are made to fit exactly: only then are the equations consistent.
-    """
-    corner, held = _corner(goal, tied, x)
-    if len(corner) < len(tied):
-        found = _placed_on(goal, reduced, corner, priced, utility, held)
-        if isinstance(found, list):
-            return found
-    return _placed_on(goal, reduced, tied, priced, utility, x)
-
-
-def _corner(goal: Enclosing, tied: frozenset[int], x: Sequence[float]) -> tuple[frozenset[int], list[float]]:
-    """Return the pairs that hold something at a vertex of the placements with the utilities of x, and what they hold, in floats."""
-    pairs, limits = sorted(tied), range(len(goal.bounds))
-    total = [0.0] * len(goal.phi)
-    for p, n in enumerate(goal.user):
-        total[n] += float(goal.worth[p]) * x[p]
-    table = np.zeros((len(limits) + len(total), len(pairs) + len(limits)))
-    place = {p: k for k, p in enumerate(pairs)}
-    for j in limits:
-        for p, a in goal.limits[j].items():
-            if p in place:
-                table[j, place[p]] = float(a / goal.bounds[j])
-        table[j, len(pairs) + j] = 1.0
-    for p, k in place.items():
-        table[len(limits) + goal.user[p], k] = float(goal.worth[p]) / total[goal.user[p]]
-    size = np.append(table[:, : len(pairs)].max(axis=0, initial=0.0), np.ones(len(limits)))
-    held = np.array([x[p] for p in pairs])
-    left = np.maximum(1.0 - table[: len(limits), : len(pairs)] @ held, 0.0)
-    left[left < _LITTLE] = 0.0
-    basis, sizes = vertex_of(table / size, np.append(held * size[: len(pairs)], left).tolist())
-    at = [0.0] * len(x)
-    for p, k in place.items():
-        at[p] = float(sizes[k] / size[k])
-    return frozenset(pairs[k] for k in basis if k < len(pairs)), at
-
-
-def _placed_on(
-    goal: Enclosing, reduced: Reduced, tied: frozenset[int], priced: frozenset[int], utility: list[fmpq], x: Sequence[float]
-) -> list[fmpq] | _Sets | None:
-    """Return the same with these pairs alone."""
-    utility = list(utility)
-    own = set(reduced.users)
-    for k, n in enumerate(reduced.users):
-        rest = sum((row[k] * utility[m] for m, row in enumerate(reduced.Z) if m not in own and k in row), fmpq(0))
-        utility[n] = reduced.right[k] - rest
-    pairs = sorted(tied)
-    column = {p: k for k, p in enumerate(pairs)}
-    near = [x[p] for p in pairs]
-    rows: list[dict[int, fmpq]] = [{} for _ in goal.phi]
-    for p in pairs:
-        rows[goal.user[p]][column[p]] = goal.worth[p]
-    right = list(utility)
-    slack: dict[int, int] = {}
-    for j, (limit, bound) in enumerate(zip(goal.limits, goal.bounds, strict=True)):
-        row = {column[p]: a for p, a in limit.items() if p in column}
-        if not row:
-            continue
-        if j not in reduced.P:
-            slack[len(near)] = j
-            left = max(1 - sum(float(a / bound) * near[k] for k, a in row.items()), 0.0)
-            row[len(near)] = bound
-            near.append(left)
-        rows.append(row)
-        right.append(bound)
-    tableau = Tableau.of(rows, right, near)
-    if tableau is None:
-        return None
-    z = tableau.near()
-    little = fmpq(1, 2 ** (ctx.prec * 7 // 10))
-    of_user = {p: utility[goal.user[p]] / goal.worth[p] for p in pairs}
-    leave = {p for p in pairs if z[column[p]] < -little * of_user[p]}
-    over = {j for k, j in slack.items() if z[k] < -little}
-    if leave or over:
-        return tied - leave, priced | over
-    z = [max(value, fmpq(0)) for value in z]
-    if all(value >= 0 for value in tableau.completed(z)):
-        z = tableau.vertex(tableau.completed(z))
-    answer = [fmpq(0)] * len(goal.user)
-    for p in pairs:
-        answer[p] = max(z[column[p]], fmpq(0))
-    return answer
 
 
 def _guessed(
@@ -369,7 +277,7 @@ def _guessed(
     for n, row in enumerate(reduced.right):
         if row != sum((each[n] * value for each, value in zip(reduced.Z, U, strict=True) if n in each), fmpq(0)):
             return None
-    placed = _placed(goal, reduced, tied, priced, U, x)
+    placed = placed_near(goal, reduced, tied, priced, U, x)
     if not isinstance(placed, list):
         return None
     prices = [fmpq(0)] * len(goal.bounds)
@@ -403,7 +311,7 @@ def _columns(goal: Enclosing, pairs: Sequence[int], priced: frozenset[int]) -> F
     return table
 
 
-def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float], prices: Sequence[arb]) -> _Sets:
+def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], x: Sequence[float], prices: Sequence[arb]) -> Sets:
     """Return pairs whose columns are independent even if nearly equal numbers are taken for equal, and limits likewise."""
     pairs, limits = sorted(tied), sorted(priced)
     columns = _columns(goal, pairs, priced)
@@ -415,7 +323,7 @@ def _independent(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], 
     return frozenset(pairs[k] for k in used), frozenset(limits[k] for k in kept)
 
 
-def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], better: _Sets, price: dict[int, arb]) -> _Sets | None:
+def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], better: Sets, price: dict[int, arb]) -> Sets | None:
     """Return better sets in which at most one limit joins, in exchange for another if it nearly depends on those with a price."""
     joins = sorted(better[1] - priced)
     if not joins:
@@ -427,5 +335,5 @@ def _one_limit(goal: Enclosing, tied: frozenset[int], priced: frozenset[int], be
     if made_of is None:
         return better[0], priced | {joins[0]}
     money = [float(price[j] * arb(goal.bounds[j])) if j in price else 0.0 for j in limits]
-    ratios = [(have / a, j) for have, a, j in zip(money, made_of, limits, strict=True) if a > _LITTLE]
+    ratios = [(have / a, j) for have, a, j in zip(money, made_of, limits, strict=True) if a > LITTLE]
     return (better[0], (priced - {min(ratios)[1]}) | {joins[0]}) if ratios else None

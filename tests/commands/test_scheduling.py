@@ -22,6 +22,15 @@ def test_schedule_prints_what_python_gives() -> None:
     assert run(*arguments, "--csv").stdout.splitlines()[1].startswith("framework-1,19.0")
 
 
+def test_schedule_in_fractions(tmp_path: Path) -> None:
+    """--exact: three thirds fit, with a hair more only two."""
+    path = tmp_path / "c.yaml"
+    for demand, tasks in (("1/3", "3"), ("0.333333333333333333333333333334", "2")):
+        path.write_text(f"servers:\n- {{name: A, capacity: {{cpu: 1}}}}\nusers:\n- {{name: a, demand: {{cpu: {demand}}}}}\n")
+        data = json.loads(run("schedule", path, "--exact", "--json").stdout)
+        assert data["users"][0]["exact"]["tasks"] == tasks
+
+
 def test_schedule_options_reach_the_schedule(tmp_path: Path) -> None:
     """Metric, slots, ties, seed, stop, picture and file."""
     drf = EXAMPLES / "drf.yaml"

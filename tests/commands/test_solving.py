@@ -364,6 +364,20 @@ def test_the_path_in_its_polytope_is_drawn_beside_drf(tmp_path: Path) -> None:
     assert "this path moves 4" in flat(run("solve", EXAMPLES / "bbf-ring.yaml", *ring, status=2).stderr)
 
 
+def test_digits_on_the_command_line(tmp_path: Path) -> None:
+    """--digits prints the digits that are proved, and JSON has the radius beside them."""
+    path = tmp_path / "c.yaml"
+    path.write_text("servers:\n- {name: A, capacity: {cpu: 9}}\nusers:\n- {name: a, demand: {cpu: 1}}\n- {name: b, demand: {cpu: 3}}\n")
+    options = ("--notion", "proportional", "--alpha", "2", "--exact", "--digits", "20")
+    page = flat(run("solve", path, *options).stdout)
+    assert "3.2942286340599478208" in page  # 9 (sqrt(3) - 1) / 2
+    assert "relative" in page
+    plain = json.loads(run("solve", path, *options, "--json").stdout)
+    assert 0 < plain["certificate"]["radius"] <= 1e-20
+    assert plain["users"][0]["exact"]["tasks"].startswith("3.2942286340599478208")
+    run("solve", path, "--digits", "20", status=2)
+
+
 def test_fractions_on_the_command_line(tmp_path: Path) -> None:
     """--exact prints fractions, marks those that are rounded, and has all digits as JSON."""
     path = tmp_path / "c.yaml"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import arb
 from instances import instance_of_everything
 
 import fairopt as fo
@@ -16,6 +17,9 @@ from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.alpha_fair import points_near
 from fairopt.solvers.rational.enclosing import Enclosing
+from fairopt.solvers.rational.near import rational
+from fairopt.solvers.rational.placing import placed_near
+from fairopt.solvers.rational.reduced_kkt import reduced_conditions
 from fairopt.solving.enclosures import answer_in_floats
 
 GOALS: list[tuple[str, dict[str, Any]]] = [
@@ -119,3 +123,19 @@ def test_what_can_hold_nothing_is_left_out() -> None:
     assert len(pairs) == len(goal.user) == 3
     assert all(bound > 0 for bound in goal.bounds)
     assert len(limits) == len(goal.bounds)
+
+
+def test_placements_fit_the_utilities() -> None:
+    """Two servers of one resource, three users of one price: one at a vertex is found, or what is wrong is said."""
+    goal, _, _ = Enclosing.of(in_fractions(fo.Instance([[2], [1]], [[1], [1], [1]])))
+    everything, both = frozenset(range(6)), frozenset({0, 1})
+    reduced = reduced_conditions(goal, everything, both, [arb(1), arb(1)], [arb(1)] * 3)
+    assert reduced is not None
+    x = [0.5, 0.5, 0.7, 0.3, 0.8, 0.2]
+    placed = placed_near(goal, reduced, everything, both, [rational(Fraction(1))] * 3, x)
+    assert isinstance(placed, list)
+    assert [placed[2 * n] + placed[2 * n + 1] for n in range(3)] == [1, 1, 1]
+    assert sum(value != 0 for value in placed) <= 4
+    some = frozenset({0, 3, 5})  # two users on the small server, one on the large: too much there
+    wrong = placed_near(goal, reduced, some, frozenset(), [rational(Fraction(1))] * 3, [1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
+    assert not isinstance(wrong, list)
