@@ -31,6 +31,7 @@ bench: $(INSTALLED)  ## time and memory of fairopt and of its alternatives, into
 	$(BIN)/python benchmarks/simulations.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/queues.py
+	$(BIN)/python benchmarks/history.py
 
 bench-growth: $(INSTALLED)  ## how time and memory grow with pairs, users, servers, resources, density and levels: an estimated half hour
 	$(BIN)/python benchmarks/growth.py

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,32 +32,22 @@ def read_log(path: Path, account: Account) -> tuple[dict[str, str], FloatArray, 
     if text.lstrip()[:1] in ("<", "{", "["):
         raise InvalidInstance(f"{path}: this is a web page or JSON, not a log in the Standard Workload Format; download it again")
     header: dict[str, str] = {}
-    cells: list[list[str]] = []
+    rows: list[str] = []
     lines: list[int] = []
     for number, line in enumerate(text.splitlines(), start=1):
-        words = line.split()
-        if line.lstrip().startswith(";"):
-            key, colon, value = line.lstrip("; \t").partition(":")
+        bare = line.strip()
+        if bare.startswith(";"):
+            key, colon, value = bare.lstrip("; \t").partition(":")
             if colon and re.fullmatch(r"[A-Za-z]+", key.strip()):
                 header.setdefault(key.strip(), value.strip())
-        elif words:
-            if len(words) != _FIELDS:
-                account.bad(
-                    "line",
-                    f"{path}, line {number}",
-                    f"{plural(len(words), 'field')} instead of {_FIELDS}: the line is cut off, or this is another format",
-                )
-                continue
-            cells.append(words)
+        elif bare:
+            rows.append(bare)
             lines.append(number)
     version = header.get("Version", "2")
     if not re.match(r"[12](\.|$|\s)", version):
         raise InvalidInstance(f"{path}: the version of this log is {version}; versions 1 and 2 are known")
-    where = np.array(lines, np.int64)
-    try:
-        jobs = np.array(cells, float).reshape(-1, _FIELDS)
-    except ValueError:
-        jobs, where = _slowly(path, cells, where, account)
+    read = _at_once(rows)
+    jobs, where = _line_by_line(path, rows, lines, account) if read is None else (read, np.array(lines, np.int64))
     rules: tuple[tuple[Callable[[FloatArray], BoolArray], str], ...] = (
         (lambda jobs: np.asarray(~(np.abs(jobs) < _LARGEST).all(axis=1)), "a field is not a finite number, or is huge"),
         (_negative, "a time or a duration is negative (-1 means unknown)"),
@@ -88,10 +79,37 @@ def _repeats(numbers: FloatArray) -> BoolArray:
     return repeats
 
 
-def _slowly(path: Path, cells: list[list[str]], lines: IntArray, account: Account) -> tuple[FloatArray, IntArray]:
-    """Return the jobs whose fields are all numbers."""
+def _at_once(rows: list[str]) -> FloatArray | None:
+    """Return the jobs of lines that are all right; None if one is not."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(
+            io.StringIO("\n".join(rows)),
+            sep=r"\s+",
+            header=None,
+            dtype=float,
+            quoting=3,
+            keep_default_na=False,
+        )
+    except (ValueError, pd.errors.ParserError):  # also of no lines
+        return None
+    jobs = frame.to_numpy()
+    return None if jobs.shape != (len(rows), _FIELDS) or np.isnan(jobs).any() else jobs
+
+
+def _line_by_line(path: Path, rows: list[str], lines: list[int], account: Account) -> tuple[FloatArray, IntArray]:
+    """Return the jobs of the lines whose fields are 18 numbers, and these lines."""
     kept, where = [], []
-    for words, line in zip(cells, lines.tolist(), strict=True):
+    for row, line in zip(rows, lines, strict=True):
+        words = row.split()
+        if len(words) != _FIELDS:
+            account.bad(
+                "line",
+                f"{path}, line {line}",
+                f"{plural(len(words), 'field')} instead of {_FIELDS}: the line is cut off, or this is another format",
+            )
+            continue
         try:
             kept.append([float(word) for word in words])
             where.append(line)
