@@ -186,6 +186,8 @@ def _windows(log: JobLog, windows: Sequence[tuple[Any, Any]], every: float | str
     clock, (first, last) = log.clock, log.span
     if isinstance(windows, str) or any(isinstance(each, str) or len(each) != 2 for each in windows):
         raise InvalidInstance("windows are pairs of a start and an end")
+    if not first < last:
+        raise InvalidInstance(f"the log covers no time: all its times are {clock.shown(first)}; export a longer period")
     read = [(clock.read(a, "the start of a window"), clock.read(b, "the end of a window")) for a, b in windows] or [(first, last)]
     for a, b in read:
         if not a < b:

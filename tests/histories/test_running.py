@@ -256,6 +256,12 @@ def test_windows_and_options_that_cannot_be(options: dict[str, Any], message: st
         fo.history(BY_HAND, POOL, **options)
 
 
+def test_a_log_of_one_moment_says_nothing() -> None:
+    """Nothing can be integrated."""
+    with pytest.raises(InvalidInstance, match=r"the log covers no time: all its times are 3600 s; export a longer period"):
+        fo.history(log(("A", 1, 1, 1, 8, 1, 1)), POOL)
+
+
 def test_more_held_than_the_cluster_has() -> None:
     """Named with the moment and the server; lenient: counted as it is."""
     two = log(("A", 0, 0, 4, 8, 1, 1), ("B", 1, 2, 6, 8, 1, 1))
