@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from fairopt.simulation.arriving_tasks import arrivals
     from fairopt.simulation.side_by_side import SideBySide, compare_over_time
     from fairopt.simulation.simulating import simulate
+    from fairopt.simulation.whole_period import period_bound
     from fairopt.solvers import PLACEMENTS, SOLVERS
     from fairopt.solving import formulate, solve, to_pyomo
     from fairopt.studies.sweep import study
@@ -136,6 +137,7 @@ __all__ = [
     "import_yarn",
     "load",
     "load_trace",
+    "period_bound",
     "precomputed_drf",
     "regret",
     "report",
@@ -205,6 +207,7 @@ _ROOM = {  # of each name: it is imported when it is asked for first, so that ``
         "simulation.arriving_tasks": ["arrivals"],
         "simulation.side_by_side": ["SideBySide", "compare_over_time"],
         "simulation.simulating": ["simulate"],
+        "simulation.whole_period": ["period_bound"],
         "solvers": ["PLACEMENTS", "SOLVERS"],
         "solving": ["formulate", "solve", "to_pyomo"],
         "studies.sweep": ["study"],

@@ -10,6 +10,7 @@
 ``asynchronous``  PS-DSF by servers that each act alone every T seconds, compared with the exact allocation
 ``situation``     the unfinished jobs, the present users and the number of servers at one moment
 ``series``        samples of the running and waiting tasks
+``whole_period``  the best that any policy could have done over a period, as one program
 ``result``        `Simulation`
 ``side_by_side``  several schedulers on one trace: waiting, slowdown, shortfall, envy
 ================  ======================================================================================================

@@ -84,6 +84,7 @@ PUBLIC = {
     "history",
     "load",
     "load_trace",
+    "period_bound",
     "precomputed_drf",
     "regret",
     "report",

@@ -1,0 +1,62 @@
+"""The bound of a whole period: by hand, and above what every scheduler gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fairopt as fo
+
+
+def test_by_hand() -> None:
+    """One processor for 300 s. A has 250 s of work from the beginning, B 40 s from 100 s on, C any amount from 200 s on."""
+    cluster = fo.Instance([[1.0]], [[1]], users=["nobody"], resources=["cpu"])
+    trace = fo.Trace(["A", "B", "C"], [0, 100, 200], [1, 1, 1], [[1]] * 3, [250, 40, 1e6], resources=["cpu"])
+    found = fo.period_bound(trace, cluster, until=300)
+    assert found.received.tolist() == pytest.approx([160, 40, 100])
+    assert found.certificate.worst <= 1e-8
+    assert found.intervals == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_scheduler_does_better(seed: int) -> None:
+    """In the leximin order of what users received in all, by weight."""
+    rng = np.random.default_rng(seed)
+    cluster = fo.Instance([[4, 8], [2, 9]], np.ones((4, 2)), weights=[1, 1, 2, 3], users=list("abcd"), resources=["cpu", "memory"])
+    demands = rng.integers(1, 4, (4, 2))
+    user = rng.integers(0, 4, 16)
+    trace = fo.Trace(
+        [cluster.users[n] for n in user], np.sort(rng.integers(0, 60, 16)), rng.integers(1, 5, 16), demands[user],
+        rng.integers(5, 40, 16), resources=["cpu", "memory"],
+    )  # fmt: skip
+    bound = fo.period_bound(trace, cluster, until=80.0)
+    best = np.sort(bound.received / bound.weights)
+    for scheduler in ("drfh", "drfh:half_life=inf:period=1", "drfh:best-fit", "fifo", "fairtree"):
+        found = fo.simulate(trace, cluster, scheduler, until=80.0, step=0.05)
+        series = found.series
+        inside = series.times < 80.0
+        had = np.sort((series.dominant_shares[inside] * 0.05).sum(axis=0) / found.weights)
+        first = np.flatnonzero(np.abs(had - best) > 0.05 * 4 + 1e-3 * best)
+        assert not first.size or had[first[0]] < best[first[0]]
+
+
+def test_fewer_intervals_give_a_larger_bound() -> None:
+    """Jobs count from the beginning of the interval in which they are submitted."""
+    rng = np.random.default_rng(5)
+    cluster = fo.Instance([[4.0]], [[1]], users=["nobody"], resources=["cpu"])
+    trace = fo.Trace(
+        [f"u{n}" for n in rng.integers(0, 3, 12)], np.sort(rng.integers(0, 50, 12)), rng.integers(1, 4, 12), np.ones((12, 1)),
+        rng.integers(5, 20, 12), resources=["cpu"],
+    )  # fmt: skip
+    least = [np.sort(fo.period_bound(trace, cluster, until=50.0, intervals=k).received)[0] for k in (1, 3, 100)]
+    assert least[0] >= least[1] - 1e-9 >= least[2] - 2e-9
+
+
+def test_what_is_refused() -> None:
+    """In a sentence."""
+    cluster = fo.Instance([[4.0]], [[1]], users=["nobody"], resources=["cpu"])
+    trace = fo.Trace(["A"], [5], [1], [[1]], [5], resources=["cpu"])
+    with pytest.raises(fo.Unsupported, match="before the first job"):
+        fo.period_bound(trace, cluster, until=5.0)
+    with pytest.raises(fo.Unsupported, match="no leximin of shares"):
+        fo.period_bound(trace, cluster, "proportional", until=50.0)
