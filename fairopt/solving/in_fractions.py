@@ -25,14 +25,16 @@ from fairopt.instance.fractions import ExactArray, from_rational, from_rationals
 from fairopt.models import Notion, Sharing
 from fairopt.program import AlphaFair, Equalize, Equilibrium, Goal, Leximin, Separate, Solution, Stage, Tradeoff
 from fairopt.program.exact import ExactProgram
-from fairopt.solvers import EXACT_GOALS, solve_exactly
+from fairopt.solvers import EXACT_GOALS, seconds_of_a_level, solve_exactly
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.answer import levels_of, prices_of, queue_prices_by_stage, queue_prices_of
 from fairopt.solving.enclosures import DIGITS, answer_in_floats, enclose, in_floats_above, is_enclosed
+from fairopt.wording import duration, plural
 
 __all__ = ["solve_in_fractions"]
 
 ENGINES: dict[type[Goal], str] = {Equilibrium: "rational-equations", AlphaFair: "rational-newton", Tradeoff: "rational-newton"}
+MOST_SECONDS = 1800.0  # that a level may take, by benchmarks/in_fractions.py
 ENGINE = "rational-simplex"  # of all other goals
 
 
@@ -42,7 +44,8 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     Raises
     ------
     Unsupported
-        For whole tasks, for an engine of the caller's choice, and for goals that have no answer in fractions.
+        For whole tasks, for an engine of the caller's choice, for goals that have no answer in fractions, and for programs so large that
+        a level would take more than `MOST_SECONDS`; the message says how long.
     NoSolution
         At the deadline; where no answer in fractions was found near that in floats; where fewer digits than asked for could be proved.
     CertificateError
@@ -61,6 +64,7 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
     program = reduced.in_fractions(small.exact, floats.formulate(small, sharing=sharing, integral=False))
     if type(program.goal) not in EXACT_GOALS and not is_enclosed(program):
         raise Unsupported(f'"{notion.name}" has no answer in fractions with these options; leave exact out')
+    _refuse_too_large(program)
     if deadline.left == 0.0:
         raise deadline.passed({"levels": []})
     formulated = time.perf_counter()
@@ -100,6 +104,17 @@ def solve_in_fractions(instance: Instance, notion: Notion, sharing: Sharing, dea
         question=question,
         exact=exact,
     )
+
+
+def _refuse_too_large(program: ExactProgram) -> None:
+    """Refuse a program of which one level would take longer than anybody waits."""
+    seconds = seconds_of_a_level(program)
+    if seconds > MOST_SECONDS:
+        users, limits = program.program.members.size, len(program.program.limits)
+        raise Unsupported(
+            f"{plural(users, 'user')} that differ and {plural(limits, 'limit')} would take about {duration(seconds)} a level in fractions, "
+            f"more than {duration(MOST_SECONDS)}; leave exact out, write numbers with fewer digits, or ask about a part of the cluster"
+        )
 
 
 def _merged(instance: Instance, notion: Notion, utility: ExactArray | None) -> Merging:

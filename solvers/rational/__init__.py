@@ -1,6 +1,7 @@
 """Programs in rational numbers: linear ones are solved in floats, lifted to fractions, and finished by rational pivots.
 
 ==================  ====================================================================================================
+``effort``          how long a program takes, before it is solved
 ``systems``         square systems of equations: what is triangular by hand, the rest by FLINT
 ``simplex``         a linear program from any basis to an optimal one
 ``level_programs``  the program of one level: in floats for a basis, then in fractions
@@ -30,7 +31,7 @@ from fairopt.program import Equalize, Equilibrium, Goal, Leximin, Nested, Separa
 from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 
-__all__ = ["EXACT_GOALS", "points_near", "solve_exactly"]
+__all__ = ["EXACT_GOALS", "points_near", "seconds_of_a_level", "solve_exactly"]
 
 EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
     Leximin: ("levels", "solve_leximin"),
@@ -45,6 +46,12 @@ EXACT_GOALS: dict[type[Goal], tuple[str, str]] = {
 
 That for an equilibrium starts from one in floats: (program, solution in floats, deadline).
 """
+
+
+def seconds_of_a_level(program: ExactProgram) -> float:
+    """Return about how many seconds a level takes in fractions."""
+    found: float = import_module("fairopt.solvers.rational.effort").seconds_of_a_level(program)
+    return found
 
 
 def solve_exactly(program: ExactProgram, deadline: Deadline, in_floats: Callable[[], Solution] | None = None) -> Solution:

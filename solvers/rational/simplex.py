@@ -161,31 +161,30 @@ class RationalProgram:
         pivots = 0
         system = self._system(basis)
         values = system.solve(self.right)
-        prices = system.solve_transposed([self.cost[j] for j in basis])
         if any(value < 0 for value in values):
-            reduced = self._reduced(prices, self.cost, basis)
+            reduced = self._reduced(system.solve_transposed([self.cost[j] for j in basis]), self.cost, basis)
             holds = all(value <= 0 for value in reduced.values())
-            pivots += self._dual(basis, self.cost if holds else [_ZERO] * len(self.cost), check)
-        pivots += self._primal(basis, check)
-        system = self._system(basis)
-        values = system.solve(self.right)
+            pivots = self._dual(basis, self.cost if holds else [_ZERO] * len(self.cost), check)
+            system = self._system(basis)
+            values = system.solve(self.right)
+        values, prices, more = self._primal(basis, system, values, check)
         z = [_ZERO] * self.n
         for j, value in zip(basis, values, strict=True):
             if j < self.n:
                 z[j] = value
-        return Optimum(z, system.solve_transposed([self.cost[j] for j in basis]), basis, pivots)
+        return Optimum(z, prices, basis, pivots + more)
 
-    def _primal(self, basis: list[int], check: Callable[[], None]) -> int:
-        """Pivot until no variable would raise the goal; z >= 0 holds before and after."""
+    def _primal(
+        self, basis: list[int], system: System, values: list[fmpq], check: Callable[[], None]
+    ) -> tuple[list[fmpq], list[fmpq], int]:
+        """Pivot until no variable would raise the goal; z >= 0 holds before and after. Return z, the prices, and the number of pivots."""
         pivots, first = 0, False
-        system = self._system(basis)
-        values = system.solve(self.right)
         while True:
             prices = system.solve_transposed([self.cost[j] for j in basis])
             reduced = self._reduced(prices, self.cost, basis)
             rising = [j for j, value in reduced.items() if value > 0]
             if not rising:
-                return pivots
+                return values, prices, pivots
             check()
             enter = min(rising) if first else max(rising, key=lambda j: (reduced[j], -j))
             direction = system.solve(self._dense(enter))
