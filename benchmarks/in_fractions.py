@@ -84,7 +84,7 @@ def against_pure_python() -> float:
 def main() -> None:
     """Print a line for each size, and the ratio."""
     fo.solve(SIZES[0].instance(), "drfh", exact=True)
-    print("users servers resources levels digits  processor seconds  digits of the longest fraction  rational pivots")
+    print("users servers resources levels digits  processor seconds  digits of the longest fraction  iterations")
     for size in SIZES:
         seconds, allocation = seconds_of(size)
         assert allocation.exact is not None
