@@ -67,7 +67,8 @@ def compare(seed: int, tallies: dict[str, Tally]) -> None:
             tally.refused += 1
             continue
         tally.compared += 1
-        ours, theirs = (np.atleast_1d(each.shares if exact.levels or notion == "per-server-drf" else total(each)) for each in (exact, floats))
+        unique = bool(exact.levels) or notion == "per-server-drf"
+        ours, theirs = (np.atleast_1d(each.shares if unique else total(each)) for each in (exact, floats))
         apart = float(np.abs(ours - theirs).max() / max(np.abs(ours).max(), 1e-300))
         tally.farthest = max(tally.farthest, apart)
         if apart > NEAR and not floats.certificate.worst > NEAR:
