@@ -76,8 +76,9 @@ def solve_alpha_fair(program: Program, goal: AlphaFair, arrays: Arrays, deadline
     if not scaled.n_pairs:
         return Solution(np.zeros(program.n_pairs), prices=np.zeros(len(program.limits)), programs_solved=0)
     users = _tables(scaled, goal, arrays)
-    few_users, capped = users.n_users < users.used.sum(), users.log_cap is not None
-    for balanced in (False,) if capped else (few_users, not few_users):  # where one way gets lost, the other one may not
+    # Where users are few, or resources several, users divide their money among many servers: the balanced path takes half the steps.
+    scattered, capped = users.n_users < users.used.sum() or users.take.shape[0] > 1, users.log_cap is not None
+    for balanced in (False,) if capped else (scattered, not scattered):  # where one way gets lost, the other one may not
         samples = not balanced and users.n_users >= _MANY and users.take.shape[0] == 1 and not capped
         found = _by_sample(users, deadline) if samples else None
         if found is None:
