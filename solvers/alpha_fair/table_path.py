@@ -57,6 +57,9 @@ _FALL = 0.8  # factor on alpha in a step on the way from 1
 _NEAR = 0.3  # part of the money by which limits may be missed while alpha falls
 _FADES = 0.25  # power of mu by which the weight of limits falls to 1
 _BOUNDARY = 0.95  # part of the way to the boundary
+_CORRECTORS, _LONG_ENOUGH = 3, 0.9  # corrections of products that went astray (Gondzio), of steps that are shorter than this
+_AHEAD, _SPREAD = 0.3, 0.1  # how much further than the step goes; a product further off its target than this factor is corrected
+_GAIN = 0.02  # what a correction has to add to the length
 _LEAST_PART = 0.02  # of a part of a user's money that is left by a step
 _SHORTENINGS = 20  # of a step by half
 _STALLED = 60  # steps that gain nothing: where capacities span nine orders of magnitude a path may pause for long
@@ -389,8 +392,24 @@ def _step(setting: _Setting, now: _Iterate, kkt: tuple[Any, KKTSystem]) -> _Vari
     aim = min(max(falls * now.scaling.mu, setting.last_mu), 1.0)
     bend = xp.where(affine.dw * affine.dz > -10 * aim, affine.dw * affine.dz, -10 * aim)
     limits = np.where(users.used, aim * now.scaling.money - now.limit_products - at.p * affine.q * affine.ds, 0.0)
-    step = _direction(setting, now, kappa, system, setting.eligible(aim - now.pair_products - bend), limits)
+    pairs = setting.eligible(aim - now.pair_products - bend)
+    step = _direction(setting, now, kappa, system, pairs, limits)
     length = _step_length(setting, now, step)
+    for _ in range(_CORRECTORS):
+        if length >= _LONG_ENOUGH:
+            break
+        far = min(1.0, length + _AHEAD)
+        ahead_of_pairs = (at.w + far * step.dw) * (now.z + far * step.dz)
+        ahead_of_limits = at.p * (1 + far * step.q) * (at.s + far * step.ds) / now.scaling.money
+        low, high = _SPREAD * aim, aim / _SPREAD
+        pairs = pairs + setting.eligible(xp.clip(ahead_of_pairs, low, high) - xp.clip(ahead_of_pairs, None, 2 * high))
+        off = np.clip(ahead_of_limits, low, high) - np.clip(ahead_of_limits, None, 2 * high)
+        limits = limits + np.where(users.used, off * now.scaling.money, 0.0)
+        other = _direction(setting, now, kappa, system, pairs, limits)
+        longer = _step_length(setting, now, other)
+        if longer < length + _GAIN:
+            break
+        step, length = other, longer
     return _moved(setting, now, step, _BOUNDARY * length if length < 1 else 1.0)
 
 
