@@ -32,7 +32,7 @@ from fairopt.wording import joined
 
 __all__ = ["best_found", "solve"]
 
-_MOST_DIGITS = 10_001
+_MOST_DIGITS = 1_001
 
 log = logging.getLogger(__name__)
 

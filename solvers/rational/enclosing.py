@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 
 from flint import arb, ctx, fmpq
 
@@ -14,7 +15,7 @@ from fairopt.solvers.rational.near import fraction, rational, simplest
 __all__ = ["BITS", "Enclosing", "in_worth", "marginal_worth", "midpoint", "rounded", "small_fraction", "utilities_of", "within_limits"]
 
 BITS = 3.3219280948873626  # of a decimal digit
-_MOST_DIGITS_OF_GUESS = 25  # of numerator and denominator of a rational solution that is guessed
+_MOST_BITS_OF_GUESS = 83  # of numerator and denominator of a rational solution that is guessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def midpoint(value: arb) -> fmpq:
 def small_fraction(value: arb) -> fmpq | None:
     """Return the fraction of few digits that a number is to half its digits; None if there is none."""
     near = simplest(fraction(midpoint(value)), 10 ** int(ctx.prec / BITS * 0.7))
-    if len(str(abs(near.numerator))) > _MOST_DIGITS_OF_GUESS or len(str(near.denominator)) > _MOST_DIGITS_OF_GUESS:
+    if max(near.numerator.bit_length(), near.denominator.bit_length()) > _MOST_BITS_OF_GUESS:
         return None
     return rational(near)
 
@@ -125,7 +126,7 @@ def rounded(value: fmpq, digits: int, down: bool) -> fmpq:
     """Return a number >= 0 with so many significant decimal digits, rounded down or to the nearest."""
     if value <= 0:
         return fmpq(0)
-    size = len(str(int(value.p))) - len(str(int(value.q)))
+    size = floor((int(value.p).bit_length() - int(value.q).bit_length()) / BITS)  # within a digit
     shift = digits - size
     scale = fmpq(10) ** shift if shift >= 0 else 1 / fmpq(10) ** -shift
     scaled = value * scale

@@ -94,6 +94,20 @@ def test_magnitudes() -> None:
     assert abs(exact.tasks_per_user[0] * 10**40 - 1) < Fraction(1, 10**9)  # the price of the full resource is that of the heavy user
 
 
+def test_alphas_from_nearly_linear_to_nearly_max_min() -> None:
+    """At alpha = 0.01, and at 500, where marginal worths differ by hundreds of digits."""
+    instance = fo.Instance([[9], [4]], [[1], [3]])
+    shares = []
+    for alpha in (0.01, 20, 500):
+        exact = fo.solve(instance, "proportional", alpha=alpha, exact=True).exact
+        assert exact is not None
+        assert exact.radius <= Fraction(1, 10**30)
+        assert abs(exact.tasks_per_user[0] + 3 * exact.tasks_per_user[1] - 13) < Fraction(1, 10**28)
+        shares.append(exact.tasks_per_user[0] / exact.tasks_per_user[1])
+    assert shares[0] > shares[1] > shares[2] > 1
+    assert float(shares[2]) == pytest.approx(3 ** (1 / 500), abs=1e-12)
+
+
 def test_from_wrong_floats_nothing_is_proved() -> None:
     """Points far from the optimum have a radius that says so, or there are none."""
     program = in_fractions(fo.Instance([[9, 18], [3, 2]], [[1, 4], [3, 1]]), alpha=2)
