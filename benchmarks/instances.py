@@ -110,3 +110,32 @@ def jobs_of_classes(
     run *= load / asked.max()
     trace = fo.Trace([drawn.users[n] for n in user], submit, size, drawn.demands[user], run, resources=drawn.resources)
     return trace, cluster
+
+
+def parallel_jobs(number: int = 100_000, users: int = 100) -> tuple[fo.Trace, fo.Instance]:
+    """Gangs of 1 to 128 processors with estimates, and 128 servers of four processors; users sit in 20 queues of different weights."""
+    rng = np.random.default_rng(1)
+    size = 2 ** rng.integers(0, 8, number)
+    run = np.exp(rng.normal(6, 1.7, number)).round() + 1
+    length = float((size * run).sum()) / (128 * 4) / 0.95
+    names = [f"user {n}" for n in rng.zipf(1.4, number) % users]
+    trace = fo.Trace(
+        names,
+        np.sort(rng.uniform(0, length, number)).round(),
+        size,
+        np.ones((number, 1)),
+        run,
+        gangs=np.ones(number, bool),
+        estimates=run * rng.choice([1, 1.5, 3, 10], number),
+        resources=["cpu"],
+    )
+    cluster = fo.Instance(
+        [[4]],
+        np.ones((len(trace.users), 1)),
+        counts=[128],
+        users=trace.users,
+        resources=["cpu"],
+        queues=[fo.Queue(f"queue {k}", weight=k + 1) for k in range(20)],
+        queue_of=[f"queue {k % 20}" for k in range(len(trace.users))],
+    )
+    return trace, cluster

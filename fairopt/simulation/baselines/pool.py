@@ -94,7 +94,7 @@ class Pool:
 
     def within_limits(self, stream: int, number: IntArray) -> IntArray:
         """Return how many of these tasks, (servers,), the limits of queues allow, on the first servers."""
-        return self._limited(stream, number, self._on)
+        return self._limited(stream, number, self._on) if self._rows_of[stream].size else number
 
     def _limited(self, stream: int, number: IntArray, on: list[BoolArray]) -> IntArray:
         rows = self._rows_of[stream].tolist()
