@@ -151,16 +151,19 @@ class RationalProgram:
         basis : sequence of int
             Any columns (behind them the slacks): what is dependent is left out, and what is missing filled up.
         check : callable
-            Called before every pivot; it raises where there is no time left.
+            Called before every pivot and every system of equations; it raises where there is no time left.
 
         Raises
         ------
         UnboundedError, InfeasibleError
         """
+        check()
         basis = self.complete(basis)
         pivots = 0
+        check()
         system = self._system(basis)
         values = system.solve(self.right)
+        check()
         if any(value < 0 for value in values):
             reduced = self._reduced(system.solve_transposed([self.cost[j] for j in basis]), self.cost, basis)
             holds = all(value <= 0 for value in reduced.values())
