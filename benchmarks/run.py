@@ -113,6 +113,13 @@ CASES = {
         "below 6 s at a relative gap of 1e-9, and 3 GiB",
         1,
     ),
+    "proportional-resources": Case(
+        "proportional fairness, 10,000 users x 100 servers x 3 resources, all pairs",
+        lambda: instances.all_pairs(10_000, 100, 3),
+        ("fairopt, proportional",),
+        "below 30 s at a relative gap of 1e-9, and 1 GiB",
+        1,
+    ),
     **{
         f"jobs-{users}": Case(
             f"{users:,} jobs x 3 classes of GPUs, one at a time, speeds of their own: many levels",
