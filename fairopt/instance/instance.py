@@ -111,6 +111,9 @@ class Instance(ShowsItself):
     Weights, eligibility, counts, tasks, parallelism, guarantees and queue_of may also be mappings by label, as in `replace`; a label
     that is left out has the default.
 
+    Numbers may be ints, floats, `fractions.Fraction` or `decimal.Decimal`. The arrays hold floats; what these do not mean, such as 1/3, is
+    kept beside them, for ``solve(..., exact=True)`` (`exact`).
+
     Raises
     ------
     InvalidInstance
