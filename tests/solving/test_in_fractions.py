@@ -1,5 +1,8 @@
 """Answers in fractions where there is little to answer, for notions of one's own, and what is refused."""
 
+# mypy: disable-error-code="arg-type, no-any-return, union-attr"
+# (fractions where the types say floats, and answers that are known to be in fractions)
+
 from __future__ import annotations
 
 import logging
