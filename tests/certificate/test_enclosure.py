@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
@@ -21,10 +21,13 @@ from fairopt.solvers import points_near
 from fairopt.solvers.backend import Deadline
 from fairopt.solving.enclosures import answer_in_floats
 
-TWO_RESOURCES = fo.Instance([[9, 18]], [[1, 4], [3, 1]])
+Instance: Any = fo.Instance  # array types do not know Fractions
+solve: Any = fo.solve  # its answers have fractions here
+
+TWO_RESOURCES = Instance([[9, 18]], [[1, 4], [3, 1]])
 
 
-def point_of(instance: fo.Instance, notion: str, digits: int = 80, **options: Any) -> tuple[ExactProgram, Solution]:
+def point_of(instance: fo.Instance, notion: str, digits: int = 80, **options: Any) -> tuple[ExactProgram, Any]:
     """A program in fractions, and the best point near its optimum."""
     chosen = fo.NOTIONS[notion](**options)
     program = chosen.in_fractions(instance.exact, chosen.formulate(instance, sharing="rdm", integral=False))
@@ -40,8 +43,8 @@ def fifty(function: Callable[[Any], Any], start: Any) -> Any:
 def test_two_users_of_one_full_resource() -> None:
     """x0 + 3 x1 = 9 alone binds: phi x^-alpha = p d, so x0 = phi... by hand, for several alphas."""
     for alpha in (0.5, 1, 2, 7.5, 40):
-        instance = fo.Instance([[9]], [[1], [3]], weights=[2, 1])
-        exact = fo.solve(instance, "proportional", alpha=alpha, exact=True, digits=45).exact
+        instance = Instance([[9]], [[1], [3]], weights=[2, 1])
+        exact = solve(instance, "proportional", alpha=alpha, exact=True, digits=45).exact
         with mpmath.workdps(60):
             a = mpmath.mpf(alpha)
             ratio = (mpmath.mpf(2) * 3) ** (1 / a)  # x0 / x1
@@ -54,8 +57,8 @@ def test_two_users_of_one_full_resource() -> None:
 @pytest.mark.parametrize(("notion", "options"), [("gfj", {"beta": 2, "lam": -4}), ("gfj", {"beta": 0.5}), ("fds", {"beta": 3})])
 def test_trade_off_on_one_edge(notion: str, options: dict[str, float]) -> None:
     """Two users of one resource: the maximum of log |f| along x0 + 3 x1 = 9, where its derivative is 0."""
-    instance = fo.Instance([[9]], [[1], [3]], weights=[1, 1])
-    answer = fo.solve(instance, notion, exact=True, digits=40, **options)  # type: ignore[arg-type]
+    instance = Instance([[9]], [[1], [3]], weights=[1, 1])
+    answer = solve(instance, notion, exact=True, digits=40, **options)
     beta = mpmath.mpf(options["beta"])
     with mpmath.workdps(60):
         lam = mpmath.mpf(options.get("lam", 2 * (1 - beta) / beta))
@@ -73,7 +76,7 @@ def test_trade_off_on_one_edge(notion: str, options: dict[str, float]) -> None:
 
 def test_the_radius_contains_a_better_point() -> None:
     """Of points with 20, 40, ..., 100 digits, each encloses the ones after it."""
-    instance = fo.Instance([[9, 12], [5, 3]], [[1, 2], [2, 1], [1, 1]], weights=[1, 2, 3])
+    instance = Instance([[9, 12], [5, 3]], [[1, 2], [2, 1], [1, 1]], weights=[1, 2, 3])
     points = []
     for digits in (20, 40, 60, 100):
         program, point = point_of(instance, "proportional", digits, alpha=2)
@@ -87,10 +90,10 @@ def test_the_radius_contains_a_better_point() -> None:
 
 def test_rational_optima_have_radius_0() -> None:
     """Section 5.5 of the BBF paper: 1/2; and a square root that is rational."""
-    pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
-    exact = fo.solve(pool, "bbf", exact=True).exact
+    pool = Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
+    exact = solve(pool, "bbf", exact=True).exact
     assert (exact.tasks_per_user.tolist(), exact.radius) == ([Fraction(1, 2)] * 3, 0)
-    squares = fo.solve(fo.Instance([[5]], [[1], [4]]), "proportional", alpha=2, exact=True)
+    squares = solve(Instance([[5]], [[1], [4]]), "proportional", alpha=2, exact=True)
     assert (squares.exact.tasks_per_user.tolist(), squares.exact.radius) == ([Fraction(5, 3), Fraction(5, 6)], 0)
     assert squares.certificate.exact
     assert squares.certificate.worst == 0
@@ -98,13 +101,13 @@ def test_rational_optima_have_radius_0() -> None:
 
 def test_a_ball_says_its_radius() -> None:
     """Not exact, and the certificate's residual is not below the radius."""
-    answer = fo.solve(TWO_RESOURCES, "proportional", alpha=3, exact=True, digits=20)
+    answer = solve(TWO_RESOURCES, "proportional", alpha=3, exact=True, digits=20)
     assert not answer.certificate.exact
     assert 0 < answer.exact.radius <= Fraction(answer.certificate.worst) < 2e-20
     assert "relative" in answer.proof
 
 
-FORGED: dict[str, Callable[[Solution], Solution]] = {
+FORGED: dict[str, Callable[[Any], Solution]] = {
     "over a limit": lambda s: replace(s, x=s.x * rational(1 + Fraction(1, 10**60))),
     "negative": lambda s: replace(s, x=s.x - s.x[0] * 2),
     "nothing for somebody": lambda s: replace(s, x=s.x * np.array([rational(1), rational(0)], dtype=object)),

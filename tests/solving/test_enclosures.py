@@ -12,6 +12,9 @@ from instances import degenerate_instance, instance_of_everything, instance_of_e
 import fairopt as fo
 from fairopt.solving.enclosures import DIGITS, in_floats_above
 
+Instance: Any = fo.Instance  # array types do not know Fractions
+solve: Any = fo.solve  # its answers have fractions here
+
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("psdsf", {}),
     ("psdsf", {"sharing": "tdm"}),
@@ -20,7 +23,7 @@ QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("fds", {"beta": 0.5}),
     ("gfj", {}),
 ]
-FIGURE_2 = fo.Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]])
+FIGURE_2 = Instance([[9, 12, 100], [12, 12, 0]], [[1.5, 1, 10], [1, 2, 10], [0.5, 1, 0], [1, 0.5, 0]])
 
 
 def instances_of_all_kinds(seed: int) -> list[fo.Instance]:
@@ -35,8 +38,8 @@ def test_floats_agree(notion: str, options: dict[str, Any]) -> None:
     """Within 1e-9, user by user; in fractions all limits are kept to the last digit."""
     for seed in range(1):
         for instance in instances_of_all_kinds(seed):
-            answer = fo.solve(instance, notion, exact=True, **options)
-            floats = fo.solve(instance, notion, **options)
+            answer = solve(instance, notion, exact=True, **options)
+            floats = solve(instance, notion, **options)
             held = np.maximum(answer.tasks_per_user, 1e-300)
             assert (np.abs(answer.tasks_per_user - floats.tasks_per_user) <= 1e-9 * held).all(), seed
             exact = answer.exact
@@ -50,7 +53,7 @@ def test_floats_agree(notion: str, options: dict[str, Any]) -> None:
 
 def test_figure_2_of_the_psdsf_paper() -> None:
     """3.6 is 18/5."""
-    answer = fo.solve(FIGURE_2, "psdsf", exact=True)
+    answer = solve(FIGURE_2, "psdsf", exact=True)
     assert answer.exact is not None
     assert answer.exact.tasks_per_user.tolist() == [Fraction(18, 5), Fraction(18, 5), 8, 8]
     assert answer.exact.shares[0].tolist() == [Fraction(3, 5), 0]
@@ -62,8 +65,7 @@ def test_the_market_is_the_equilibrium() -> None:
     for seed in range(6):
         instance = instance_of_everything(seed).replace(tasks=None)
         market, equilibrium = (
-            fo.solve(instance, "psdsf", sharing="tdm", exact=True, **options).exact
-            for options in ({"formulation": "market"}, {})  # type: ignore[arg-type]
+            solve(instance, "psdsf", sharing="tdm", exact=True, **options).exact for options in ({"formulation": "market"}, {})
         )
         assert market is not None
         assert equilibrium is not None
@@ -75,33 +77,33 @@ def test_the_market_is_the_equilibrium() -> None:
 def test_digits() -> None:
     """As many as asked for, and only with exact."""
     for digits in (1, 17, 120):
-        answer = fo.solve(FIGURE_2, "proportional", alpha=3, exact=True, digits=digits)
+        answer = solve(FIGURE_2, "proportional", alpha=3, exact=True, digits=digits)
         assert answer.exact is not None
         assert 0 < answer.exact.radius <= Fraction(1, 10**digits)
     with pytest.raises(fo.Unsupported, match="exact=True"):
-        fo.solve(FIGURE_2, "proportional", digits=20)
+        solve(FIGURE_2, "proportional", digits=20)
     for wrong in (0, 1.5, 10**6):
         with pytest.raises(fo.Unsupported, match="whole number"):
-            fo.solve(FIGURE_2, "proportional", exact=True, digits=wrong)  # type: ignore[arg-type]
+            solve(FIGURE_2, "proportional", exact=True, digits=wrong)
 
 
 def test_nobody_and_nothing() -> None:
     """A cluster in which nobody can run, and users without tasks or demand."""
-    nobody = fo.solve(fo.Instance([[0.0]], [[1.0]]), "proportional", exact=True)
+    nobody = solve(Instance([[0.0]], [[1.0]]), "proportional", exact=True)
     assert nobody.exact is not None
     assert nobody.exact.tasks_per_user.tolist() == [0]
     for notion in ("proportional", "psdsf", "fds"):
-        few = fo.solve(fo.Instance([[4]], [[1], [0], [1]], tasks=[np.inf, 3, 0]), notion, exact=True)
+        few = solve(Instance([[4]], [[1], [0], [1]], tasks=[np.inf, 3, 0]), notion, exact=True)
         assert few.exact is not None
         assert few.exact.tasks_per_user.tolist() == [4, 3, 0]
 
 
 def test_what_is_not_answered() -> None:
     """Choices among several allocations."""
-    pool = fo.Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
+    pool = Instance([[1, 1]], [[1, 1], [0, 1], [1, 0]], weights=[0.5, 0.3, 0.2])
     for notion in ("bbf", "psdsf"):
         with pytest.raises(fo.Unsupported, match="prefer"):
-            fo.solve(pool, notion, prefer="utilization", exact=True)
+            solve(pool, notion, prefer="utilization", exact=True)
 
 
 def test_a_float_above() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from fairopt.solvers.filling.placements import BestFit, FirstFit
 from fairopt.solvers.filling.precomputed_in_fractions import fill_lowest_in_fractions, precompute_in_fractions
 from fairopt.solvers.filling.tree_in_fractions import fill_tree_in_fractions
 
+Instance: Any = fo.Instance  # array types do not know Fractions
+
 
 def filling_of(instance: fo.Instance, criterion: str = "drfh", sharing: str = "rdm") -> Filling:
     """The input in fractions."""
@@ -23,7 +26,7 @@ def filling_of(instance: fo.Instance, criterion: str = "drfh", sharing: str = "r
     return exact_filling(instance.exact, instance.exact, chosen, sharing, "index", False)[0]  # type: ignore[arg-type]
 
 
-TWO = fo.Instance([[Fraction(4, 3), 2], [2, 1]], [[Fraction(1, 3), 1], [1, 0]], counts=[1, 2])
+TWO = Instance([[Fraction(4, 3), 2], [2, 1]], [[Fraction(1, 3), 1], [1, 0]], counts=[1, 2])
 
 
 def test_amounts_are_whole_numbers() -> None:
@@ -51,7 +54,7 @@ def test_scores(rule: Rule, score: Fraction) -> None:
 
 def test_closest_and_room() -> None:
     """By the worth of a task, and by what is left."""
-    instance = fo.Instance([[2], [4]], [[1]])
+    instance = Instance([[2], [4]], [[1]])
     state = Servers(filling_of(instance, "psdsf"), int(Rule.SMALLEST_SHARE))
     assert state.measure is Measure.SERVER
     assert state.closest(0) == 0  # nothing held: the first fit
@@ -92,7 +95,7 @@ def test_filling() -> None:
 
 def test_expected_seconds_grow() -> None:
     """With servers that are scored, and with tasks."""
-    small, large = (filling_of(fo.Instance([[number]], [[1]], counts=[number])) for number in (10, 1000))
+    small, large = (filling_of(Instance([[number]], [[1]], counts=[number])) for number in (10, 1000))
     assert seconds_expected(small, FirstFit()) < seconds_expected(large, FirstFit()) < seconds_expected(large, BestFit())
 
 

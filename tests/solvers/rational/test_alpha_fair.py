@@ -22,6 +22,9 @@ from fairopt.solvers.rational.placing import placed_near
 from fairopt.solvers.rational.reduced_kkt import reduced_conditions
 from fairopt.solving.enclosures import answer_in_floats
 
+Instance: Any = fo.Instance  # array types do not know Fractions
+solve: Any = fo.solve  # its answers have fractions here
+
 GOALS: list[tuple[str, dict[str, Any]]] = [
     ("proportional", {}),
     ("proportional", {"alpha": 0.3}),
@@ -58,7 +61,7 @@ def test_random_instances(notion: str, options: dict[str, Any]) -> None:
 
 def test_digits_by_hand() -> None:
     """x0 = sqrt(12) x1 of x0 + 3 x1 = 9 at alpha = 2 with weights 4 and 1, to 300 digits: x1 satisfies a quadratic equation."""
-    exact = fo.solve(fo.Instance([[9]], [[1], [3]], weights=[4, 1]), "proportional", alpha=2, exact=True, digits=300).exact
+    exact = solve(Instance([[9]], [[1], [3]], weights=[4, 1]), "proportional", alpha=2, exact=True, digits=300).exact
     x1 = exact.tasks_per_user[1]
     assert abs((9 - 3 * x1) ** 2 - 12 * x1**2) < Fraction(1, 10**297)
     assert exact.radius <= Fraction(1, 10**300)
@@ -79,15 +82,15 @@ def test_users_and_servers_that_differ_by_a_hair(sharing: str) -> None:
         for row in demands:
             row[0] = row[0] or Fraction(1)
         demands[1] = [value + HAIR for value in demands[0]]
-        program = in_fractions(fo.Instance(capacities, demands), sharing=sharing, alpha=1.5)
+        program = in_fractions(Instance(capacities, demands), sharing=sharing, alpha=1.5)
         assert radius_near(program, answer_in_floats(program, Deadline(None))) < Fraction(1, 10**30), seed
 
 
 def test_magnitudes() -> None:
     """Weights from 10^-20 to 10^20 and tasks of 10^-15 of a server."""
     tiny, huge = Fraction(1, 10**20), Fraction(10**20)
-    instance = fo.Instance([[1, 3]], [[1, 1], [Fraction(1, 10**15), 1], [1, 2]], weights=[tiny, 1, huge])
-    exact = fo.solve(instance, "proportional", exact=True).exact
+    instance = Instance([[1, 3]], [[1, 1], [Fraction(1, 10**15), 1], [1, 2]], weights=[tiny, 1, huge])
+    exact = solve(instance, "proportional", exact=True).exact
     assert exact.radius <= Fraction(1, 10**30)
     used = sum(exact.tasks_per_user * instance.exact.demands[:, 0], Fraction(0))
     assert 0 <= 1 - used < Fraction(1, 10**28)
@@ -96,10 +99,10 @@ def test_magnitudes() -> None:
 
 def test_alphas_from_nearly_linear_to_nearly_max_min() -> None:
     """At alpha = 0.01, and at 500, where marginal worths differ by hundreds of digits."""
-    instance = fo.Instance([[9], [4]], [[1], [3]])
+    instance = Instance([[9], [4]], [[1], [3]])
     shares = []
     for alpha in (0.01, 20, 500):
-        exact = fo.solve(instance, "proportional", alpha=alpha, exact=True).exact
+        exact = solve(instance, "proportional", alpha=alpha, exact=True).exact
         assert exact is not None
         assert exact.radius <= Fraction(1, 10**30)
         assert abs(exact.tasks_per_user[0] + 3 * exact.tasks_per_user[1] - 13) < Fraction(1, 10**28)
@@ -110,7 +113,7 @@ def test_alphas_from_nearly_linear_to_nearly_max_min() -> None:
 
 def test_from_wrong_floats_nothing_is_proved() -> None:
     """Points far from the optimum have a radius that says so, or there are none."""
-    program = in_fractions(fo.Instance([[9, 18], [3, 2]], [[1, 4], [3, 1]]), alpha=2)
+    program = in_fractions(Instance([[9, 18], [3, 2]], [[1, 4], [3, 1]]), alpha=2)
     wrong = Solution(np.array([1e-3, 1e-3, 1.0, 0.1]), prices=np.array([1.0, 0.0, 0.0, 0.0]))
     try:
         points = points_near(program, wrong, 40, Deadline(None))
@@ -123,7 +126,7 @@ def test_from_wrong_floats_nothing_is_proved() -> None:
 
 def test_at_the_deadline() -> None:
     """No guess is begun."""
-    program = in_fractions(fo.Instance([[9, 18]], [[1, 4], [3, 1]]))
+    program = in_fractions(Instance([[9, 18]], [[1, 4], [3, 1]]))
     near = answer_in_floats(program, Deadline(None))
     with pytest.raises(fo.NoSolution, match="time limit"):
         points_near(program, near, 40, Deadline(0.0))
@@ -131,7 +134,7 @@ def test_at_the_deadline() -> None:
 
 def test_what_can_hold_nothing_is_left_out() -> None:
     """A user without tasks, and a server without capacity."""
-    instance = fo.Instance([[4, 4], [2, 0]], [[1, 0], [1, 1], [2, 1]], tasks=[np.inf, 0, np.inf])
+    instance = Instance([[4, 4], [2, 0]], [[1, 0], [1, 1], [2, 1]], tasks=[np.inf, 0, np.inf])
     goal, pairs, limits = Enclosing.of(in_fractions(instance))
     assert len(goal.phi) == 2
     assert len(pairs) == len(goal.user) == 3
@@ -141,7 +144,7 @@ def test_what_can_hold_nothing_is_left_out() -> None:
 
 def test_placements_fit_the_utilities() -> None:
     """Two servers of one resource, three users of one price: one at a vertex is found, or what is wrong is said."""
-    goal, _, _ = Enclosing.of(in_fractions(fo.Instance([[2], [1]], [[1], [1], [1]])))
+    goal, _, _ = Enclosing.of(in_fractions(Instance([[2], [1]], [[1], [1], [1]])))
     everything, both = frozenset(range(6)), frozenset({0, 1})
     reduced = reduced_conditions(goal, everything, both, [arb(1), arb(1)], [arb(1)] * 3)
     assert reduced is not None

@@ -16,6 +16,9 @@ from fairopt.program.exact import ExactProgram
 from fairopt.solvers.backend import Deadline
 from fairopt.solvers.rational.equilibrium import Servers, equilibrium_near, solve_equilibrium, unstopped
 
+Instance: Any = fo.Instance  # array types do not know Fractions
+solve: Any = fo.solve  # its answers have fractions here
+
 HAIR = Fraction(1, 10**30)
 
 
@@ -27,8 +30,8 @@ def in_fractions(instance: fo.Instance, sharing: Any = "rdm") -> ExactProgram:
 
 def test_an_exact_start_is_kept() -> None:
     """Two users on one server, from tasks that are off by 1e-12."""
-    servers = Servers.of(in_fractions(fo.Instance([[9, 18]], [[1, 4], [3, 1]])))
-    assert equilibrium_near(servers, [3 + 1e-12, 2 - 1e-12]) == [3, 2]
+    servers = Servers.of(in_fractions(Instance([[9, 18]], [[1, 4], [3, 1]])))
+    assert equilibrium_near(servers, [3 + 1e-12, 2 - 1e-12]) == [fmpq(3), fmpq(2)]
 
 
 def test_conditions_by_hand() -> None:
@@ -55,15 +58,15 @@ def test_users_that_differ_by_a_hair(seed: int, sharing: str) -> None:
     for row in demands:
         row[0] = row[0] or Fraction(1)
     demands[-1] = [value + int(rng.integers(-2, 3)) * HAIR if value else value for value in demands[0]]
-    program = in_fractions(fo.Instance(capacities, demands), sharing)
-    floats = fo.solve(fo.Instance(np.array(capacities, float), np.array(demands, float)), "psdsf", sharing=sharing)  # type: ignore[arg-type]
+    program = in_fractions(Instance(capacities, demands), sharing)
+    floats = solve(Instance(np.array(capacities, float), np.array(demands, float)), "psdsf", sharing=sharing)
     near = Solution(floats.tasks[program.program.pair_users, program.program.pair_servers])
     prove_equilibrium(program, solve_equilibrium(program, near, Deadline(None)))
 
 
 def test_far_from_an_equilibrium_there_is_none() -> None:
     """Nothing is returned that is not proved."""
-    program = in_fractions(fo.Instance([[9, 18], [5, 5]], [[1, 4], [3, 1]]))
+    program = in_fractions(Instance([[9, 18], [5, 5]], [[1, 4], [3, 1]]))
     with pytest.raises(fo.NoSolution, match="nearly tied"):
         solve_equilibrium(program, Solution(np.array([0.1, 0.0, 0.2, 0.0])), Deadline(None))
     with pytest.raises(fo.NoSolution, match="time limit"):

@@ -16,7 +16,7 @@ def test_independent_columns_make_the_same_sum(seed: int) -> None:
     columns[:, 4] = columns[:, :3] @ rng.integers(0, 3, 3)
     columns *= 1 + 1e-14 * rng.standard_normal(columns.shape)
     sizes = rng.uniform(0.1, 1, 7)
-    kept = independent(columns, sizes)
+    kept = independent(columns, sizes.tolist())
     used = columns[:, kept]
     assert np.linalg.matrix_rank(used, tol=1e-6) == len(kept)
     weights = np.linalg.lstsq(used, columns @ sizes, rcond=None)[0]
