@@ -112,7 +112,7 @@ class Instance(ShowsItself):
     that is left out has the default.
 
     Numbers may be ints, floats, `fractions.Fraction` or `decimal.Decimal`. The arrays hold floats; what these do not mean, such as 1/3, is
-    kept beside them, for ``solve(..., exact=True)`` (`exact`).
+    kept beside them in `exact`, for answers in fractions.
 
     Raises
     ------
