@@ -88,7 +88,8 @@ def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
             where = f" in row {position[0] + 1}" if position else ""
             plain = value.item() if isinstance(value, np.generic) else value
             raise InvalidInstance(f"the {what} hold {plain!r}{where}, which is not a real number; give numbers only")
-        if isinstance(value, Fraction | Decimal) and 0 < abs(value) < _FAINTEST:
+        size: Any = abs(value)
+        if isinstance(value, Fraction | Decimal) and 0 < size < _FAINTEST:
             raise InvalidInstance(f"the {what} hold a number below 1e-300; measure in a smaller unit")
     try:
         return array.astype(np.float64)

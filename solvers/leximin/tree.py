@@ -112,7 +112,9 @@ class _Ahead:
         self.program, self.goal, self.engine = program, goal, engine
         self.shares: FloatArray | None = program.per_user(goal.x * program.utilities)
         self.even = _slices(program, program.largest())
-        rows = ~goal.way.limits.rows  # of the others the course knows that shares are within them
+        limits = goal.way.limits
+        assert limits is not None
+        rows = ~limits.rows  # of the others the course knows that shares are within them
         self.matrix, self.bounds = sp.csr_array(program.limits.matrix[rows]), program.limits.bounds[rows]
         self.by_pair = sp.csr_array(self.matrix.T)
         self.measured = bool((np.diff(self.by_pair.indptr) > 0).all())  # has each pair such a row, so that its room can be told?

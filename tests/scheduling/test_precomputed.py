@@ -130,8 +130,8 @@ def test_in_fractions(instance: fo.Instance, cycles: int | None, finish: bool) -
 def test_fractions_that_floats_cannot_tell_apart() -> None:
     """Three thirds fit, and a hair more does not: of that the floor gives two."""
     third, hair = Fraction(1, 3), Fraction(1, 10**30)
-    assert fo.precomputed_drf(fo.Instance([[1]], [[third]]), exact=True).tasks_per_user.tolist() == [3]
-    assert fo.precomputed_drf(fo.Instance([[1]], [[third + hair]]), exact=True).tasks_per_user.tolist() == [2]
+    assert fo.precomputed_drf(fo.Instance([[1]], np.array([[third]])), exact=True).tasks_per_user.tolist() == [3]
+    assert fo.precomputed_drf(fo.Instance([[1]], np.array([[third + hair]])), exact=True).tasks_per_user.tolist() == [2]
 
 
 # What always holds ---------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import fairopt as fo
 from fairopt.cli import app
+from fairopt.simulation.simulating import simulate
 
 
 def two_users() -> tuple[fo.Trace, fo.Instance]:
@@ -62,7 +63,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.
 
     trace, cluster = two_users()
     asked: list[str] = []
-    original = side_by_side.simulate
+    original = simulate
 
     def counted(trace: fo.Trace, cluster: fo.Instance, scheduler: str, **options: object) -> fo.Simulation:
         asked.append(scheduler)

@@ -31,9 +31,9 @@ def leximin(program: Program) -> np.ndarray:
         rows = np.vstack([limits, keep, -of_user[rising]])
         a = np.column_stack([rows, np.append(np.zeros(len(rows) - len(rising)), np.ones(len(rising)))])
         b = np.concatenate([program.limits.bounds, owed, np.zeros(len(rising))])
-        t = linprog(np.append(np.zeros(pairs), -1.0), a, b).x[-1]
+        t = float(np.asarray(linprog(np.append(np.zeros(pairs), -1.0), a, b).x)[-1])
         b = np.concatenate([program.limits.bounds, owed, np.full(len(rising), -t * (1 - 1e-9))])
-        most = {n: -linprog(-of_user[n], rows, b).fun for n in rising}
+        most = {n: -float(linprog(-of_user[n], rows, b).fun or 0.0) for n in rising}
         for n in rising:
             if most[n] <= t * (1 + 1e-6) + 1e-12:
                 settled[n] = t
