@@ -54,14 +54,18 @@ def reproduce(
         Path | None,
         typer.Option(metavar="FOLDER", help="Also draw the figures of drfh-trace and psdsf-figure-6 as .png files in this folder."),
     ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Answer the small examples of the papers in fractions; without IDs, these only.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Print published results beside our own.
 
-    For example: fairopt reproduce drfh-trace --quick --plot figures
+    For example: fairopt reproduce drfh-trace --quick --plot figures; fairopt reproduce bbf --exact
 
     Exit status 0: every result agrees, or differs for a known reason that is printed. Exit status 1: one differs unexpectedly.
     """
+    from fairopt.papers import PAPERS
     from fairopt.reproduction.reproducing import EXPERIMENTS, Verdict
     from fairopt.reproduction.reproducing import reproduce as run
 
@@ -71,7 +75,7 @@ def reproduce(
         raise typer.BadParameter(f'there is no folder "{plot}"; make it first', param_hint="--plot")
     pictures: dict[str, Callable[[], Figure]] = {}
     started = time.perf_counter()
-    number = sum(EXPERIMENTS[name].trials(quick) for name in ids or EXPERIMENTS if name in EXPERIMENTS)
+    number = sum(EXPERIMENTS[name].trials(quick) for name in ids or (PAPERS if exact else EXPERIMENTS) if name in EXPERIMENTS)
     progress = Progress(console=Console(stderr=True), transient=True)
     trials = progress.add_task("trials and simulations", total=number)
     results = work(
@@ -84,6 +88,7 @@ def reproduce(
                 done=lambda more: progress.advance(trials, more),
                 data=data,
                 draw=pictures.__setitem__ if plot is not None else None,
+                exact=exact,
             )
         ),
         progress if number else None,

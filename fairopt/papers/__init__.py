@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import ExactArray, fraction_of
 
 __all__ = ["PAPERS", "Paper", "Result", "read"]
 
@@ -86,7 +87,7 @@ def read(name: str) -> Paper:
 
 
 def _instance(arguments: dict[str, Any]) -> Instance:
-    numbers: dict[str, Any] = {name: value if name == "eligibility" else _numbers(value) for name, value in arguments.items()}
+    numbers: dict[str, Any] = {name: value if name == "eligibility" else _fractions(value) for name, value in arguments.items()}
     return Instance(**numbers)
 
 
@@ -102,7 +103,15 @@ def _numbers(values: Any) -> FloatArray:
     array([[1.        , 0.66666667]])
     """
 
-    def number(value: Any) -> Any:
-        return [number(item) for item in value] if isinstance(value, list) else float(Fraction(value))
+    return _fractions(values).astype(float)
 
-    return np.array(number(values), float)
+
+def _fractions(values: Any) -> ExactArray:
+    """Return an array of numbers as they are written: "2/3" is two thirds, 0.1 is a tenth."""
+
+    def number(value: Any) -> Any:
+        if isinstance(value, list):
+            return [number(item) for item in value]
+        return Fraction(value) if isinstance(value, str) else fraction_of(value)
+
+    return np.array(number(values), dtype=object)

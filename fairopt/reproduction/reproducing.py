@@ -18,7 +18,7 @@ drf drf-algorithm-1 [3.0, 2.0] [3.0, 2.0] agrees
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +26,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairopt.allocation import Allocation
-from fairopt.errors import InvalidInstance, SolverUnavailable
+from fairopt.allocation.exact_answer import as_text
+from fairopt.errors import InvalidInstance, NoSolution, SolverUnavailable, Unsupported
 from fairopt.instance import FloatArray, Instance
+from fairopt.instance.fractions import ExactArray, fractions_of
 from fairopt.papers import PAPERS, Result, read
 from fairopt.reproduction.memory_trials import memory_rows
 from fairopt.reproduction.property_trials import number_of_instances, psdsf_table_1
@@ -44,7 +46,7 @@ from fairopt.wording import did_you_mean
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "reproduce"]
+__all__ = ["EXPERIMENTS", "Experiment", "Row", "Run", "Verdict", "answer", "answer_in_fractions", "reproduce"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +68,14 @@ def reproduce(
     done: Callable[[int], object] | None = None,
     data: Path | None = None,
     draw: Callable[[str, Callable[[], Figure]], object] | None = None,
+    exact: bool = False,
 ) -> Iterator[tuple[Experiment, list[Row]]]:
     """Run experiments, one after another.
 
     Parameters
     ----------
     ids : identifiers of `EXPERIMENTS`, optional
-        Default: all experiments.
+        Default: all experiments; of a run in fractions, the small examples of the papers.
     quick : bool
         Run fewer trials, with wider intervals.
     jobs : int
@@ -83,19 +86,22 @@ def reproduce(
         Folder of public traces. Without it, experiments use a synthetic trace.
     draw : function of a name and a function that returns a figure, optional
         Called for each figure of the experiments, such as "drfh-figure-5".
+    exact : bool
+        Answer the small examples in fractions: `Row.ours` is text such as "18/5". What has no answer in fractions is in floats, and its
+        note says why; random trials and simulations are in floats.
 
     Raises
     ------
     InvalidInstance
         The experiment or the folder does not exist.
     """
-    chosen = list(EXPERIMENTS if ids is None else ids)
+    chosen = list((PAPERS if exact else EXPERIMENTS) if ids is None else ids)
     for name in chosen:
         if name not in EXPERIMENTS:
             raise InvalidInstance(f'there is no experiment "{name}"{did_you_mean(name, EXPERIMENTS)}; there are {", ".join(EXPERIMENTS)}')
     if data is not None and not data.is_dir():
         raise InvalidInstance(f"{data} is no folder; give the one that has the public traces, or none for synthetic ones")
-    run = Run(quick, jobs, done or (lambda trials: None), data, draw or (lambda name, figure: None))
+    run = Run(quick, jobs, done or (lambda trials: None), data, draw or (lambda name, figure: None), exact)
     return ((EXPERIMENTS[name], list(EXPERIMENTS[name].rows(run))) for name in chosen)
 
 
@@ -106,7 +112,7 @@ def reproduce(
 ALGORITHMS: dict[str, Callable[..., Allocation]] = {"schedule": schedule, "precomputed-drf": precomputed_drf}
 
 # Quantities that are compared: functions of the instance, of the tasks (users, servers) and of the shares.
-QUANTITIES: dict[str, Callable[[Instance, FloatArray, FloatArray], FloatArray]] = {
+QUANTITIES: dict[str, Callable[[Instance, Any, Any], Any]] = {
     "tasks": lambda instance, tasks, shares: tasks.sum(axis=1),
     "shares": lambda instance, tasks, shares: shares,
     "granted": lambda instance, tasks, shares: tasks.sum(axis=1)[:, None] * instance.demands,
@@ -122,13 +128,42 @@ def answer(result: Result, instance: Instance, solver: str | None = None) -> Flo
     """Compute the quantity of a result; ``solver`` names the engine if the result has a notion."""
     tasks, shares = np.zeros((instance.n_users, instance.n_servers)), np.zeros(instance.n_users)
     if result.notion is not None or result.algorithm is not None:
-        allocation = (
-            solve(instance, result.notion, solver=solver, **result.options)
-            if result.notion is not None
-            else ALGORITHMS[str(result.algorithm)](instance, **result.options)
-        )
+        allocation = _allocation(result, instance, **({} if solver is None else {"solver": solver}))
         tasks, shares = allocation.tasks, allocation.shares
-    return QUANTITIES[result.quantity](instance, tasks, shares)
+    found: FloatArray = QUANTITIES[result.quantity](instance, tasks, shares)
+    return found
+
+
+def answer_in_fractions(result: Result, instance: Instance) -> ExactArray:
+    """Compute the quantity of a result in fractions.
+
+    >>> paper = read("psdsf")
+    >>> (result,) = [each for each in paper.results if each.id == "psdsf-figure-2"]
+    >>> answer_in_fractions(result, paper.instances[result.instance]).tolist()
+    [Fraction(18, 5), Fraction(18, 5), Fraction(8, 1), Fraction(8, 1)]
+
+    Raises
+    ------
+    Unsupported, NoSolution
+        It has none, or none was found.
+    """
+    exact = instance.exact
+    tasks, shares = fractions_of(np.zeros((exact.n_users, exact.n_servers))), fractions_of(np.zeros(exact.n_users))
+    if result.notion is not None or result.algorithm is not None:
+        found = _allocation(result, instance, exact=True).exact
+        assert found is not None
+        if found.radius:
+            raise Unsupported("it is irrational")
+        tasks, shares = found.tasks, found.shares
+    quantity: ExactArray = QUANTITIES[result.quantity](exact, tasks, shares)
+    return quantity
+
+
+def _allocation(result: Result, instance: Instance, **options: Any) -> Allocation:
+    """Return the allocation of a result that has a notion or an algorithm."""
+    if result.notion is not None:
+        return solve(instance, result.notion, **result.options, **options)
+    return ALGORITHMS[str(result.algorithm)](instance, **result.options, **options)
 
 
 def _examples(name: str, run: Run) -> Iterator[Row]:
@@ -149,18 +184,26 @@ def _examples(name: str, run: Run) -> Iterator[Row]:
                 note=f"Not run: {error}",
             )
             continue
+        written, note = ours.tolist(), ""
+        if run.exact:
+            try:
+                fractions = answer_in_fractions(result, paper.instances[result.instance])
+                ours, written = fractions.astype(float), as_text(fractions)
+            except (Unsupported, NoSolution) as error:
+                note = f"{result.what} is in floats: {error}"
         as_published = None if result.published is None else _equal(ours, result.published, result.tolerance)
-        yield compared(
+        row = compared(
             id=result.id,
             what=result.what,
             citation=result.citation,
             published=None if result.published is None else result.published.tolist(),
-            ours=ours.tolist(),
+            ours=written,
             tolerance=result.tolerance,
             holds=as_published,
             as_known=result.ours is not None and _equal(ours, result.ours, result.tolerance),
             differs=result.differs,
         )
+        yield replace(row, note=row.note or note)
 
 
 def _equal(ours: FloatArray, theirs: FloatArray, tolerance: float) -> bool:

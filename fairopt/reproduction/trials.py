@@ -46,6 +46,7 @@ class Row:
     published : list of numbers (nested, for several rows) or None
         As printed; None: the paper prints no numbers.
     ours : list of numbers
+        In a run in fractions: text such as "18/5".
     tolerance : float
         Half a unit of the last printed digit, or the half-width of the confidence interval of the difference of two means. For several
         means it is the largest half-width; each mean is compared by its own.
@@ -83,6 +84,8 @@ class Run:
         Folder of public traces.
     draw : function of a name and a function that returns a figure
         Called for each figure of an experiment. Default: no figure is drawn.
+    exact : bool
+        Answer the small examples in fractions.
     """
 
     quick: bool = False
@@ -90,6 +93,7 @@ class Run:
     done: Callable[[int], object] = lambda trials: None
     data: Path | None = None
     draw: Callable[[str, Callable[[], Figure]], object] = lambda name, figure: None
+    exact: bool = False
 
 
 def compared(

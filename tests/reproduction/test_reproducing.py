@@ -76,6 +76,20 @@ def test_tables_1_and_2_of_precomputed_drf(everything: list[tuple[Experiment, li
         assert rows[f"pdrf-table-2-b-read-{which}"].verdict is Verdict.AGREES
 
 
+def test_in_fractions() -> None:
+    """The small examples only; the verdicts are those in floats, and what is irrational stays a decimal and says so."""
+    found = {experiment.id: {row.id: row for row in rows} for experiment, rows in reproduce(["psdsf", "bbf"], exact=True)}
+    assert found["psdsf"]["psdsf-figure-2"].ours == ["18/5", "18/5", "8", "8"]
+    assert found["bbf"]["bbf-section-5-trajectory"].ours == ["1/2", "1/2", "1/2"]
+    assert found["bbf"]["bbf-section-3"].note == "section 3, parts granted is in floats: it is irrational"
+    for name, rows in found.items():
+        ((_, floats),) = reproduce([name])
+        assert [row.verdict for row in rows.values()] == [row.verdict for row in floats]
+    text = run("drf", "--exact").stdout
+    assert "3, 2" in text
+    assert [entry["id"] for entry in json.loads(run("drf", "drfh", "--exact", "--json").stdout)["experiments"]] == ["drf", "drfh"]
+
+
 def test_placements_are_in_the_order_of_the_paper(everything: list[tuple[Experiment, list[Row]]]) -> None:
     """Best-fit over first-fit over slots, each by more than chance; no schedule exceeds the optimum's least share."""
     rows = {row.id: row for experiment, found in everything if experiment.id == "drfh-placements" for row in found}
