@@ -123,14 +123,13 @@ def _weighted(instance: Instance) -> bool:
 
 def _users(allocation: Allocation, chosen: IntArray, title: str | None = None) -> Table:
     """Return a table of these users: weight (where it differs), tasks, share, dominant resource, level."""
-    instance = allocation.instance
+    instance, exact = allocation.instance, allocation.exact
     table = simple_table("user", title=title)
     columns: list[Iterable[str | Text]] = [[label(instance.users[n]) for n in chosen]]
     if _weighted(instance):
         add_numbers(table, "weight")
-        columns.append(figures(instance.weights[chosen]))
+        columns.append(figures(instance.weights[chosen]) if exact is None else fractions(instance.exact.weights[chosen]))
     add_numbers(table, "tasks")
-    exact = allocation.exact
     columns.append(figures(allocation.tasks_per_user[chosen]) if exact is None else _exact(exact, exact.tasks_per_user[chosen]))
     if (shares := allocation.shares_to_show) is not None:
         add_numbers(table, allocation.share_heading)
@@ -279,9 +278,10 @@ def _exact(answer: ExactAnswer, values: Iterable[Fraction]) -> list[str]:
 def _rounded(allocation: Allocation) -> str:
     """Return what the sign of rounded fractions means, where one is too long for the table."""
     exact = allocation.exact
-    if exact is None or exact.radius:
+    if exact is None:
         return ""
-    shown = fractions([*exact.tasks_per_user, *exact.shares.ravel(), *exact.levels])
+    weights = allocation.instance.exact.weights if _weighted(allocation.instance) else ()
+    shown = fractions([*weights, *(() if exact.radius else (*exact.tasks_per_user, *exact.shares.ravel(), *exact.levels))])
     return f"{ROUNDED} a decimal in the place of a long fraction; --json has the fraction" if any(ROUNDED in text for text in shown) else ""
 
 

@@ -394,6 +394,7 @@ def test_fractions_on_the_command_line(tmp_path: Path) -> None:
     assert plain["users"][0]["exact"]["servers"] == {"A": "19/3"}
     assert plain["certificate"]["exact"] is True
     assert plain["levels"][0]["exact"] == "1/20"
+    assert "2/7" in flat(run("solve", path, "--exact", "--set", "users.b.weight=2/7").stdout)  # in the column of weights
     path.write_text(path.read_text().replace("20/3", "6.66666666666666666667"))
     rounded = flat(run("solve", path, "--exact").stdout)
     assert "~6.3333" in rounded
