@@ -190,14 +190,16 @@ def test_what_an_earlier_process_compiled_is_loaded_early(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_while_another_process_compiles_plain_python_goes_on(elsewhere: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has the lock of the kernel, not of the step: steps call each other."""
+def test_while_another_process_compiles_plain_python_goes_on(elsewhere: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And steps are compiled where nobody holds the lock."""
     instance = instance_of_everything(0).replace(parallelism=None, rates=None)
     monkeypatch.setattr(compiled, "_loaded", set())
     monkeypatch.setattr(compiled, "_looked", {})
     monkeypatch.setattr(compiled, "_spent", defaultdict(float, {kernel.__name__: 20.0}))
     monkeypatch.setattr(compiled, "PATIENCE_IN_ALL", 10.0)
     monkeypatch.setattr(compiled, "is_kept", lambda *step: False)
+    held = tmp_path / "kernel.lock"  # not the kernel's own, which another worker may hold
+    monkeypatch.setattr(compiled, "_lock", lambda function, timeout=-1.0: FileLock(held, timeout=timeout))
     loaded: list[Any] = []
 
     def load(function: Any, *arguments: Any) -> float:
@@ -205,7 +207,7 @@ def test_while_another_process_compiles_plain_python_goes_on(elsewhere: bool, mo
         return 0.0
 
     monkeypatch.setattr(compiled, "load", load)
-    with FileLock(compiled._lock(compiled.compiled(kernel).follow).lock_file) if elsewhere else nullcontext():
+    with FileLock(held) if elsewhere else nullcontext():
         assert compiled.is_being_compiled(kernel, "sweep") == elsewhere
         fo.solve(instance, "psdsf", order="sequential")
     assert bool(loaded) != elsewhere
