@@ -85,9 +85,10 @@ def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
     value: Any
     for position, value in np.ndenumerate(array):
         if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating, Rational, Decimal)):
-            where = f" in row {position[0] + 1}" if position else ""
             plain = value.item() if isinstance(value, np.generic) else value
-            raise InvalidInstance(f"the {what} hold {plain!r}{where}, which is not a real number; give numbers only")
+            raise InvalidInstance(f"the {what} hold {plain!r}{_in_row(position)}, which is not a real number; give numbers only")
+        if isinstance(value, Decimal) and value.is_nan():
+            raise InvalidInstance(f"the {what} hold {value}{_in_row(position)}, which is no number; give numbers only")
         size: Any = abs(value)
         if isinstance(value, Fraction | Decimal) and 0 < size < _FAINTEST:
             raise InvalidInstance(f"the {what} hold a number below 1e-300; measure in a smaller unit")
@@ -95,6 +96,10 @@ def _numbers_from_objects(array: npt.NDArray[Any], what: str) -> FloatArray:
         return array.astype(np.float64)
     except OverflowError:
         raise InvalidInstance(f"the {what} hold a number beyond 1e308; measure in a larger unit") from None
+
+
+def _in_row(position: tuple[int, ...]) -> str:
+    return f" in row {position[0] + 1}" if position else ""
 
 
 def matrix(values: npt.ArrayLike, what: str, meaning: str) -> FloatArray:

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
+from fairopt.instance.fractions import kept
 from fairopt.instance.labelled import changed_rows
 from fairopt.instance.queues import Queue, Quota, Tree, amounts
 from fairopt.validation import BoolArray, FloatArray, check, numbers
-from fairopt.wording import did_you_mean, joined, plural
+from fairopt.wording import brief, did_you_mean, joined, plural
 
 __all__ = ["check_queues", "given_by_label", "places_of"]
 
@@ -44,6 +45,11 @@ def counts_of(counts: npt.ArrayLike | None, servers: tuple[str, ...]) -> FloatAr
     number = np.ones(k) if counts is None else numbers(counts, "counts", (k,), "one per server row")
     whole = np.isfinite(number) & (number >= 0) & (number == np.round(number))
     check(number, whole, "count", "a whole number >= 0", servers)
+    exact = None if counts is None else kept(counts, number)  # 1 + 10^-30 is whole as a float
+    if exact is not None:
+        for server, count in zip(servers, exact.tolist(), strict=True):
+            if count.denominator != 1:
+                raise InvalidInstance(f'the count of "{server}" is {brief(str(count))}; it must be a whole number >= 0')
     return number
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "from_rationals",
     "is_exact",
     "kept",
+    "nearest",
     "plain",
     "rational",
     "rationals",
@@ -50,6 +51,7 @@ ExactArray: TypeAlias = npt.NDArray[Any]
 
 _EXACT = 2.0**53  # whole floats below are the integers that they print as
 _SHORT = 16  # a decimal of fewer characters is the shortest of its float
+_FAINTEST = math.ulp(0.0)  # the smallest float
 _POWERS = 400  # a larger power of ten is beyond every float
 
 
@@ -82,8 +84,18 @@ def written(value: Fraction | str) -> float:
             if abs(int(value.lower().partition("e")[2] or 0)) <= _POWERS:
                 return written(Fraction(value))
         return number
+    number = nearest(value)
+    return number if number == _FAINTEST or fraction_of(number) == value else Written(value)
+
+
+def nearest(value: Any) -> float:
+    """Return the nearest float of a number; the smallest float of one that is not 0, but smaller, which no check takes for 0.
+
+    >>> nearest(Fraction(1, 4)), nearest(Fraction(1, 10**400)) > 0
+    (0.25, True)
+    """
     number = float(value)
-    return number if fraction_of(number) == value else Written(value)
+    return number if number or value == 0 else _FAINTEST
 
 
 def fraction_of(value: Any) -> Any:
@@ -92,7 +104,7 @@ def fraction_of(value: Any) -> Any:
         return value.fraction
     if isinstance(value, float | np.floating):
         number = float(value)
-        if math.isinf(number):
+        if not math.isfinite(number):
             return number
         return Fraction(int(number)) if number.is_integer() and abs(number) < _EXACT else Fraction(repr(number))
     if isinstance(value, np.integer):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -23,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairopt.errors import InvalidInstance
-from fairopt.instance.fractions import fraction_of
+from fairopt.instance.fractions import fraction_of, nearest
 from fairopt.instance.fractions import plain as number_or_text
 from fairopt.validation import RANGE, BoolArray, FloatArray, IntArray, in_range, is_number, is_whole_number
 from fairopt.wording import contrast, did_you_mean, joined, written
@@ -143,10 +144,10 @@ class Queue:
         where = f'queue "{name}"'
         if parent is not None and (not isinstance(parent, str) or not parent):
             raise InvalidInstance(f"{where}: its parent must be the name of a queue, or None for the root, got {written(parent)}")
-        if not is_number(weight) or not (np.isfinite(float(weight)) and weight >= 0):
+        if not (_is_number(weight) and weight >= 0):
             raise InvalidInstance(f"{where}: its weight must be finite and >= 0, got {written(weight)}")
-        if not in_range(float(weight)):
-            raise InvalidInstance(f"{where}: its weight is {float(weight):g}; it must be 0 or {RANGE}")
+        if not in_range(nearest(weight)):
+            raise InvalidInstance(f"{where}: its weight is {nearest(weight):g}; it must be 0 or {RANGE}")
         if not is_whole_number(tier) or abs(tier) > _LARGEST_TIER:
             raise InvalidInstance(f"{where}: its tier must be a whole number of at most 15 digits, got {written(tier)}")
         for quota in quotas:
@@ -257,6 +258,10 @@ def _made(kind: type[Any], values: dict[str, Any]) -> Any:
     return kind(**values)
 
 
+def _is_number(value: object) -> bool:
+    return value.is_finite() and is_number(float(value)) if isinstance(value, Decimal) else is_number(value)
+
+
 def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float], weight: float | None = None) -> None:
     """Check amounts of resources and keep them, read-only; fractions that are not what their floats mean beside them."""
     numbers: dict[tuple[str, str], Any] = {} if weight is None else {("weight", ""): weight}
@@ -266,10 +271,10 @@ def _take(thing: Queue | Quota, where: str, *amounts: Mapping[str, float], weigh
             raise InvalidInstance(f"{where}: its {word} must name resources and amounts, such as {{gpu: 8}}, got {written(given)}")
         for resource, amount in given.items():
             endless = name == "limit" and isinstance(amount, float) and amount == np.inf
-            if not (endless or (is_number(amount) and amount >= 0)):
+            if not (endless or (_is_number(amount) and amount >= 0)):
                 raise InvalidInstance(f"{where}: the {word} of {resource} must be finite and >= 0, got {written(amount)}")
-            if not in_range(float(amount)):
-                raise InvalidInstance(f"{where}: the {word} of {resource} is {float(amount):g}; it must be 0 or {RANGE}")
+            if not in_range(nearest(amount)):
+                raise InvalidInstance(f"{where}: the {word} of {resource} is {nearest(amount):g}; it must be 0 or {RANGE}")
         numbers |= {(name, str(r)): a for r, a in given.items() if not np.isinf(float(a))}
         object.__setattr__(thing, name, MappingProxyType({r: float(a) for (of, r), a in numbers.items() if of == name}))
     as_written = {key: fraction_of(number) for key, number in numbers.items()}

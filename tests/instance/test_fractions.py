@@ -9,6 +9,7 @@ import copy
 import pickle
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,3 +143,44 @@ def test_written_decimals() -> None:
     assert not isinstance(written("0.30000000000000000000"), Written)
     assert written("1e-99999999999999999999") == 0.0
     assert plain(fraction_of(np.float64(1e23))) == 1e23
+
+
+def test_queues_take_decimals() -> None:
+    """As instances do."""
+    queue = fo.Queue("lab", weight=Decimal("0.1000000000000000000001"), limit={"cpu": Decimal("0.3")})
+    assert queue.weight == 0.1
+    assert queue.exact.weight == Fraction("0.1000000000000000000001")
+    assert queue.exact.limit["cpu"] == Fraction(3, 10)
+    for number in ("NaN", "sNaN", "Infinity", "-1"):
+        with pytest.raises(InvalidInstance, match='queue "lab": its weight must be finite and >= 0'):
+            fo.Queue("lab", weight=Decimal(number))
+
+
+def test_what_is_no_number_is_refused_by_name() -> None:
+    """A NaN of Decimal, and a NaN beside a fraction, in instances and in utilities."""
+    for number in ("NaN", "sNaN"):
+        with pytest.raises(InvalidInstance, match=f"the demands hold {number} in row 1, which is no number"):
+            fo.Instance([[1]], [[Decimal(number)]])
+    with pytest.raises(InvalidInstance, match='the utility of "user-2" for "server-1" is nan'):
+        fo.solve(fo.Instance([[1]], [[1], [1]]), "max-min", utility=[[THIRD], [float("nan")]])
+
+
+def test_counts_are_whole_in_fractions_too() -> None:
+    """What is whole as a float need not be whole."""
+    for count in (1 + HAIR, Fraction(2**60 + 1, 2)):
+        with pytest.raises(InvalidInstance, match=f'the count of "server-1" is {count}; it must be a whole number >= 0'):
+            fo.Instance([[1]], [[1]], counts=[count])
+
+
+def test_a_fraction_smaller_than_every_float_is_not_zero(tmp_path: Path) -> None:
+    """It is out of the range of numbers, in files and in queues."""
+    (tmp_path / "cluster.yaml").write_text(
+        "resources: [cpu]\n"
+        "servers: [{name: A, capacity: {cpu: 1}}]\n"
+        f"users: [{{name: a, demand: {{cpu: 1}}, weight: 1/1{400 * '0'}}}, {{name: b, demand: {{cpu: 1}}}}]\n"
+    )
+    with pytest.raises(InvalidInstance, match=r"weight.* is 4.94066e-324; it must be 0 or between 1e-60 and 1e\+60"):
+        fo.load(tmp_path / "cluster.yaml")
+    with pytest.raises(InvalidInstance, match='queue "lab": its weight is 4.94066e-324; it must be 0 or between'):
+        fo.Queue("lab", weight=Fraction(1, 10**400))
+    assert written(Fraction(0)) == 0
