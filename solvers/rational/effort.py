@@ -1,7 +1,8 @@
 """How long a program takes in fractions, before it is solved: what is out of reach is refused.
 
 Most of the time goes into one system of equations a level, with as many equations as there are users and full limits. Dixon's lifting takes
-time in proportion to the cube of their number, and to the digits of their coefficients.
+time in proportion to the cube of their number, and to the digits of their coefficients. A limit of a single pair is no part of it: what it
+gives is one division.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def seconds_of_a_level(program: ExactProgram) -> float:
     if isinstance(program.goal, Separate):
         equations = max((program.bounds.size + len(program.program.users)) / max(1, np.unique(program.program.pair_servers).size), 1)
     else:
-        equations = program.bounds.size + program.program.members.size
+        shared = np.count_nonzero(np.diff(program.program.limits.matrix.indptr) > 1)
+        equations = int(shared) + program.program.members.size
     step = max(1, program.data.size // _SAMPLE)
     some = program.data[::step].tolist()
     digits = sum(max(len(str(value.p)), len(str(value.q))) for value in some) / max(1, len(some))

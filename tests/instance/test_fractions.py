@@ -181,6 +181,6 @@ def test_a_fraction_smaller_than_every_float_is_not_zero(tmp_path: Path) -> None
     )
     with pytest.raises(InvalidInstance, match=r"weight.* is 4.94066e-324; it must be 0 or between 1e-60 and 1e\+60"):
         fo.load(tmp_path / "cluster.yaml")
-    with pytest.raises(InvalidInstance, match='queue "lab": its weight is 4.94066e-324; it must be 0 or between'):
+    with pytest.raises(InvalidInstance, match=r'queue "lab": its weight is 4\.94066e-324; it must be 0 or between'):
         fo.Queue("lab", weight=Fraction(1, 10**400))
     assert written(Fraction(0)) == 0

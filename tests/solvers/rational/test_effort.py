@@ -40,3 +40,13 @@ def test_what_would_take_hours_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         fo.solve(many, "drfh", exact=True)
     identical = fo.Instance([[9, 18]] * 10, [[1, 4]] * 300 + [[3, 1]] * 300)
     assert fo.solve(identical, "drfh", exact=True).exact.tasks_per_user.sum() == 50
+
+
+def test_limits_of_a_single_pair_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices, of which there are as many as pairs, are divisions, not equations to be solved together."""
+    monkeypatch.setattr(in_fractions, "MOST_SECONDS", 0.1)
+    rng = np.random.default_rng(0)
+    many = fo.Instance(rng.integers(1, 9, (12, 2)), rng.integers(1, 9, (40, 2)) + np.arange(40)[:, None])
+    allocation = fo.solve(many, "uniform", exact=True)
+    slices = (many.exact.capacities[None] / many.exact.demands[:, None]).min(axis=2) / 40
+    assert allocation.exact.tasks.tolist() == slices.tolist()
