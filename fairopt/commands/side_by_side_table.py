@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 import fairopt as fo
-from fairopt.commands.tables import add_numbers, label, simple_table
-from fairopt.wording import figure, percent, plural
+from fairopt.commands.tables import add_numbers, label, print_note, simple_table
+from fairopt.wording import figure, joined, percent, plural
 
 __all__ = ["print_side_by_side"]
 
@@ -34,6 +34,8 @@ def print_side_by_side(console: Console, found: fo.SideBySide) -> None:
             _number(row["jain"]),
         )
     console.print(table)
+    if stopped := [course.name for course in found.courses if not course.complete]:
+        print_note(console, f"\n{joined(stopped, 5)}: stopped early; the row holds what was simulated until then")
     frame = found.users_frame()
     most = frame.drop_duplicates("user").sort_values("jobs", ascending=False, kind="stable")["user"][:_USERS].tolist()
     table = simple_table("bounded slowdown")

@@ -22,7 +22,10 @@ __all__ = ["plot_history"]
 
 _LINES = 8  # owners with a panel of their own
 _ACROSS = 4
-_CAPTION = "Shares of the whole cluster. Blue line: due; black line: received; orange: lacked while work waited; pale blue: beyond its due."
+_CAPTION = (
+    "Dominant shares of the cluster; their sum over owners may exceed 100 %. Blue line: due; black line: received; "
+    "orange: lacked while work waited; pale blue: beyond its due."
+)
 _LACKED, _BEYOND = COLOURS[5], COLOURS[0]
 
 
@@ -91,6 +94,8 @@ def plot_history(
         f"{figure(float(total['entitled']))} share-hours",
         title,
     )
+    if page.own and title == "":
+        top.set_title("Shortfall of all owners", loc="left")  # a headline of no words also clears this one
     page.caption(_CAPTION)
     return page.figure
 

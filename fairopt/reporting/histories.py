@@ -34,7 +34,10 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; margin: 0 0 1.5rem }
 th, td { padding: .15rem .6rem; text-align: right; border-bottom: 1px solid #8884 }
-th:first-child, td:first-child, td.text { text-align: left }
+th:first-child, td:first-child, th.text, td.text { text-align: left }
+td { white-space: nowrap }
+td.list { white-space: normal }
+section { overflow-x: auto }
 figure { margin: 0 0 1.5rem; background: white }
 svg { max-width: 100%; height: auto }
 """
@@ -92,17 +95,21 @@ def _text(text: str) -> str:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    head = "".join(f"<th>{_text(str(name).replace('_', ' '))}</th>" for name in frame.columns)
+    numbers = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    head = "".join(
+        f"<th{'' if number else ' class=text'}>{_text(str(name).replace('_', ' '))}</th>"
+        for name, number in zip(frame.columns, numbers, strict=True)
+    )
     lines = []
     for row in frame.itertuples(index=False):
         cells = [
             f"<td>{_text(_number(float(value)))}</td>"
             if isinstance(value, int | float | np.number)
-            else f'<td class="text">{_text(str(value))}</td>'
+            else f'<td class="text{" list" if ", " in str(value) else ""}">{_text(str(value))}</td>'
             for value in row
         ]
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+    return f"<section><table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></section>"
 
 
 def _number(value: float) -> str:

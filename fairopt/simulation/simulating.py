@@ -379,6 +379,8 @@ def _warn(trace: Trace, takes_part: np.ndarray, name: str) -> None:
     never = [trace.jobs[j] for j in np.flatnonzero(~takes_part)]
     if never:
         tasks = int(trace.tasks[~takes_part].sum())
+        gangs = ", or a gang does not fit as a whole" if trace.gangs[~takes_part].any() else ""
         log.warning(
-            "%s: a task of job %s fits on no server where it may run: %s never started", name, joined(never, 5), plural(tasks, "task")
-        )
+            "%s: a task of job %s fits on no server where it may run%s: %s never started",
+            name, joined(never, 5), gangs, plural(tasks, "task"),
+        )  # fmt: skip

@@ -53,6 +53,10 @@ def test_forms(files: list[str], tmp_path: Path) -> None:
     page = (tmp_path / "month.html").read_text()
     assert "Not judged" not in page
     assert page.count("<table>") == 4
+    assert "<th class=text>lacked</th>" in page
+    assert "<th>shortfall</th>" in page
+    assert "Shortfall of all owners" in page
+    assert "may exceed 100 %" in page
 
 
 def test_averages_go_to_other_commands(files: list[str], tmp_path: Path) -> None:

@@ -157,11 +157,12 @@ def test_what_is_refused() -> None:
             fo.simulate(trace, where, scheduler)
 
 
-def test_a_gang_that_is_too_large_never_starts() -> None:
-    """It is counted, and blocks nobody."""
+def test_a_gang_that_is_too_large_never_starts(caplog: pytest.LogCaptureFixture) -> None:
+    """It is counted, and blocks nobody; the warning does not blame its single tasks alone."""
     trace, cluster = one_machine(("A", 0, 5, 10, 10), ("B", 1, 4, 5, 5))
     found = fo.simulate(trace, cluster, "fifo")
     assert (found.fits_nowhere, found.started.tolist()[1]) == (("1",), 1)
+    assert "or a gang does not fit as a whole: 5 tasks never started" in caplog.text
 
 
 def test_ties_of_the_fair_tree() -> None:

@@ -89,6 +89,24 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, monkeypatch: pytest.
         fo.compare_over_time(trace, cluster, ["fifo"], store=tmp_path)
 
 
+def test_a_scheduler_that_was_stopped_is_named() -> None:
+    """The table says which row is a part."""
+    import io
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from fairopt.commands.side_by_side_table import print_side_by_side
+
+    trace, cluster = two_users()
+    found = fo.compare_over_time(trace, cluster, ["fifo", "backfill"])
+    part = replace(found, courses=(found.courses[0], replace(found.courses[1], complete=False)))
+    for shown, said in ((found, 0), (part, 1)):
+        page = io.StringIO()
+        print_side_by_side(Console(file=page, width=80), shown)
+        assert page.getvalue().count("stopped early") == page.getvalue().count("\nbackfill: stopped early") == said
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     """A table, JSON, a picture; what makes no sense is refused."""
     (tmp_path / "jobs.csv").write_text("user,submit_s,run_s,tasks,cpu,gang\nA,0,100,4,1,yes\nB,50,5,4,1,yes\n")
